@@ -1,0 +1,67 @@
+"""The exception tree. Each class carries the exit code the command line ends with.
+
+Messages have three parts: where, what was found, what is allowed.
+"""
+
+from typing import ClassVar
+
+
+class RagforgeError(Exception):
+    """Anything ragforge can explain to its user in one message, without a traceback."""
+
+    exit_code: ClassVar[int] = 70
+
+
+class GateFailedError(RagforgeError):
+    """A measured value did not pass its gate."""
+
+    exit_code = 1
+
+
+class UsageError(RagforgeError):
+    """A flag, argument or combination of them cannot be taken."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A settings file, environment variable or prompt file cannot be taken."""
+
+
+class DataError(RagforgeError):
+    """A file or record does not hold to its format, or cannot be read or written."""
+
+    exit_code = 3
+
+
+class EndpointError(RagforgeError):
+    """The model endpoint cannot be used: every further call would fail alike, so the run stops."""
+
+    exit_code = 4
+
+
+class BudgetError(RagforgeError):
+    """A limit on calls, tokens or money is reached; what was done is saved."""
+
+    exit_code = 5
+
+
+class ShortfallError(RagforgeError):
+    """Fewer items than asked for could be delivered; the message says why."""
+
+    exit_code = 5
+
+
+class CallError(Exception):
+    """One model call failed for good; the run goes on and the unit of work becomes a Failure.
+
+    Args:
+        kind: One of the kinds of `records.Failure`.
+        message: What happened, in the provider's words where it gave any.
+        raw: The reply as it came, "" where none came.
+    """
+
+    def __init__(self, kind: str, message: str, raw: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.raw = raw

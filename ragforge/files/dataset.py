@@ -1,0 +1,266 @@
+"""A dataset is a directory; this is its only door.
+
+Every file is written whole and sorted, and its digest goes into the manifest. Failures of a stage
+are replaced by what the stage's next run leaves.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from ragforge import __version__
+from ragforge.errors import DataError, UsageError
+from ragforge.files.jsonl import read_records, write_records
+from ragforge.files.manifest import (
+    FileEntry,
+    Manifest,
+    Spent,
+    digest_file,
+    read_manifest,
+    write_manifest,
+)
+from ragforge.records import (
+    Answer,
+    AnswerGrade,
+    Chunk,
+    Failure,
+    Judgment,
+    Query,
+    Ranking,
+    Stage,
+)
+
+R = TypeVar("R", bound=BaseModel)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset directory.
+
+    Args:
+        path: The directory; made on the first write.
+    """
+
+    path: Path
+
+    @property
+    def store_path(self) -> Path:
+        """Where the replies of models are kept; never part of the published set."""
+        return self.path / ".ragforge" / "calls.sqlite"
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it stands on disk."""
+        return read_manifest(self.path / "manifest.json")
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks, sorted by id."""
+        return read_records(self.path / "chunks.jsonl", Chunk, key=lambda chunk: chunk.chunk_id)
+
+    def queries(self) -> list[Query]:
+        """Return the accepted queries, sorted by id."""
+        found = read_records(self.path / "queries.jsonl", Query, key=lambda query: query.query_id)
+        return [query for query in found if query.status == "accepted"]
+
+    def judgments(self) -> list[Judgment]:
+        """Return the judgments, sorted by query and chunk; [] where there are none yet."""
+        return self._optional("judgments.jsonl", Judgment, _pair)
+
+    def failures(self) -> list[Failure]:
+        """Return what gave no result; [] where nothing failed."""
+        return self._optional("failures.jsonl", Failure, None)
+
+    def run_names(self) -> list[str]:
+        """Return the names of the runs, sorted."""
+        return self._names("runs")
+
+    def run(self, name: str) -> list[Ranking]:
+        """Return the rankings of a run, one a query.
+
+        Raises:
+            DataError: There is no such run, or its file does not hold to the format.
+        """
+        return self._named("runs", name, Ranking)
+
+    def answer_names(self) -> list[str]:
+        """Return the names of the systems whose answers are here, sorted."""
+        return self._names("answers")
+
+    def answers(self, name: str) -> list[Answer]:
+        """Return the answers of a system."""
+        return self._named("answers", name, Answer)
+
+    def answer_grade_names(self) -> list[str]:
+        """Return the names of the systems whose answers are graded, sorted."""
+        return self._names("answer_grades")
+
+    def answer_grades(self, name: str) -> list[AnswerGrade]:
+        """Return the grades of a system's answers."""
+        return self._named("answer_grades", name, AnswerGrade)
+
+    def write_chunks(self, chunks: Iterable[Chunk]) -> None:
+        """Write the chunks."""
+        self._write("chunks.jsonl", chunks, lambda chunk: chunk.chunk_id)
+
+    def write_queries(self, queries: Iterable[Query]) -> None:
+        """Write all queries."""
+        self._write("queries.jsonl", queries, lambda query: query.query_id)
+
+    def write_judgments(self, judgments: Iterable[Judgment]) -> None:
+        """Write all judgments."""
+        self._write("judgments.jsonl", judgments, _pair)
+
+    def write_run(self, name: str, rankings: Iterable[Ranking]) -> None:
+        """Write a run; an older one of that name is replaced."""
+        self._write(f"runs/{checked_name(name)}.jsonl", rankings, lambda item: item.query_id)
+
+    def write_answers(self, name: str, answers: Iterable[Answer]) -> None:
+        """Write the answers of a system; older ones of that name are replaced."""
+        self._write(f"answers/{checked_name(name)}.jsonl", answers, lambda item: item.query_id)
+
+    def write_answer_grades(self, name: str, grades: Iterable[AnswerGrade]) -> None:
+        """Write the grades of a system's answers; older ones of that name are replaced."""
+        self._write(f"answer_grades/{checked_name(name)}.jsonl", grades, lambda item: item.query_id)
+
+    def replace_failures(
+        self, what: Stage, failures: Iterable[Failure], tried: Callable[[str], bool]
+    ) -> None:
+        """Put the failures of a stage's run in the place of the older ones of the units it tried.
+
+        Args:
+            what: The stage.
+            failures: What failed now.
+            tried: Whether a key was tried by this run; other failures stay.
+        """
+        kept = [old for old in self.failures() if not (old.what == what and tried(old.key))]
+        everything = [*kept, *failures]
+        if everything or (self.path / "failures.jsonl").exists():
+            self._write("failures.jsonl", everything, lambda item: (item.what, item.key))
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write the manifest as given."""
+        write_manifest(self.path / "manifest.json", manifest)
+
+    def note(
+        self,
+        *,
+        models: Collection[str] = (),
+        prompts: Mapping[str, str] | None = None,
+        spent: Spent | None = None,
+    ) -> None:
+        """Add models and prompts to the manifest, and set what was spent in all."""
+        old = self.manifest
+        self.write_manifest(
+            old.model_copy(
+                update={
+                    "models": tuple(sorted({*old.models, *models})),
+                    "prompts": dict(sorted({**old.prompts, **(prompts or {})}.items())),
+                    "spent": spent or old.spent,
+                    "tool_version": __version__,
+                }
+            )
+        )
+
+    def changed_by_hand(self, name: str) -> bool:
+        """Whether a file differs from what ragforge last wrote."""
+        entry = self.manifest.files.get(name)
+        path = self.path / name
+        return entry is not None and path.exists() and digest_file(path) != entry.sha256
+
+    def _optional(self, name: str, record: type[R], key: Callable[[R], object] | None) -> list[R]:
+        path = self.path / name
+        return list(read_records(path, record, key=key)) if path.exists() else []
+
+    def _names(self, folder: str) -> list[str]:
+        return sorted(path.stem for path in (self.path / folder).glob("*.jsonl"))
+
+    def _named(self, folder: str, name: str, record: type[R]) -> list[R]:
+        names = self._names(folder)
+        if name not in names:
+            there = ", ".join(names) or "none yet"
+            raise DataError(f"{self.path / folder}: no {name!r}; there are: {there}")
+        path = self.path / folder / f"{name}.jsonl"
+        return list(read_records(path, record, key=lambda item: getattr(item, "query_id", None)))
+
+    def _write(self, name: str, records: Iterable[R], key: Callable[[R], object]) -> None:
+        path = self.path / name
+        count = write_records(path, records, key)
+        entry = FileEntry(sha256=digest_file(path), records=count)
+        old = self.manifest
+        if old.files.get(name) != entry:
+            files = dict(sorted({**old.files, name: entry}.items()))
+            self.write_manifest(old.model_copy(update={"files": files}))
+
+
+def open_dataset(path: Path) -> Dataset:
+    """Return the dataset in a directory.
+
+    Raises:
+        DataError: The directory is missing or holds no dataset.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path}: no such directory; `ragforge generate --out DIR` makes a dataset")
+    if not (path / "manifest.json").is_file():
+        raise DataError(f"{path}: holds no dataset (no manifest.json)")
+    return Dataset(path)
+
+
+def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
+    """Make a dataset, or open the one that the same inputs and settings made before.
+
+    Args:
+        path: The directory: absent, empty, or a dataset.
+        made_from: What decides which queries come out; goes into the manifest.
+
+    Raises:
+        UsageError: The directory holds other files, or a dataset made from something else.
+        DataError: The directory cannot be made or read.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        holds = {entry.name for entry in path.iterdir()} - {".ragforge"}
+    except OSError as error:
+        raise DataError(f"{path}: cannot be made: {error.strerror or error}") from error
+    if not holds:
+        made = Manifest(name=path.resolve().name, made_from=dict(made_from))
+        write_manifest(
+            path / "manifest.json", made.model_copy(update={"tool_version": __version__})
+        )
+        return Dataset(path)
+    if "manifest.json" not in holds:
+        raise UsageError(
+            f"{path}: is not empty and holds no dataset; name an empty or a new directory"
+        )
+    dataset = Dataset(path)
+    old = dataset.manifest.made_from
+    differs = sorted(key for key in {*old, *made_from} if old.get(key) != made_from.get(key))
+    if differs:
+        raise UsageError(
+            f"{path}: holds another dataset (made from other {', '.join(differs)}); "
+            "name another --out, or remove that directory"
+        )
+    return dataset
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a run or system if it is fit for a file name.
+
+    Raises:
+        UsageError: It is not.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"name {name!r}: expected up to 100 letters, digits, dots, dashes, plus signs and "
+            "underscores, starting with a letter or digit"
+        )
+    return name
+
+
+def _pair(judgment: Judgment) -> tuple[str, str]:
+    return (judgment.query_id, judgment.chunk_id)
