@@ -1,0 +1,215 @@
+"""The grammar of measure names: `nDCG@10`, `P(rel=2)@5`, `RBP(p=0.8)` and their aliases.
+
+Printed names follow ir_measures; aliases (`MRR`, `hit_rate@5`, `ndcg_cut_10`) are only read.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, TypedDict
+
+from ragforge.errors import UsageError
+
+Gain = Literal["linear", "exp"]
+
+_DEFAULT_P: Final = 0.8
+_DEFAULT_MAX_GRADE: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure with its settings; `str()` gives the only name it is printed under.
+
+    A setting that the measure does not know keeps its default and has no effect.
+    """
+
+    name: str
+    cutoff: int | None = None
+    """Ranks counted from the top; None counts the whole ranking."""
+    rel: int | None = None
+    """Lowest grade that counts as relevant; None leaves it to `evaluate`."""
+    gain: Gain = "linear"
+    """What a grade g > 0 is worth: g, or 2^g - 1."""
+    p: float = _DEFAULT_P
+    """Persistence of RBP: the chance that the reader goes on to the next rank."""
+    max_grade: int = _DEFAULT_MAX_GRADE
+    """Top of ERR's scale: a grade g satisfies the reader with chance (2^g - 1) / 2^max_grade."""
+
+    def __str__(self) -> str:
+        written = {
+            "rel": "" if self.rel is None else f"rel={self.rel}",
+            "gain": "gain='exp'" if self.gain == "exp" else "",
+            "p": f"p={self.p!r}",
+            "max": f"max={self.max_grade}",
+        }
+        settings = [written[key] for key in SYNTAX[self.name].settings if written[key]]
+        listed = f"({','.join(settings)})" if settings else ""
+        return f"{self.name}{listed}{'' if self.cutoff is None else f'@{self.cutoff}'}"
+
+
+class _Settings(TypedDict, total=False):
+    rel: int
+    gain: Gain
+    p: float
+    max_grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """What may follow the name of a measure."""
+
+    cutoff: Literal["required", "optional", "none"]
+    settings: tuple[str, ...] = ()
+
+
+_RELEVANT = ("rel",)
+SYNTAX: Final[dict[str, Syntax]] = {
+    "nDCG": Syntax("optional", ("gain",)),
+    "DCG": Syntax("optional", ("gain",)),
+    "P": Syntax("required", _RELEVANT),
+    "R": Syntax("optional", _RELEVANT),
+    "F1": Syntax("required", _RELEVANT),
+    "Success": Syntax("optional", _RELEVANT),
+    "RR": Syntax("optional", _RELEVANT),
+    "AP": Syntax("optional", _RELEVANT),
+    "Rprec": Syntax("none", _RELEVANT),
+    "bpref": Syntax("none", _RELEVANT),
+    "RBP": Syntax("optional", ("p", "rel")),
+    "ERR": Syntax("optional", ("max",)),
+    "Judged": Syntax("required"),
+    "NumRet": Syntax("none"),
+    "NumRel": Syntax("none", _RELEVANT),
+    "NumRelRet": Syntax("none", _RELEVANT),
+    "SetP": Syntax("none", _RELEVANT),
+    "SetR": Syntax("none", _RELEVANT),
+    "SetF": Syntax("none", _RELEVANT),
+}
+"""Every measure, in the order in which messages list them."""
+
+_ALIASES: Final = {
+    "precision": "P",
+    "recall": "R",
+    "f1score": "F1",
+    "hit": "Success",
+    "hits": "Success",
+    "hitrate": "Success",
+    "hr": "Success",
+    "mrr": "RR",
+    "reciprank": "RR",
+    "reciprocalrank": "RR",
+    "meanreciprocalrank": "RR",
+    "map": "AP",
+    "averageprecision": "AP",
+    "meanaverageprecision": "AP",
+    "rprecision": "Rprec",
+    "setprecision": "SetP",
+    "setrecall": "SetR",
+}
+_NAMES: Final = {name.lower(): name for name in SYNTAX} | _ALIASES
+_SHAPE: Final = re.compile(r"\s*([^(@]*?)\s*(?:\(([^()]*)\))?\s*(?:@(.*))?", re.DOTALL)
+_TREC_CUTOFF: Final = re.compile(r"(.*?)(?:_cut)?[_.]([0-9]+)", re.DOTALL)
+_WHOLE_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+
+
+def parse_measure(text: str) -> Measure:
+    """Read a measure written as ir_measures, trec_eval or everyday use spells it.
+
+    Raises:
+        UsageError: The name is unknown (the nearest are named), a setting does not belong to the
+            measure, or a cutoff or setting has a value that cannot be taken.
+    """
+    shape = _SHAPE.fullmatch(text)
+    if shape is None:
+        raise UsageError(f"measure {text!r}: expected NAME, NAME@k or NAME(setting=value)@k")
+    spelled, settings, cutoff = shape.groups()
+    trec = _TREC_CUTOFF.fullmatch(spelled)
+    if cutoff is None and trec is not None:
+        spelled, cutoff = trec.groups()
+    name = _name(spelled, text)
+    return Measure(name, _cutoff(name, cutoff, text), **_settings(name, settings or "", text))
+
+
+def _name(spelled: str, text: str) -> str:
+    folded = re.sub(r"[\s_-]", "", spelled).lower()
+    if folded in _NAMES:
+        return _NAMES[folded]
+    from difflib import get_close_matches
+
+    near = get_close_matches(folded, _NAMES, n=3, cutoff=0.5)
+    nearest = dict.fromkeys(_NAMES[key] for key in near)
+    hint = f"nearest: {', '.join(nearest)}" if nearest else f"there are: {', '.join(SYNTAX)}"
+    raise UsageError(f"measure {text!r}: no measure {spelled!r}; {hint}")
+
+
+def _cutoff(name: str, cutoff: str | None, text: str) -> int | None:
+    allowed = SYNTAX[name].cutoff
+    if cutoff is None:
+        if allowed == "required":
+            raise UsageError(f"measure {text!r}: {name} needs a cutoff, as in {name}@10")
+        return None
+    if allowed == "none":
+        raise UsageError(f"measure {text!r}: {name} takes no cutoff, got {cutoff!r}")
+    return _whole_number(cutoff, f"measure {text!r}: cutoff")
+
+
+def _settings(name: str, settings: str, text: str) -> _Settings:
+    allowed = SYNTAX[name].settings
+    read: _Settings = {}
+    seen = set()
+    for part in filter(None, (part.strip() for part in settings.split(","))):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        key = "gain" if key == "dcg" else key
+        if key not in allowed:
+            known = f"takes only {', '.join(allowed)}" if allowed else "takes no settings"
+            raise UsageError(f"measure {text!r}: no setting {key!r}; {name} {known}")
+        if key in seen:
+            raise UsageError(f"measure {text!r}: setting {key!r} is given twice")
+        seen.add(key)
+        _READERS[key](read, value.strip("'\""), f"measure {text!r}: {key}")
+    return read
+
+
+def _read_rel(read: _Settings, value: str, where: str) -> None:
+    read["rel"] = _whole_number(value, where)
+
+
+def _read_max(read: _Settings, value: str, where: str) -> None:
+    read["max_grade"] = _whole_number(value, where)
+
+
+def _read_gain(read: _Settings, value: str, where: str) -> None:
+    if value not in _GAINS:
+        raise UsageError(f"{where}: expected 'linear' or 'exp', got {value!r}")
+    read["gain"] = _GAINS[value]
+
+
+def _read_p(read: _Settings, value: str, where: str) -> None:
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if 0.0 < number < 1.0:
+        read["p"] = number
+    else:
+        raise UsageError(f"{where}: expected a number between 0 and 1, got {value!r}")
+
+
+def _whole_number(value: str, where: str) -> int:
+    value = value.strip()
+    if _WHOLE_NUMBER.fullmatch(value) is None or int(value) == 0:
+        raise UsageError(f"{where}: expected a whole number of at least 1, got {value!r}")
+    return int(value)
+
+
+_GAINS: Final[dict[str, Gain]] = {
+    "linear": "linear",
+    "exp": "exp",
+    "log2": "linear",
+    "exp-log2": "exp",
+}
+_READERS: Final[dict[str, Callable[[_Settings, str, str], None]]] = {
+    "rel": _read_rel,
+    "max": _read_max,
+    "gain": _read_gain,
+    "p": _read_p,
+}
