@@ -188,7 +188,9 @@ class Dataset:
         path = self.path / folder / f"{name}.jsonl"
         return list(read_records(path, record, key=lambda item: getattr(item, "query_id", None)))
 
-    def _write(self, name: str, records: Iterable[R], key: Callable[[R], object]) -> None:
+    def _write(
+        self, name: str, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
+    ) -> None:
         path = self.path / name
         count = write_records(path, records, key)
         entry = FileEntry(sha256=digest_file(path), records=count)

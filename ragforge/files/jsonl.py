@@ -45,13 +45,15 @@ def read_records(
         yield found
 
 
-def write_records(path: Path, records: Iterable[BaseModel], key: Callable[[R], object]) -> int:
+def write_records(
+    path: Path, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
+) -> int:
     """Write records sorted by key, one a line, and return how many.
 
     Raises:
         DataError: The file cannot be written; the old one is untouched.
     """
-    ordered = sorted(records, key=key)  # type: ignore[arg-type]  # key fits the records given
+    ordered = sorted(records, key=key)
     write_whole(path, (f"{record.model_dump_json()}\n" for record in ordered))
     return len(ordered)
 

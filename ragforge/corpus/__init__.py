@@ -1,0 +1,1 @@
+"""Documents become normalised text, and text becomes chunks whose ids depend on content alone."""

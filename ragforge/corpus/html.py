@@ -1,0 +1,202 @@
+"""HTML as text: headings as `#` lines, `pre` as fences, table rows as lines of cells."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from ragforge.corpus.blocks import Block, Kind, Lines
+
+_DROPPED = {"script", "style", "nav", "template", "noscript", "svg", "iframe", "head"}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BREAKS = {
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
+    "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr",
+    "legend", "li", "main", "ol", "p", "section", "summary", "table", "tr", "ul", *_HEADINGS,
+}  # fmt: skip
+_LISTS = {"ul", "ol", "menu"}
+_CELLS = {"td", "th"}
+_PERMALINK = re.compile(r"\s*[¶🔗]+\Z|\s+#\Z")
+_LOOKS_LIKE_MARKUP = re.compile(r"^(?=#{1,6} |```)", re.MULTILINE)
+_HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
+_FENCE_LINE = re.compile(r"`{3,}\Z")
+_TICKS = re.compile(r"^`{3,}", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a reader of an HTML page sees."""
+
+    title: str
+    text: str
+
+
+def read_page(html: str) -> Page:
+    """Return title and text of a page; scripts, styles, navigation and templates are left out."""
+    tree = LexborHTMLParser(html)
+    named = tree.css_first("head > title")
+    title = " ".join(named.text(deep=True).split()) if named else ""
+    writer = _Writer()
+    if tree.body is not None:
+        _walk(tree.body, writer)
+    return Page(title, writer.text())
+
+
+def html_blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of a text that `read_page` wrote."""
+    lines = Lines(text)
+    at = 0
+    while at < len(lines.lines):
+        if lines.blank(at):
+            at += 1
+            continue
+        behind = _block_end(lines, at)
+        heading = _HEADING_LINE.match(lines.lines[at])
+        if heading and behind == at + 1:
+            level, title = len(heading[1]), heading[2].strip()
+            yield lines.block(at, behind, "heading", level=level, title=title)
+        else:
+            yield lines.block(at, behind, _kind(lines.lines[at:behind]))
+        at = behind
+
+
+def html_title(text: str) -> str:
+    """Return the first heading of level 1 in a text that `read_page` wrote, else ""."""
+    return next((block.title for block in html_blocks(text) if block.level == 1), "")
+
+
+def _block_end(lines: Lines, at: int) -> int:
+    if _HEADING_LINE.match(lines.lines[at]):
+        return at + 1
+    if not _FENCE_LINE.match(lines.lines[at]):
+        return lines.run_end(at)
+    for number in range(at + 1, len(lines.lines)):
+        if lines.lines[number] == lines.lines[at]:
+            return number + 1
+    return len(lines.lines)
+
+
+def _kind(lines: Sequence[str]) -> Kind:
+    if _FENCE_LINE.match(lines[0]):
+        return "code"
+    return "table" if any(" | " in line for line in lines) else "text"
+
+
+def _walk(body: LexborNode, writer: "_Writer") -> None:
+    """Visit the nodes in order; without recursion, because pages nest thousands of levels deep."""
+    stack = [(body, True)]
+    while stack:
+        node, entering = stack.pop()
+        tag = node.tag or ""
+        if not entering:
+            writer.leave(tag)
+        elif tag == "-text":
+            writer.words(node.text_content or "")
+        elif tag == "pre":
+            writer.pre(node.text(deep=True))
+        elif tag not in _DROPPED:
+            writer.enter(tag)
+            stack.append((node, False))
+            stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
+
+
+class _Writer:
+    """Collects words into lines, and lines into blocks that blank lines part."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._words: list[str] = []
+        self._marker = ""
+        self._lists: list[int] = []
+        self._tables = 0
+        self._in_row = False
+        self._joins = False
+
+    def text(self) -> str:
+        self._flush()
+        return "".join(self._parts)
+
+    def words(self, text: str) -> None:
+        self._words.append(text.replace("\n", " "))
+
+    def pre(self, text: str) -> None:
+        if self._tables:
+            self.words(text)
+            return
+        self._flush()
+        longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=2)
+        fence = "`" * (longest + 1)
+        self._add(f"{fence}\n{text.strip(chr(10))}\n{fence}", join=False)
+        self._joins = False
+
+    def enter(self, tag: str) -> None:
+        if tag in _CELLS and self._tables == 1:
+            self._words.append(" | " if self._in_row else "")
+            self._in_row = True
+        elif tag == "br":
+            self._words.append(" " if self._tables else "\n")
+        if tag not in _BREAKS:
+            return
+        self._break(tag)
+        if tag == "table":
+            self._tables += 1
+            self._joins = False
+        elif tag in _LISTS:
+            self._joins = bool(self._lists)
+            self._lists.append(0 if tag == "ol" else -1)
+        elif tag == "li" and not self._tables:
+            self._item()
+
+    def leave(self, tag: str) -> None:
+        if tag not in _BREAKS:
+            return
+        if tag in _HEADINGS and not self._tables:
+            self._heading(_HEADINGS[tag])
+        self._break(tag)
+        if tag == "table":
+            self._tables -= 1
+            self._joins = False
+        elif tag in _LISTS and self._lists:
+            self._lists.pop()
+            self._joins = bool(self._lists)
+
+    def _item(self) -> None:
+        if not self._lists:
+            self._lists.append(-1)
+        indent = "  " * (len(self._lists) - 1)
+        if self._lists[-1] >= 0:
+            self._lists[-1] += 1
+        number = self._lists[-1]
+        self._marker = f"{indent}{number}. " if number > 0 else f"{indent}- "
+
+    def _heading(self, level: int) -> None:
+        title = _PERMALINK.sub("", " ".join("".join(self._words).split()))
+        self._words.clear()
+        if title:
+            self._add(f"{'#' * level} {title}", join=False)
+
+    def _break(self, tag: str) -> None:
+        """End the line, unless inside a table row: there a block is no more than a blank."""
+        if self._tables > 1 or (self._tables and tag not in {"tr", "table", "caption"}):
+            self._words.append(" ")
+            return
+        self._in_row = False
+        self._flush()
+
+    def _flush(self) -> None:
+        lines = (" ".join(line.split()) for line in "".join(self._words).split("\n"))
+        self._words.clear()
+        body = "\n".join(line for line in lines if line)
+        if not body:
+            return
+        if self._marker:
+            body, self._marker = self._marker + body, ""
+        join = self._joins
+        self._add(_LOOKS_LIKE_MARKUP.sub(r"\\", body), join=join)
+        self._joins = bool(self._lists or self._tables)
+
+    def _add(self, block: str, *, join: bool) -> None:
+        if self._parts:
+            self._parts.append("\n" if join else "\n\n")
+        self._parts.append(block)

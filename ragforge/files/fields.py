@@ -1,0 +1,251 @@
+"""Rows of files, and how the values of their fields are read."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ragforge.errors import DataError
+from ragforge.files.names import QUERY_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, Field, normal_name
+
+_SHOWN = 80
+"""How much of a faulty value an error message repeats, in characters."""
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
+_SEPARATORS = re.compile(r"\s*[;|,]\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An object of a JSON file or a line of a table, and where it stands."""
+
+    where: str
+    given: Mapping[str, object]
+    _by_name: Mapping[str, object]
+
+    def has(self, *fields: Field) -> bool:
+        """Whether the row has one of the fields, whatever its value."""
+        return any(self._name(field) is not None for field in fields)
+
+    def get(self, field: Field) -> object:
+        """Return the value of a field; None where it is missing or null."""
+        name = self._name(field)
+        return None if name is None else self._by_name[normal_name(name)]
+
+    def text(self, field: Field) -> str:
+        """Return a text that has to be there and to hold more than blanks.
+
+        Raises:
+            DataError: It is missing, of another type, or blank.
+        """
+        self.require(field)
+        value = self.get(field)
+        if isinstance(value, str) and value.strip() and _is_unicode(value):
+            return value
+        raise self.wrong(field, "text", value)
+
+    def optional_text(self, field: Field) -> str | None:
+        """Return a text; None where it is missing, null or blank.
+
+        Raises:
+            DataError: It is of another type.
+        """
+        value = self.get(field)
+        if value is None or (isinstance(value, str) and not value.strip()):
+            return None
+        return self.text(field)
+
+    def identifier(self, field: Field) -> str:
+        """Return an id that has to be there; a whole number becomes its digits.
+
+        Raises:
+            DataError: It is missing, empty or of another type.
+        """
+        self.require(field)
+        return self.as_id(self.get(field), field)
+
+    def as_id(self, value: object, field: Field) -> str:
+        """Return a value found in a field as an id.
+
+        Raises:
+            DataError: It is empty or neither text nor a whole number.
+        """
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if isinstance(value, str) and value.strip() and _is_unicode(value):
+            return value
+        raise self.wrong(field, "an id (text or a whole number)", value)
+
+    def as_whole(self, value: object, field: Field) -> int:
+        """Return a value found in a field as a whole number; `2.0` and "2" are 2.
+
+        Raises:
+            DataError: It is none.
+        """
+        number = parse_whole(value)
+        if number is None:
+            raise self.wrong(field, "a whole number", value)
+        return number
+
+    def as_number(self, value: object, field: Field) -> float:
+        """Return a value found in a field as a number; infinities are numbers, NaN is none.
+
+        Raises:
+            DataError: It is none.
+        """
+        number = parse_number(value)
+        if number is None:
+            raise self.wrong(field, "a number", value)
+        return number
+
+    def require(self, field: Field) -> None:
+        """Refuse a row that lacks a field.
+
+        Raises:
+            DataError: It does; the message says by which names the field is known.
+        """
+        if not self.has(field):
+            found = ", ".join(repr(name)[:_SHOWN] for name in list(self.given)[:8]) or "nothing"
+            raise DataError(
+                f"{self.where}: {field.name}: expected one of {', '.join(field.accepted)}, "
+                f"got {found}"
+            )
+
+    def wrong(self, field: Field, expected: str, found: object) -> DataError:
+        """Return the error that says which value was expected under the row's own name."""
+        name = self._name(field) or field.name
+        return DataError(f"{self.where}: {name}: expected {expected}, got {shown(found)}")
+
+    def _name(self, field: Field) -> str | None:
+        """Return the name by which the row knows a field: one that has a value, if there is."""
+        there = [name for name in field.accepted if normal_name(name) in self._by_name]
+        valued = (name for name in there if self._by_name[normal_name(name)] is not None)
+        return next(valued, there[0] if there else None)
+
+
+def make_row(where: str, given: Mapping[str, object]) -> Row:
+    """Return the row of an object.
+
+    Raises:
+        DataError: Two of its names are spellings of one.
+    """
+    by_name = {normal_name(name): value for name, value in given.items()}
+    if len(by_name) != len(given):
+        spellings: dict[str, str] = {}
+        for name in given:
+            first = spellings.setdefault(normal_name(name), name)
+            if first != name:
+                raise DataError(f"{where}: {first!r} and {name!r} are one field; leave one out")
+    return Row(where, given, by_name)
+
+
+def query_name(row: Row) -> str:
+    """Return the id of the query that a row is about; its text where it has no id.
+
+    Raises:
+        DataError: It has neither.
+    """
+    if row.get(QUERY_ID) is None and row.has(QUERY_OF_PAIR):
+        return row.text(QUERY_OF_PAIR)
+    return row.identifier(QUERY_ID)
+
+
+def query_of_pair(row: Row) -> str:
+    """Return the id of the query of a row about a query and a chunk, else the query's text.
+
+    A plain `id` is not taken: it may well be the id of the pair.
+
+    Raises:
+        DataError: The row has neither.
+    """
+    if row.get(QUERY_ID_OF_PAIR) is None and row.has(QUERY_OF_PAIR):
+        return row.text(QUERY_OF_PAIR)
+    return row.identifier(QUERY_ID_OF_PAIR)
+
+
+def cell_items(row: Row, field: Field) -> object:
+    """Return the value of a field that holds several; one cell of a table is taken apart.
+
+    A cell is a JSON list or object, or ids between `;`, `|` or `,`. None counts as no items.
+
+    Raises:
+        DataError: The cell starts as JSON does and is none.
+    """
+    value = row.get(field)
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        return value
+    if value.lstrip()[:1] in ("[", "{"):
+        try:
+            return load_json(value)
+        except (ValueError, RecursionError):
+            raise row.wrong(field, "a JSON list or object", value) from None
+    return [item for item in _SEPARATORS.split(value.strip()) if item]
+
+
+def load_json(text: str) -> object:
+    """Return what a JSON text says, which must not be open to two readings.
+
+    Raises:
+        ValueError: It is no JSON (JSONDecodeError), holds NaN or an infinity, or an object holds a
+            name twice.
+        RecursionError: It is nested too deeply.
+    """
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+
+
+def parse_whole(value: object) -> int | None:
+    """Return the whole number that a value or its text is; None where it is none."""
+    match value:
+        case bool():
+            return None
+        case int():
+            return value
+        case float():
+            return int(value) if value.is_integer() else None
+        case str():
+            return int(value.partition(".")[0]) if _WHOLE.fullmatch(value) else None
+    return None
+
+
+def parse_number(value: object) -> float | None:
+    """Return the number that a value or its text is, infinite ones too; None where it is none."""
+    if not isinstance(value, str | float | int) or isinstance(value, bool):
+        return None
+    if isinstance(value, str) and "_" in value:  # Python reads 1_0 as 10.
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(number) else number
+
+
+def shown(value: object) -> str:
+    """Return a faulty value as a message repeats it: escaped, and cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def examples(shapes: Iterable[str]) -> str:
+    """Return the shapes that a reader accepts, one an indented line."""
+    return "".join(f"\n  {shape}" for shape in shapes)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written: JSON can spell half a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _refuse_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        raise ValueError(f"{shown(counts.most_common(1)[0][0])} comes twice in one object")
+    return found

@@ -1,0 +1,106 @@
+"""Which names each field goes by in the files of others: the one list of them.
+
+Names are compared without case, underscores, dashes and blanks: `relevant_doc_ids` stands for
+`relevantDocIds` and `Relevant Doc IDs` as well. Only a leading underscore counts (`_id`).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field: what messages call it, and the names it is known by, the first found counts."""
+
+    name: str
+    accepted: tuple[str, ...]
+
+
+QUERY_ID_OF_PAIR = Field("query_id", ("query_id", "qid", "topic_id", "question_id", "topic"))
+QUERY_ID = Field("query_id", (*QUERY_ID_OF_PAIR.accepted, "id", "_id"))
+QUERY = Field("query", ("query", "question", "query_text", "user_input", "text"))
+QUERY_OF_PAIR = Field("query", ("query", "question", "query_text"))
+CHUNK_ID = Field(
+    "chunk_id",
+    ("chunk_id", "passage_id", "doc_id", "document_id", "corpus_id", "docno", "pid", "did"),
+)
+ITEM_ID = Field("id", (*CHUNK_ID.accepted, "id", "_id"))
+TEXT = Field("text", ("text", "passage", "passage_text", "chunk_text", "chunk", "content"))
+DOC_ID = Field("doc_id", ("doc_id", "document_id"))
+QUOTE = Field("quote", ("quote",))
+GRADE = Field("grade", ("grade", "relevance", "rel", "relevance_score", "rating", "score", "label"))
+GRADES = Field("graded_relevance", ("graded_relevance", "relevance_scores", "relevance_grades"))
+RELEVANT = Field(
+    "relevant",
+    (
+        "relevant_chunk_ids",
+        "relevant_doc_ids",
+        "relevant_document_ids",
+        "relevant_ids",
+        "relevant",
+        "relevant_chunks",
+        "relevant_docs",
+        "relevant_documents",
+        "reference_context_ids",
+    ),
+)
+SCORE = Field("score", ("score", "similarity", "sim"))
+RANK = Field("rank", ("rank", "position"))
+RANKING = Field(
+    "ranking",
+    (
+        "ranking",
+        "retrieved_chunk_ids",
+        "retrieved_doc_ids",
+        "retrieved_ids",
+        "retrieved_docs",
+        "retrieved_documents",
+        "retrieved_chunks",
+        "retrieved_context_ids",
+        "retrieved",
+        "results",
+        "hits",
+    ),
+)
+LATENCY_S = Field("latency_s", ("latency_s", "latency_seconds"))
+LATENCY_MS = Field("latency_ms", ("latency_ms", "latency_milliseconds"))
+EXPECTED_ANSWER = Field(
+    "expected_answer",
+    (
+        "expected_answer",
+        "answer",
+        "ground_truth",
+        "reference_answer",
+        "reference",
+        "expected_output",
+    ),
+)
+DIFFICULTY = Field("difficulty", ("difficulty",))
+TYPE = Field("type", ("type", "query_type"))
+CATEGORY = Field("category", ("category",))
+ANSWERABLE = Field("answerable", ("answerable", "is_answerable"))
+LANGUAGE = Field("language", ("language", "lang"))
+PERSONA = Field("persona", ("persona",))
+ANSWER = Field("answer", ("answer", "generated_answer", "actual_output", "response", "output"))
+IN_CONTEXT = Field("chunk_ids", ("chunk_ids", "doc_ids", *RANKING.accepted))
+ROWS = Field(
+    "rows",
+    (
+        *("queries", "questions", "test_cases", "cases", "tests", "examples", "items", "rows"),
+        *("data", "results", "answers", "judgments", "qrels", "pairs", "rankings", "runs"),
+    ),
+)
+"""Under which a JSON object holds the list of its rows."""
+
+
+@lru_cache(maxsize=4096)
+def normal_name(name: str) -> str:
+    """Return the form in which names of fields are compared."""
+    mark = "_" if name.startswith("_") else ""
+    return mark + re.sub(r"[\s_-]", "", name).lower()
+
+
+def goes_by(name: str, field: Field) -> bool:
+    """Whether a field is known by a name."""
+    return normal_name(name) in {normal_name(accepted) for accepted in field.accepted}

@@ -1,0 +1,62 @@
+"""Pairs to judge: a query and the text of a chunk in one row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.fields import shown
+from ragforge.files.lines import open_source
+from ragforge.files.names import CHUNK_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, TEXT
+from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+
+SHAPES: Final = (
+    'JSON Lines or a JSON list: {"query_id": "q1", "query": "How …?", "chunk_id": "d7", '
+    '"text": "…"}',
+    "CSV or TSV with a header: query_id,query,chunk_id,text",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A query and a chunk, with all that is needed to judge the chunk."""
+
+    query_id: str
+    query: str
+    chunk_id: str
+    text: str
+
+
+def read_pairs(path: Path) -> Iterator[PairRow]:
+    """Yield the pairs of a file in its order, one at a time but for `.json`.
+
+    Further fields, such as a grade, are passed over. `.gz` is unpacked.
+
+    Args:
+        path: A file of one of `SHAPES`, or with the near names that `fields` lists.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes or holds no pair; a row lacks a
+            field or holds one of a wrong type; or a pair of ids comes twice. Raised when the
+            row's turn comes.
+    """
+    seen: set[tuple[str, str]] = set()
+    for row in read_rows_of(open_source(path), SHAPES):
+        if not seen and not row.has(QUERY_ID_OF_PAIR, CHUNK_ID):
+            raise unknown_shape(path, SHAPES)
+        pair = PairRow(
+            query_id=row.identifier(QUERY_ID_OF_PAIR),
+            query=row.text(QUERY_OF_PAIR),
+            chunk_id=row.identifier(CHUNK_ID),
+            text=row.text(TEXT),
+        )
+        if (pair.query_id, pair.chunk_id) in seen:
+            raise DataError(
+                f"{row.where}: query {shown(pair.query_id)}: chunk {shown(pair.chunk_id)} comes "
+                "twice"
+            )
+        seen.add((pair.query_id, pair.chunk_id))
+        yield pair
+    if not seen:
+        raise none_found(path, "pair")

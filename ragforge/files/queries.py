@@ -1,0 +1,204 @@
+"""Hand-made query sets of many shapes: queries with what is relevant to them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Final, get_args
+
+from pydantic import ValidationError
+
+from ragforge.errors import DataError
+from ragforge.files.fields import Row, shown
+from ragforge.files.jsonl import explain
+from ragforge.files.lines import open_source
+from ragforge.files.names import (
+    ANSWERABLE,
+    CATEGORY,
+    DIFFICULTY,
+    EXPECTED_ANSWER,
+    GRADES,
+    LANGUAGE,
+    PERSONA,
+    QUERY,
+    QUERY_ID,
+    RELEVANT,
+    TYPE,
+    Field,
+    normal_name,
+)
+from ragforge.files.qrels import beir_split, read_qrels
+from ragforge.files.relevance import Anchor, Relevance, grade_of_listed, read_relevance
+from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+from ragforge.records import Difficulty, Query, QueryType
+
+SHAPES: Final = (
+    'golden set: {"query_id": "h1", "query": "How …?", "expected_answer": "…", '
+    '"relevant": [{"doc_id": "a.md", "quote": "…", "grade": 3}]}',
+    'queries: {"queries": [{"id": "q1", "query": "How …?", "relevant_doc_ids": ["d7"], '
+    '"graded_relevance": {"d7": 3}}]}',
+    'pairs of query and ids: [{"query": "How …?", "relevant": ["d7"]}]',
+    'test cases: [{"question": "How …?", "relevant_doc_ids": ["d7"], "ground_truth": "…"}]',
+    "a dataset's queries.jsonl",
+    'a BEIR folder: queries.jsonl with {"_id": "q1", "text": "How …?"}, and qrels/test.tsv',
+    "CSV or TSV with a header: query_id,query,expected_answer,relevant_doc_ids (ids between ;)",
+)
+_WORDS_OF_TRUTH: Final = {
+    **dict.fromkeys(("true", "yes", "1"), True),
+    **dict.fromkeys(("false", "no", "0"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedQuery:
+    """A query from a file, and what the file says is relevant to it."""
+
+    query: Query
+    grades: dict[str, int | None] = field(default_factory=dict)
+    """Grades by the ids of the file, which may be of chunks or of documents; any whole number."""
+    anchors: tuple[Anchor, ...] = ()
+    """Passages named by quotes."""
+    category: str = ""
+    """What the file calls its category, in its own words."""
+
+
+def read_queries(path: Path, make_id: Callable[[str], str]) -> list[ImportedQuery]:
+    """Return the queries of a file or folder, in its order.
+
+    Rows of a dataset's own `queries.jsonl` (which has `origin` in each) are taken as they are;
+    all others become queries of human origin. Fields that are not known are passed over. Ids
+    listed as relevant without grade get the lowest grade that counts as relevant in the file, see
+    `grade_of_listed`. A category that is the name of a query type is the type, too. Of a BEIR
+    folder, the queries that are judged are taken.
+
+    Args:
+        path: A file of one of `SHAPES`, or a BEIR folder.
+        make_id: Makes the id of a query without one from its text. It should fold case and blanks
+            and hash the rest, so that the same question gets the same id in every file.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes, a row lacks its text or holds
+            a value of a wrong type, or an id comes twice.
+    """
+    if path.is_dir():
+        return _beir(path, make_id)
+    found = _read(path, make_id)
+    grade = grade_of_listed(chain.from_iterable(one.relevance.grades.values() for one in found))
+    return [replace(one.imported, grades=one.relevance.settled(grade)) for one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    imported: ImportedQuery
+    relevance: Relevance
+
+
+def _read(path: Path, make_id: Callable[[str], str]) -> list[_Found]:
+    found: list[_Found] = []
+    seen: dict[str, str] = {}
+    for row in _rows(path):
+        one = _found(row, make_id)
+        query_id = one.imported.query.query_id
+        first = seen.setdefault(query_id, row.where)
+        if len(seen) == len(found):
+            raise DataError(
+                f"{row.where}: query {shown(query_id)} comes twice, first in {first} "
+                f"({shown(one.imported.query.query)})"
+            )
+        found.append(one)
+    if not found:
+        raise none_found(path, "query")
+    return found
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    first = True
+    for row in read_rows_of(open_source(path), SHAPES):
+        if first and not row.has(QUERY):
+            raise unknown_shape(path, SHAPES)
+        first = False
+        yield row
+
+
+def _found(row: Row, make_id: Callable[[str], str]) -> _Found:
+    if "origin" in row.given and row.given.keys() <= Query.model_fields.keys():
+        return _Found(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
+    relevance = read_relevance(row) if row.has(RELEVANT, GRADES) else Relevance({})
+    text = row.text(QUERY)
+    category = row.optional_text(CATEGORY) or ""
+    query_type = _type(row, category)
+    query = _query(
+        row,
+        {
+            "query_id": row.identifier(QUERY_ID) if _is_set(row, QUERY_ID) else make_id(text),
+            "query": text,
+            "expected_answer": row.optional_text(EXPECTED_ANSWER),
+            "difficulty": _one_of(row, DIFFICULTY, get_args(Difficulty)),
+            "type": query_type,
+            "persona": row.optional_text(PERSONA),
+            "language": row.optional_text(LANGUAGE) or "en",
+            "answerable": _answerable(row, query_type),
+            "origin": "human",
+        },
+    )
+    return _Found(ImportedQuery(query, {}, relevance.anchors, category), relevance)
+
+
+def _beir(folder: Path, make_id: Callable[[str], str]) -> list[ImportedQuery]:
+    split = beir_split(folder)
+    qrels = read_qrels(split)
+    queries = {one.imported.query.query_id: one for one in _read(folder / "queries.jsonl", make_id)}
+    for query_id in qrels:
+        if query_id not in queries:
+            raise DataError(
+                f"{split}: query {shown(query_id)}: expected an id of {folder / 'queries.jsonl'}"
+            )
+    return [
+        replace(one.imported, grades=dict(qrels[query_id]))
+        for query_id, one in queries.items()
+        if query_id in qrels
+    ]
+
+
+def _query(row: Row, fields: dict[str, object]) -> Query:
+    try:
+        return Query.model_validate(fields)
+    except ValidationError as error:
+        raise DataError(f"{row.where}: {explain(error)}") from error
+
+
+def _is_set(row: Row, name: Field) -> bool:
+    return row.get(name) not in (None, "")
+
+
+def _type(row: Row, category: str) -> str | None:
+    types = get_args(QueryType)
+    found = _one_of(row, TYPE, types)
+    return found or _known(category, types)
+
+
+def _one_of(row: Row, name: Field, known: tuple[str, ...]) -> str | None:
+    text = row.optional_text(name)
+    if text is None:
+        return None
+    found = _known(text, known)
+    if found is None:
+        raise row.wrong(name, f"one of {', '.join(known)}", text)
+    return found
+
+
+def _known(text: str, known: tuple[str, ...]) -> str | None:
+    """Return the known word that a text is, without regard to case, dashes and blanks."""
+    return next((word for word in known if normal_name(word) == normal_name(text)), None)
+
+
+def _answerable(row: Row, query_type: str | None) -> bool:
+    value = row.get(ANSWERABLE)
+    if value is None or value == "":
+        return query_type != "unanswerable"
+    if isinstance(value, bool):
+        return value
+    found = _WORDS_OF_TRUTH.get(str(value).lower())
+    if found is None:
+        raise row.wrong(ANSWERABLE, "true or false", value)
+    return found

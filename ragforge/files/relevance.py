@@ -1,0 +1,137 @@
+"""What a hand-made row says is relevant to its query: ids, grades, quotes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ragforge.files.fields import Row, cell_items, make_row
+from ragforge.files.names import DOC_ID, GRADE, GRADES, ITEM_ID, QUOTE, RELEVANT, Field
+
+HIGHEST_GRADE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A passage named by its document and a quote from it, and its grade from 0 to 3."""
+
+    doc_id: str
+    quote: str
+    grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """What is relevant to one query."""
+
+    grades: dict[str, int | None]
+    """Id to the grade the file gives; None where it says null."""
+    listed: tuple[str, ...] = ()
+    """Ids the file calls relevant without giving a grade."""
+    anchors: tuple[Anchor, ...] = ()
+
+    def settled(self, grade: int) -> dict[str, int | None]:
+        """Return the grades of all ids, the listed ones with this grade."""
+        return {**dict.fromkeys(self.listed, grade), **self.grades}
+
+
+def read_relevance(row: Row) -> Relevance:
+    """Read the lists and maps of relevant passages of a row.
+
+    An id that is both listed and graded has the grade it was given, even 0.
+
+    Raises:
+        DataError: A list, an id or a grade is of a wrong type, or an id comes twice.
+    """
+    grades: dict[str, int | None] = {}
+    listed: list[str] = []
+    anchors: list[Anchor] = []
+    value = cell_items(row, RELEVANT)
+    if isinstance(value, Mapping):
+        grades.update(_graded(row, RELEVANT, value))
+    for item in _items(row, RELEVANT, value):
+        if not isinstance(item, Mapping):
+            listed.append(row.as_id(item, RELEVANT))
+            continue
+        inner = make_row(f"{row.where}: {RELEVANT.name}", item)
+        if inner.has(QUOTE):
+            anchors.append(_anchor(inner))
+        elif inner.has(GRADE):
+            _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
+        else:
+            listed.append(inner.identifier(ITEM_ID))
+    _refuse_twice(row, [*listed, *grades])
+    for chunk_id, grade in _grades(row).items():
+        if grades.setdefault(chunk_id, grade) != grade:
+            raise row.wrong(GRADES, f"grade {grades[chunk_id]} as in {RELEVANT.name}", grade)
+    rest = tuple(chunk_id for chunk_id in listed if chunk_id not in grades)
+    return Relevance(grades, rest, tuple(anchors))
+
+
+def grade_of_listed(grades: Iterable[int | None]) -> int:
+    """Return the grade of ids that are called relevant without one.
+
+    It is the lowest that binary measures count as relevant: 2 where the file holds grades above
+    1, else 1. With 1 in a graded file a list of relevant ids would say that none is.
+
+    Args:
+        grades: All grades the file gives.
+    """
+    return 2 if any(grade is not None and grade > 1 for grade in grades) else 1
+
+
+def _grades(row: Row) -> dict[str, int | None]:
+    value = cell_items(row, GRADES)
+    if isinstance(value, Mapping):
+        return _graded(row, GRADES, value)
+    grades: dict[str, int | None] = {}
+    for item in _items(row, GRADES, value):
+        if not isinstance(item, Mapping):
+            raise row.wrong(GRADES, "grades by id", item)
+        inner = make_row(f"{row.where}: {GRADES.name}", item)
+        inner.require(GRADE)
+        _put(row, GRADES, grades, inner.identifier(ITEM_ID), _grade(inner))
+    return grades
+
+
+def _graded(row: Row, field: Field, value: Mapping[str, object]) -> dict[str, int | None]:
+    grades: dict[str, int | None] = {}
+    for chunk_id, given in value.items():
+        grade = None if given is None else row.as_whole(given, field)
+        _put(row, field, grades, row.as_id(chunk_id, field), grade)
+    return grades
+
+
+def _grade(inner: Row) -> int | None:
+    value = inner.get(GRADE)
+    return None if value is None else inner.as_whole(value, GRADE)
+
+
+def _anchor(inner: Row) -> Anchor:
+    inner.require(GRADE)
+    grade = inner.as_whole(inner.get(GRADE), GRADE)
+    if not 0 <= grade <= HIGHEST_GRADE:
+        raise inner.wrong(GRADE, "0, 1, 2 or 3", grade)
+    return Anchor(inner.identifier(DOC_ID), inner.text(QUOTE), grade)
+
+
+def _items(row: Row, field: Field, value: object) -> list[object]:
+    if isinstance(value, Mapping):
+        return []
+    if not isinstance(value, list):
+        raise row.wrong(field, "a list of ids or grades by id", value)
+    return value
+
+
+def _put(
+    row: Row, field: Field, grades: dict[str, int | None], chunk_id: str, grade: int | None
+) -> None:
+    if chunk_id in grades:
+        raise row.wrong(field, "every id once", chunk_id)
+    grades[chunk_id] = grade
+
+
+def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
+    seen: set[str] = set()
+    for chunk_id in chunk_ids:
+        if chunk_id in seen:
+            raise row.wrong(RELEVANT, "every id once", chunk_id)
+        seen.add(chunk_id)

@@ -1,0 +1,191 @@
+"""Rows of any shape: the objects of JSON and JSON Lines, the lines of tables with a header."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ragforge.errors import DataError
+from ragforge.files.fields import Row, examples, load_json, make_row, shown
+from ragforge.files.lines import Line, Source
+from ragforge.files.names import QUERY, QUERY_ID, QUERY_ID_OF_PAIR, ROWS, goes_by, normal_name
+from ragforge.files.text import decode
+
+_DELIMITERS = "\t,;"
+"""Semicolons are what spreadsheets write where the comma is the decimal sign."""
+
+
+def read_rows_of(source: Source, shapes: Iterable[str], *, by_query: str = "") -> Iterator[Row]:
+    """Yield the rows of a file that holds nothing but rows.
+
+    Args:
+        source: JSON Lines, JSON (a list, an object with a list under `queries` or the like, or
+            one row), or a table whose first line names its columns.
+        shapes: Examples of what is accepted, for the message.
+        by_query: The field that the values of a JSON object {query id: list or object} stand for;
+            "" where such a file is not accepted.
+
+    Raises:
+        DataError: The file holds something else, or no row.
+    """
+    match source.kind:
+        case "jsonl":
+            return read_json_lines(source.path, source.lines)
+        case "columns":
+            return read_table(source)
+        case "json":
+            document = read_document(source)
+            rows = document_rows(source.path, document)
+            if rows is None and by_query:
+                rows = _rows_by_query(source.path, document, by_query)
+            if rows is None:
+                raise unknown_shape(source.path, shapes)
+            return iter(rows)
+
+
+def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
+    """Yield a row for each line that is not blank.
+
+    Raises:
+        DataError: A line is not one whole JSON object.
+    """
+    for number, line in lines:
+        where = f"{path}:{number}"
+        text = decode(line, where)
+        if not text.strip():
+            continue
+        try:
+            found = load_json(text)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{where}: is not one complete JSON object: {shown(text)}") from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: {error}") from error
+        if not isinstance(found, dict):
+            raise DataError(f"{where}: expected a JSON object, got {shown(found)}")
+        yield make_row(where, found)
+
+
+def read_document(source: Source) -> object:
+    """Return what a JSON file holds; a list of objects where it holds one object a line.
+
+    Raises:
+        DataError: It is neither.
+    """
+    lines = list(source.lines)
+    text = decode(b"".join(line for _, line in lines), str(source.path))
+    try:
+        return load_json(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and source.first.startswith("{"):
+            return list(read_json_lines(source.path, lines))
+        raise DataError(f"{source.path}:{error.lineno}: is not whole JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{source.path}: {error}") from error
+
+
+def document_rows(path: Path, document: object) -> list[Row] | None:
+    """Return the rows of what `read_document` returned; None where it is no list of rows.
+
+    Raises:
+        DataError: An item of the list is no object.
+    """
+    if isinstance(document, list):
+        return _item_rows(str(path), document)
+    if not isinstance(document, dict):
+        return None
+    for name, value in document.items():
+        if goes_by(name, ROWS) and _is_list_of_objects(value):
+            return _item_rows(f"{path}: {name}", value)
+    names = {normal_name(name) for name, value in document.items() if isinstance(value, str | int)}
+    if any(normal_name(name) in names for name in (*QUERY_ID_OF_PAIR.accepted, *QUERY.accepted)):
+        return [make_row(str(path), document)]
+    return None
+
+
+def read_table(source: Source) -> Iterator[Row]:
+    """Yield the lines of a table behind its header; blanks around a cell do not count.
+
+    Raises:
+        DataError: A line has more or fewer cells than the header, or a quoted cell has no end.
+    """
+    path = source.path
+    delimiter = _delimiter(source.first)
+    reader = csv.reader(
+        (decode(line, f"{path}:{number}") for number, line in source.lines),
+        delimiter=delimiter,
+        strict=True,
+    )
+    header: list[str] = []
+    try:
+        for cells in reader:
+            values = [cell.strip() for cell in cells]
+            if not any(values):
+                continue
+            where = f"{path}:{reader.line_num}"
+            if not header:
+                header = values
+                _check_header(where, header)
+                continue
+            if len(values) != len(header):
+                raise DataError(
+                    f"{where}: expected {len(header)} cells as in the header, got {len(values)}"
+                )
+            yield make_row(where, dict(zip(header, values, strict=True)))
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: is no line of a table: {error}") from error
+
+
+def has_header(source: Source) -> bool:
+    """Whether the first line names columns: of files without names, `.csv` never are."""
+    if source.path.name.lower().removesuffix(".gz").endswith(".csv"):
+        return True
+    cells = [cell.strip().strip('"') for cell in source.first.split(_delimiter(source.first))]
+    known = {normal_name(name) for name in (*QUERY_ID.accepted, *QUERY.accepted)}
+    return len(cells) > 1 and any(normal_name(cell) in known for cell in cells)
+
+
+def unknown_shape(path: Path, shapes: Iterable[str]) -> DataError:
+    """Return the error that shows what would have been accepted."""
+    return DataError(f"{path}: has none of the shapes accepted:{examples(shapes)}")
+
+
+def none_found(path: Path, what: str) -> DataError:
+    """Return the error about a file in which there is nothing to read."""
+    return DataError(f"{path}: holds no {what}; expected at least one")
+
+
+def _delimiter(header: str) -> str:
+    return max(_DELIMITERS, key=header.count)
+
+
+def _check_header(where: str, header: list[str]) -> None:
+    for name in header:
+        if header.count(name) > 1:
+            raise DataError(f"{where}: column {name!r} comes twice")
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value[:1])
+
+
+def _rows_by_query(path: Path, document: object, field: str) -> list[Row] | None:
+    if not isinstance(document, dict):
+        return None
+    if not all(isinstance(value, list | dict) for value in document.values()):
+        return None
+    return [
+        make_row(f"{path}: {shown(query_id)}", {"id": query_id, field: value})
+        for query_id, value in document.items()
+    ]
+
+
+def _item_rows(where: str, items: list[object]) -> list[Row]:
+    rows = []
+    for number, item in enumerate(items, start=1):
+        if isinstance(item, Row):
+            rows.append(item)
+        elif isinstance(item, dict):
+            rows.append(make_row(f"{where}: item {number}", item))
+        else:
+            raise DataError(f"{where}: item {number}: expected an object, got {shown(item)}")
+    return rows

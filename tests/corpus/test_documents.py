@@ -1,0 +1,266 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragforge.corpus.documents import Document, normalise, read_documents
+from ragforge.errors import DataError
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    for name in ("a.md", "b.rst", "c.txt", "guide/d.html", "drafts/e.md", "drafts/old/f.md"):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"text of {name}", encoding="utf-8")
+    return folder
+
+
+def ids(*paths, **options):
+    return [document.doc_id for document in read_documents(paths, **options)]
+
+
+def read_one(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    [document] = read_documents([path])
+    return document
+
+
+def test_folder_is_read_to_any_depth_in_sorted_order(docs):
+    """Order and ids must not hang on the file system."""
+    assert ids(docs) == [
+        "a.md", "b.rst", "c.txt", "drafts/e.md", "drafts/old/f.md", "guide/d.html",
+    ]  # fmt: skip
+
+
+def test_file_given_by_name_has_its_name_as_id(docs):
+    """The id must not hold the path of the machine."""
+    assert ids(docs / "drafts" / "e.md") == ["e.md"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["**/*.md"], ["a.md", "drafts/e.md", "drafts/old/f.md"]),
+        (["*.md"], ["a.md", "drafts/e.md", "drafts/old/f.md"]),
+        (["drafts/*.md"], ["drafts/e.md"]),
+        (["drafts/*"], ["drafts/e.md", "drafts/old/f.md"]),
+        (["drafts"], ["drafts/e.md", "drafts/old/f.md"]),
+        (["drafts/"], ["drafts/e.md", "drafts/old/f.md"]),
+        (["**/old/*"], ["drafts/old/f.md"]),
+        (["/a.md", "?.txt"], ["a.md", "c.txt"]),
+        (["[bc].*"], ["b.rst", "c.txt"]),
+        (["[!a-c].*"], ["drafts/e.md", "drafts/old/f.md", "guide/d.html"]),
+    ],
+)
+def test_include_takes_what_its_patterns_name(docs, patterns, expected):
+    """Patterns mean what they mean in .gitignore, which users know."""
+    assert ids(docs, include=patterns) == expected
+
+
+def test_exclude_is_stronger_than_include(docs):
+    """A draft must not slip in by a wide include."""
+    assert ids(docs, include=["*.md"], exclude=["drafts/*"]) == ["a.md"]
+
+
+def test_odd_range_in_a_pattern_matches_nothing(docs):
+    """A typing error in a pattern must not end in a traceback."""
+    assert ids(docs, exclude=["[z-a].md", "[", "("]) == ids(docs)
+
+
+def test_hidden_files_and_folders_are_passed_over(docs):
+    """Editors and version control leave copies there."""
+    (docs / ".git").mkdir()
+    (docs / ".git" / "x.md").write_text("hidden")
+    (docs / ".x.md").write_text("hidden")
+
+    assert ".x.md" not in ids(docs)
+    assert ".git/x.md" not in ids(docs)
+
+
+def test_link_to_a_folder_is_reported_and_not_followed(docs):
+    """A loop of links must not hang the walk."""
+    (docs / "guide" / "loop").symlink_to(docs, target_is_directory=True)
+    notes = []
+
+    found = ids(docs, skipped=lambda path, reason: notes.append((path, reason)))
+
+    assert len(found) == 6
+    assert notes == [(str(docs / "guide" / "loop"), "is a link to a folder, which is not followed")]
+
+
+def test_link_to_itself_is_a_data_error(docs):
+    """It cannot be read, and must not hang."""
+    (docs / "loop.md").symlink_to(docs / "loop.md")
+
+    with pytest.raises(DataError, match=r"loop\.md: expected a file, got a broken link"):
+        ids(docs)
+
+
+@pytest.mark.parametrize("content", ["", " \n\t\n", "\ufeff", "\x01\n"])
+def test_document_without_text_is_reported_and_skipped(docs, content):
+    """An empty page in a large corpus must not stop the run, nor vanish silently."""
+    (docs / "empty.md").write_text(content, encoding="utf-8")
+    notes = []
+
+    found = ids(docs, skipped=lambda path, reason: notes.append((path, reason)))
+
+    assert "empty.md" not in found
+    assert notes == [(str(docs / "empty.md"), "holds no text")]
+
+
+def test_page_of_scripts_alone_counts_as_empty(docs):
+    """What a reader does not see is no text."""
+    (docs / "empty.html").write_text("<script>let x = 1</script>")
+
+    assert "empty.html" not in ids(docs)
+
+
+def test_missing_path_is_a_data_error(tmp_path):
+    """A mistyped path must be named."""
+    with pytest.raises(DataError, match=r"absent: does not exist"):
+        ids(tmp_path / "absent")
+
+
+def test_folder_without_documents_says_what_it_saw(tmp_path):
+    """The user must learn why a full folder counts as empty."""
+    for name in ("a.py", "b.py", "Makefile"):
+        (tmp_path / name).write_text("x")
+
+    with pytest.raises(DataError, match=r"\.md, .*\.htm\), got 3 files \(\.py: 2, no suffix: 1\)$"):
+        ids(tmp_path)
+
+
+def test_empty_folder_says_so(tmp_path):
+    """A wrong mount point looks like this."""
+    with pytest.raises(DataError, match="got no file"):
+        ids(tmp_path)
+
+
+def test_patterns_that_leave_nothing_are_named_as_the_cause(docs):
+    """Else the user looks for missing files."""
+    with pytest.raises(DataError, match="include and exclude pass over 6 of them"):
+        ids(docs, include=["nothing"])
+
+
+def test_file_of_another_kind_is_refused(tmp_path):
+    """A PDF given by name must not be read as text."""
+    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+
+    with pytest.raises(DataError, match=r"a\.pdf: expected one of \.md, .*got \.pdf"):
+        ids(tmp_path / "a.pdf")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"caf\xe9", r"x\.md: byte 3 \(0xe9\) is not UTF-8"),
+        (b"a\x00b", r"x\.md: is binary"),
+        ("text".encode("utf-16"), r"x\.md: is UTF-16"),
+    ],
+)
+def test_file_that_is_not_utf8_text_is_refused(tmp_path, content, message):
+    """Guessed encodings put garbled words into queries."""
+    (tmp_path / "x.md").write_bytes(content)
+
+    with pytest.raises(DataError, match=message):
+        ids(tmp_path)
+
+
+def test_two_files_with_one_doc_id_are_refused(tmp_path):
+    """Their chunks could not be told apart."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "index.md").write_text("text")
+
+    with pytest.raises(DataError, match=r"two/index\.md: has the doc_id 'index\.md' of .*one"):
+        ids(tmp_path / "one", tmp_path / "two")
+
+
+def test_doc_id_is_composed(tmp_path):
+    """macOS hands out decomposed names; the id must be the same on Linux."""
+    (tmp_path / unicodedata.normalize("NFD", "é.md")).write_text("text")
+
+    assert ids(tmp_path) == ["é.md"]
+
+
+def test_line_ends_marks_and_control_characters_are_normalised():
+    """Offsets must not hang on the editor that saved the file."""
+    assert normalise("\ufeffa\r\nb\rc\x0cd\x07\te\u0301 ") == "a\nb\nc\nd\té "
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(text):
+    """Offsets refer to the normalised text, so it must be a fixed point."""
+    assert normalise(normalise(text)) == normalise(text)
+
+
+def test_title_comes_from_front_matter_first(tmp_path):
+    """Static site generators keep it there."""
+    document = read_one(tmp_path / "x.md", '---\nlayout: page\ntitle: "Real"\n---\n# Other\n\ntext')
+
+    assert document.title == "Real"
+
+
+def test_title_is_else_the_first_top_heading(tmp_path):
+    """Most Markdown has no front matter."""
+    assert read_one(tmp_path / "x.md", "## Sub\n\n# `Top` [link](u) {#id}\n").title == "Top link"
+
+
+def test_rst_title_is_the_outermost(tmp_path):
+    """Level follows from the order in which styles appear."""
+    assert read_one(tmp_path / "x.rst", "=====\n Top\n=====\n\nSub\n---\n\nx\n").title == "Top"
+
+
+def test_plain_text_has_no_title(tmp_path):
+    """Its first line need not be one."""
+    assert read_one(tmp_path / "x.txt", "First\n\nbody") == Document(
+        "x.txt", "", "First\n\nbody", "text"
+    )
+
+
+def test_html_becomes_the_text_that_a_reader_sees(tmp_path):
+    """Chunks of markup would be judged for their tags."""
+    document = read_one(
+        tmp_path / "x.HTML",
+        """<html><head><title>Page &amp; more</title><style>p {}</style></head><body>
+        <nav><a href="/">Home</a></nav><template><p>no</p></template>
+        <h1>Top<a class="headerlink" href="#top">¶</a></h1>
+        <p>One   two
+        &lt;three&gt; caf&eacute;<br>new line</p>
+        <ul><li>a</li><li><p>b</p><ol><li>c</li><li>d</li></ol></li></ul>
+        <pre><code>def f():
+
+    return 1
+</code></pre>
+        <h2>Sub</h2>
+        <table><tr><th>k</th><th>v</th></tr><tr><td></td><td><p>1</p></td></tr></table>
+        <p># no heading</p><script>let x</script></body></html>""",
+    )
+
+    assert document.title == "Page & more"
+    assert document.text == (
+        "# Top\n\nOne two <three> café\nnew line\n\n"
+        "- a\n- b\n  1. c\n  2. d\n\n"
+        "```\ndef f():\n\n    return 1\n```\n\n"
+        "## Sub\n\nk | v\n| 1\n\n\\# no heading"
+    )
+
+
+def test_fence_of_a_pre_is_longer_than_those_inside(tmp_path):
+    """A page about Markdown shows fences."""
+    assert read_one(tmp_path / "x.html", "<pre>```\nx\n```</pre>").text == (
+        "````\n```\nx\n```\n````"
+    )
+
+
+def test_html_title_is_else_the_first_heading(tmp_path):
+    """Fragments have no head."""
+    assert read_one(tmp_path / "x.htm", "<h1>Top</h1><p>text</p>").title == "Top"
+
+
+def test_deeply_nested_html_is_read(tmp_path):
+    """Recursion would end at a thousand levels."""
+    assert read_one(tmp_path / "x.html", f"{'<div>' * 3000}text").text == "text"
