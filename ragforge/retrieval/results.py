@@ -1,0 +1,204 @@
+"""Reading what somebody else's retriever returned, by the shape of it."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from typing import SupportsFloat
+
+from ragforge.errors import DataError
+from ragforge.records import Chunk, Hit
+
+Note = Callable[[str], None]
+"""Takes a sentence for the user; called in the event loop's thread."""
+
+_LISTS = ("hits", "results", "documents", "matches")
+_NESTED = ("metadata", "payload")
+_CHUNK_IDS = ("chunk_id", "chunkId")
+_IDS = ("id", "id_", "node_id", "_id")
+_TEXTS = ("page_content", "text", "content")
+_SHOWN = 80
+_ACCEPTED = (
+    "expected a chunk id, (id, score), an object or mapping with chunk_id or id, a LangChain "
+    "Document, or a LlamaIndex NodeWithScore"
+)
+
+
+def keep_quiet(note: str) -> None:
+    """Take no notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    chunk_id: str
+    score: float | None
+
+
+class ResultReader:
+    """Turns results of many shapes into hits.
+
+    The order of a result counts: it is what the system behind it would use. Its scores are kept
+    where they fall from each rank to the next; else rank r gets 1/r, as equal or rising scores
+    (distances, say) would make another order of it.
+
+    An id is the first of `chunk_id` (its own or in `metadata`), `metadata["id"]` and `id` that a
+    chunk has; failing that, that of the chunk with the same text; failing that, the first there
+    is, which then counts as a chunk the corpus does not have.
+
+    Args:
+        where: What messages name as the origin of the results.
+        chunks: The corpus, to know ids and texts; without it the first id counts.
+        note: Told once of each of: a chunk that comes twice (its first place counts), scores that
+            rise.
+    """
+
+    def __init__(self, where: str, chunks: Iterable[Chunk] = (), note: Note = keep_quiet) -> None:
+        self._where = where
+        self._note = note
+        self._noted: set[str] = set()
+        self._id_by_text: dict[str, str] = {}
+        self._known: set[str] = set()
+        for chunk in chunks:
+            self._known.add(chunk.chunk_id)
+            self._id_by_text.setdefault(_spaced(chunk.text), chunk.chunk_id)
+
+    def read(self, result: object, query: str, k: int) -> list[Hit]:
+        """Return the first k different chunks of a result, best first.
+
+        Args:
+            result: A sequence or iterator of what was found, best first, or a mapping that holds
+                one under "hits", "results", "documents" or "matches".
+            query: What was asked, for notes.
+            k: How many hits at most.
+
+        Raises:
+            DataError: The result, or one of its first items, has none of the shapes accepted.
+        """
+        found: dict[str, _Found] = {}
+        for item in self._items(result):
+            one = self._found(item)
+            if one.chunk_id in found:
+                self._tell_once(
+                    "twice",
+                    f"chunk {one.chunk_id!r} comes twice for the query {query[:_SHOWN]!r}; its "
+                    "first place counts",
+                )
+            found.setdefault(one.chunk_id, one)
+            if len(found) == k:
+                break
+        return self._hits(list(found.values()), query)
+
+    def _items(self, result: object) -> Iterable[object]:
+        if isinstance(result, Mapping):
+            for name in _LISTS:
+                if name in result:
+                    return self._items(result[name])
+            keys = ", ".join(repr(key) for key in list(result)[:5]) or "nothing"
+            raise DataError(
+                f"{self._where}: the result is a mapping with {keys}; expected a list under one of "
+                f"{', '.join(_LISTS)}"
+            )
+        if isinstance(result, Sequence | Iterator) and not isinstance(result, str | bytes):
+            return result
+        raise DataError(
+            f"{self._where}: the result is of type {_type(result)}; expected a list, best first"
+        )
+
+    def _found(self, item: object) -> _Found:
+        match item:
+            case Hit():
+                return _Found(item.chunk_id, item.score)
+            case (inner, score):
+                return _Found(self._id(inner), self._number(score))
+        score = next(_values(item, ("score", "_score")), None)
+        node = next(_values(item, ("node",)), None)
+        return _Found(
+            self._id(item if node is None else node),
+            None if score is None else self._number(score),
+        )
+
+    def _id(self, item: object) -> str:
+        ids = list(_ids(item))
+        for chunk_id in ids:
+            if chunk_id in self._known:
+                return chunk_id
+        texts = [item] if isinstance(item, str) else _values(item, _TEXTS)
+        for text in texts:
+            if isinstance(text, str) and _spaced(text) in self._id_by_text:
+                return self._id_by_text[_spaced(text)]
+        if ids:
+            return ids[0]
+        raise DataError(
+            f"{self._where}: cannot tell which chunk {_shown(item)} (type {_type(item)}) is; "
+            f"{_ACCEPTED}"
+        )
+
+    def _number(self, score: object) -> float:
+        try:
+            number = float(score) if isinstance(score, SupportsFloat) else math.nan
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise DataError(
+                f"{self._where}: score {_shown(score)} (type {_type(score)}); expected a finite "
+                "number"
+            )
+        return number
+
+    def _hits(self, found: Sequence[_Found], query: str) -> list[Hit]:
+        scores = [one.score for one in found if one.score is not None]
+        steps = list(pairwise(scores))
+        if any(worse > better for better, worse in steps):
+            self._tell_once(
+                "rising",
+                f"scores rise along the result for the query {query[:_SHOWN]!r}; its order counts, "
+                "best first, and its scores do not",
+            )
+        if len(scores) < len(found) or any(worse >= better for better, worse in steps):
+            scores = [1 / rank for rank in range(1, len(found) + 1)]
+        return [
+            Hit(chunk_id=one.chunk_id, score=score)
+            for one, score in zip(found, scores, strict=True)
+        ]
+
+    def _tell_once(self, kind: str, sentence: str) -> None:
+        if kind not in self._noted:
+            self._noted.add(kind)
+            self._note(f"{self._where}: {sentence} (said once)")
+
+
+def _ids(item: object) -> Iterator[str]:
+    """Yield what may be the id of a chunk, most telling first."""
+    nested = [inner for inner in _values(item, _NESTED) if isinstance(inner, Mapping)]
+    places: list[object] = [item, *_values(item, _CHUNK_IDS)]
+    for inner in nested:
+        places.extend(_values(inner, (*_CHUNK_IDS, "id")))
+    places.extend(_values(item, _IDS))
+    for value in places:
+        if isinstance(value, bool) or value == "":
+            continue
+        if isinstance(value, str | Integral):
+            yield str(value)
+
+
+def _values(item: object, names: Iterable[str]) -> Iterator[object]:
+    """Yield what an object has under the names, as keys or as attributes, but for None."""
+    for name in names:
+        value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+        if value is not None:
+            yield value
+
+
+def _spaced(text: str) -> str:
+    """Return the text with single blanks: frameworks strip and rewrap what they load."""
+    return " ".join(text.split())
+
+
+def _type(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,49 @@
+"""Text to search terms, for any language, without a model or a word list."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_UNSPACED = re.compile(
+    "["
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
+    "\u1100-\u11ff\uac00-\ud7ff"  # Korean: spaced, but particles stick to the words
+    "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # radicals, kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "]+"
+)
+_PARTS = re.compile(f"({_UNSPACED.pattern})")
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the terms of a text, in order, with repetitions.
+
+    Terms are runs of letters, digits and the marks that belong to them, in NFKC form and
+    casefolded; everything else separates, underscores and hyphens too, so that `max_tokens` is
+    found by "max tokens". Scripts written without spaces give each character and each pair of
+    neighbours: a segmenter would need a model, pairs alone would miss queries of one character.
+
+    There is no stop-word list and no stemming: both are wrong in all languages but one, and the
+    inverse document frequency already makes frequent words weigh little.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    separators = {ord(char): " " for char in set(folded) if not _in_word(char)}
+    terms: list[str] = []
+    for word in folded.translate(separators).split():
+        if word.isascii():
+            terms.append(word)
+        else:
+            for part in filter(None, _PARTS.split(word)):
+                terms.extend(_neighbours(part) if _UNSPACED.match(part) else [part])
+    return terms
+
+
+@lru_cache(maxsize=65536)
+def _in_word(char: str) -> bool:
+    """Whether a character is part of words; those of `re` end at each vowel sign of Hindi."""
+    return char.isalnum() or unicodedata.category(char).startswith("M")
+
+
+def _neighbours(run: str) -> list[str]:
+    return [*run, *(run[start : start + 2] for start in range(len(run) - 1))]
