@@ -1,0 +1,108 @@
+"""Who judged, what they gave, and which of several judgments of one pair counts."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.records import AnswerGrade, Failure, Judgment, Provenance
+
+SOURCES: Final = ("human", "evidence", "judge", "carried")
+"""Sources of a judgment, the one that counts most first."""
+GRADES: Final = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """One judge, as the provenance of its records names it."""
+
+    task: str
+    """What it judged: `relevance`, or `answers of SYSTEM`."""
+    kind: str
+    """A `JudgeKind`; "" where the records name no judge."""
+    model: str
+    prompt: str
+    prompt_sha256: str
+    count: int
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is a rule that needs no model, rather than a judge to be trusted."""
+        return self.kind == "baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceGrades:
+    """How often one source gave each grade."""
+
+    source: str
+    counts: tuple[int, ...]
+    """Judgments of grade 0, 1, 2 and 3."""
+    n_failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCount:
+    """Failures of one stage and kind."""
+
+    what: str
+    kind: str
+    count: int
+
+
+def settle(judgments: Iterable[Judgment]) -> dict[str, dict[str, Judgment]]:
+    """Return the judgment that counts for each pair, by query and chunk.
+
+    A judgment with a grade goes before a failed one; then human > evidence > judge > carried;
+    then the first one given.
+    """
+    settled: dict[str, dict[str, Judgment]] = {}
+    for judgment in judgments:
+        of_query = settled.setdefault(judgment.query_id, {})
+        old = of_query.get(judgment.chunk_id)
+        if old is None or _weight(judgment) < _weight(old):
+            of_query[judgment.chunk_id] = judgment
+    return settled
+
+
+def grades_by_source(judgments: Iterable[Judgment]) -> tuple[SourceGrades, ...]:
+    """Count the grades that each source gave."""
+    counts: dict[str, Counter[int | None]] = {}
+    for judgment in judgments:
+        counts.setdefault(judgment.source, Counter())[judgment.grade] += 1
+    return tuple(
+        SourceGrades(source, tuple(counts[source][grade] for grade in GRADES), counts[source][None])
+        for source in SOURCES
+        if source in counts
+    )
+
+
+def judges(
+    judgments: Iterable[Judgment], answer_grades: Mapping[str, Iterable[AnswerGrade]]
+) -> tuple[Judge, ...]:
+    """List the judges, those of relevance first, with the number of records each made."""
+    found: Counter[tuple[str, str, str, str, str]] = Counter()
+    for judgment in judgments:
+        found["relevance", *_identity(judgment.provenance, judgment.source)] += 1
+    listed = [Judge(*identity, count) for identity, count in sorted(found.items())]
+    found.clear()
+    for system, grades in answer_grades.items():
+        for grade in grades:
+            found[f"answers of {system}", *_identity(grade.provenance, "")] += 1
+    return (*listed, *(Judge(*identity, count) for identity, count in sorted(found.items())))
+
+
+def count_failures(failures: Iterable[Failure]) -> tuple[FailureCount, ...]:
+    """Count failures by stage and kind."""
+    counts = Counter((failure.what, failure.kind) for failure in failures)
+    return tuple(FailureCount(what, kind, n) for (what, kind), n in sorted(counts.items()))
+
+
+def _weight(judgment: Judgment) -> tuple[bool, int]:
+    return judgment.grade is None, SOURCES.index(judgment.source)
+
+
+def _identity(provenance: Provenance | None, source: str) -> tuple[str, str, str, str]:
+    if provenance is None:
+        return "human" if source == "human" else "", "", "", ""
+    return provenance.kind, provenance.model, provenance.prompt, provenance.prompt_sha256

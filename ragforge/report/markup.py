@@ -1,0 +1,97 @@
+"""HTML that cannot be built from data by accident: text is escaped unless it is `Html` already."""
+
+import html
+import re
+from base64 import b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from ragforge.report.shown import visible
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_VOID: Final = frozenset({"meta", "br", "hr"})
+_FORBIDDEN_TAGS: Final = frozenset({
+    "script", "style", "link", "iframe", "object", "embed", "base", "form", "img", "use", "image",
+})  # fmt: skip
+_FORBIDDEN_ATTRIBUTES: Final = frozenset({"src", "srcset", "style", "action"})
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """Finished markup. Only this module makes it; in an f-string it would show as a repr."""
+
+    code: str
+
+
+Child = Html | str | int | None
+
+
+def element(tag: str, *children: Child, **attributes: str | int | bool | None) -> Html:
+    """Return an element.
+
+    Args:
+        tag: Its name. Tags that run, load or submit something are refused.
+        children: Markup as it is; text and numbers escaped, with hidden characters made visible;
+            None adds nothing.
+        attributes: Escaped likewise. A trailing underscore is dropped and inner ones become
+            dashes (`class_`, `aria_label`); True gives a bare attribute, False and None none.
+
+    Raises:
+        ValueError: The tag or an attribute could load, run or lead to something.
+    """
+    if not _NAME.fullmatch(tag) or tag.lower() in _FORBIDDEN_TAGS:
+        raise ValueError(f"element: tag {tag!r} is not allowed")
+    opened = "".join(_attribute(name, value) for name, value in attributes.items())
+    if tag in _VOID:
+        return Html(f"<{tag}{opened}>")
+    return Html(f"<{tag}{opened}>{join(children).code}</{tag}>")
+
+
+def join(children: Iterable[Child]) -> Html:
+    """Return markup and text one after the other, text escaped."""
+    return Html("".join(map(_code, children)))
+
+
+def document(*, lang: str, head: Iterable[Html], body: Iterable[Html], css: str) -> Html:
+    """Return a whole page with its style sheet and a policy that lets nothing else in.
+
+    Args:
+        lang: Language of the page's own words.
+        head: What else goes into the head.
+        body: The page.
+        css: The style sheet: part of the program, never data.
+
+    Raises:
+        ValueError: The style sheet would end its element.
+    """
+    if "</" in css or "<!--" in css:
+        raise ValueError("style sheet: expected no markup")
+    policy = element("meta", http_equiv="Content-Security-Policy", content=_policy(css))
+    start = join([Html('<meta charset="utf-8">'), policy, *head, Html(f"<style>{css}</style>")])
+    page = f"<head>{start.code}</head>\n<body>{join(body).code}</body>"
+    return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
+
+
+def _policy(css: str) -> str:
+    digest = b64encode(sha256(css.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _code(child: Child) -> str:
+    if child is None:
+        return ""
+    return child.code if isinstance(child, Html) else html.escape(visible(str(child)))
+
+
+def _attribute(name: str, value: str | int | bool | None) -> str:
+    name = name.removesuffix("_").replace("_", "-")
+    text = str(value)
+    leads_out = name == "href" and not text.startswith("#")
+    runs = name.lower().startswith("on") or name in _FORBIDDEN_ATTRIBUTES
+    if not _NAME.fullmatch(name) or leads_out or runs:
+        raise ValueError(f"element: attribute {name}={text[:40]!r} is not allowed")
+    if value is None or value is False:
+        return ""
+    return f" {name}" if value is True else f' {name}="{html.escape(visible(text))}"'

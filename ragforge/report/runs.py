@@ -1,0 +1,277 @@
+"""What one run says: measures with bounds, their spread over queries, slices, holes, latency."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+from typing import Final
+
+from ragforge.measures import Scores, evaluate
+from ragforge.records import Hit, Query, Ranking
+from ragforge.report.estimate import Estimate
+
+PRIMARY: Final = "nDCG@10"
+"""The measure whose spread over queries is shown, and by which queries are called bad."""
+DEPTH: Final = 10
+"""Ranks that are looked at for holes and shown for bad queries."""
+BINS: Final = 10
+RANK_BUCKETS: Final = (
+    ("1", 1),
+    ("2", 2),
+    ("3", 3),
+    ("4-5", 5),
+    ("6-10", 10),
+    ("beyond 10", None),
+)
+"""Label and last rank of each bucket; None has no end."""
+NO_HIT: Final = "none"
+NOT_SET: Final = "not set"
+DIMENSIONS: Final = ("difficulty", "type", "origin")
+
+NOTHING: Final = Estimate(None, 0, 0, None, None)
+NOTHING_MEASURED: Final = "the run is empty, or there is no answerable query: nothing was measured"
+
+Qrels = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Holes:
+    """Retrieved chunks in the top ranks that have no grade."""
+
+    n_retrieved: int
+    n_unjudged: int
+    """Never judged."""
+    n_failed: int
+    """Judged without success."""
+
+    @property
+    def share(self) -> float | None:
+        """Share of the retrieved chunks that have no grade; None where nothing was retrieved."""
+        if not self.n_retrieved:
+            return None
+        return (self.n_unjudged + self.n_failed) / self.n_retrieved
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long the retriever took."""
+
+    median_s: float
+    p95_s: float
+    """By nearest rank."""
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The measures of a run over the queries that share a property."""
+
+    dimension: str
+    value: str
+    n_queries: int
+    estimates: dict[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketCount:
+    """One bar of a distribution."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Queries to look at, by what is special about them; ids are sorted."""
+
+    without_hit: tuple[str, ...] = ()
+    """A relevant chunk is known and none was retrieved."""
+    perfect: tuple[str, ...] = ()
+    """The ranking could not be better."""
+    without_relevant: tuple[str, ...] = ()
+    """No relevant chunk is known, so that no ranking can do well: they count 0."""
+    without_judgments: tuple[str, ...] = ()
+    """Nothing was judged: they are in no mean."""
+    judgments_failed: tuple[str, ...] = ()
+    """Every judgment failed: they have no value."""
+    missing: tuple[str, ...] = ()
+    """The run lacks them: they count 0."""
+    failed: tuple[str, ...] = ()
+    """The retriever failed on them: they have no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run, measured."""
+
+    name: str
+    estimates: dict[str, Estimate]
+    """By measure, in the order asked for."""
+    primary: Estimate
+    histogram: tuple[BucketCount, ...]
+    """Queries by their value of the primary measure, in ten bins; the last one includes 1."""
+    first_relevant: tuple[BucketCount, ...]
+    """Queries by the rank of their first relevant chunk."""
+    attention: Attention
+    holes: Holes
+    latency: Latency | None
+    slices: tuple[Slice, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What runs are measured on."""
+
+    queries: Sequence[Query]
+    """The answerable ones."""
+    qrels: Qrels
+    """Has all of these queries, those without judgments too."""
+    measures: Sequence[str]
+    """Canonical names."""
+    rel_threshold: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """A run with its scores, before it is summarised."""
+
+    name: str
+    ranked: dict[str, tuple[str, ...]]
+    """Chunk ids by query, best first."""
+    scores: Scores | None
+    """None where there was nothing to measure."""
+    summary: RunSummary
+
+
+def measure_run(
+    name: str, rankings: Iterable[Ranking], failed: Iterable[str], task: Task
+) -> MeasuredRun:
+    """Measure one run.
+
+    Args:
+        name: Of the run.
+        rankings: What was retrieved; queries outside of the task are passed over.
+        failed: Queries on which the retriever failed; one that has a ranking does not count.
+        task: The queries, judgments and measures.
+    """
+    found = [ranking for ranking in rankings if ranking.query_id in task.qrels]
+    lost = (set(failed) & task.qrels.keys()) - {ranking.query_id for ranking in found}
+    run = {item.query_id: {hit.chunk_id: hit.score for hit in item.ranking} for item in found}
+    ranked = {ranking.query_id: rank_order(ranking.ranking) for ranking in found}
+    scores = _evaluate(task, task.qrels, run, lost)
+    summary = RunSummary(
+        name=name,
+        estimates={measure: estimate_of(scores, measure) for measure in task.measures},
+        primary=estimate_of(scores, PRIMARY),
+        histogram=_histogram(scores),
+        first_relevant=_first_relevant(scores),
+        attention=_attention(scores, sorted(lost)),
+        holes=_holes(ranked, task.qrels),
+        latency=latency_of([item.latency_s for item in found if item.latency_s is not None]),
+        slices=tuple(_slices(task, run, lost)),
+        warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
+    )
+    return MeasuredRun(name, ranked, scores, summary)
+
+
+def rank_order(hits: Iterable[Hit]) -> tuple[str, ...]:
+    """Return the chunk ids as they are ranked: by score, equal ones by id, both descending."""
+    ordered = sorted(hits, key=lambda hit: (hit.score, hit.chunk_id), reverse=True)
+    return tuple(hit.chunk_id for hit in ordered)
+
+
+def estimate_of(scores: Scores | None, measure: str) -> Estimate:
+    """Return the mean of a measure with its bounds."""
+    if scores is None:
+        return NOTHING
+    found = scores.summary(measure)
+    return Estimate(found.mean, found.n, found.n_failed, found.low, found.high)
+
+
+def _evaluate(
+    task: Task,
+    query_ids: Iterable[str],
+    run: Mapping[str, Mapping[str, float]],
+    failed: Collection[str],
+) -> Scores | None:
+    """Score the run on some queries; None where there is nothing to score, which is no 0."""
+    qrels = {query_id: task.qrels[query_id] for query_id in query_ids}
+    if not qrels or not (run or failed):
+        return None
+    measures = [*task.measures, PRIMARY]
+    return evaluate(qrels, run, measures, rel_threshold=task.rel_threshold, failed=failed)
+
+
+def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:
+    if scores is None:
+        return Attention(failed=tuple(failed))
+    return Attention(
+        without_hit=tuple(scores.without_hit),
+        perfect=tuple(scores.perfect),
+        without_relevant=tuple(scores.without_relevant),
+        without_judgments=tuple(scores.without_judgments),
+        judgments_failed=tuple(scores.judgments_failed),
+        missing=tuple(scores.missing_from_run),
+        failed=tuple(failed),
+    )
+
+
+def _histogram(scores: Scores | None) -> tuple[BucketCount, ...]:
+    counts = [0] * BINS
+    for value in scores.columns[PRIMARY] if scores else ():
+        counts[min(int(value * BINS), BINS - 1)] += 1
+    return tuple(
+        BucketCount(f"{index / BINS:.1f}-{(index + 1) / BINS:.1f}", count)
+        for index, count in enumerate(counts)
+    )
+
+
+def _first_relevant(scores: Scores | None) -> tuple[BucketCount, ...]:
+    counts = dict.fromkeys([*(label for label, _ in RANK_BUCKETS), NO_HIT], 0)
+    if scores is not None:
+        hopeless = set(scores.without_relevant)
+        for query_id, rank in scores.first_relevant_rank.items():
+            if query_id not in hopeless:
+                counts[_bucket(rank)] += 1
+    return tuple(BucketCount(label, count) for label, count in counts.items())
+
+
+def _bucket(rank: int | None) -> str:
+    if rank is None:
+        return NO_HIT
+    return next(label for label, last in RANK_BUCKETS if last is None or rank <= last)
+
+
+def _holes(ranked: Mapping[str, Sequence[str]], qrels: Qrels) -> Holes:
+    n_retrieved = n_unjudged = n_failed = 0
+    for query_id, chunk_ids in ranked.items():
+        judged = qrels.get(query_id, {})
+        for chunk_id in chunk_ids[:DEPTH]:
+            n_retrieved += 1
+            n_unjudged += chunk_id not in judged
+            n_failed += chunk_id in judged and judged[chunk_id] is None
+    return Holes(n_retrieved, n_unjudged, n_failed)
+
+
+def latency_of(seconds: Sequence[float]) -> Latency | None:
+    """Return median and 95th percentile; None where nothing was timed."""
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    return Latency(median(ordered), ordered[ceil(0.95 * len(ordered)) - 1], len(ordered))
+
+
+def _slices(
+    task: Task, run: Mapping[str, Mapping[str, float]], failed: Collection[str]
+) -> Iterable[Slice]:
+    for dimension in DIMENSIONS:
+        members: dict[str, list[str]] = {}
+        for query in task.queries:
+            members.setdefault(getattr(query, dimension) or NOT_SET, []).append(query.query_id)
+        for value, query_ids in sorted(members.items()):
+            # The whole run goes in: what it lacks for these queries counts 0 in both places.
+            scores = _evaluate(task, query_ids, run, failed)
+            names = dict.fromkeys([*task.measures, PRIMARY])
+            estimates = {measure: estimate_of(scores, measure) for measure in names}
+            yield Slice(dimension, value, len(query_ids), estimates)

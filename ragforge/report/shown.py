@@ -1,0 +1,75 @@
+"""How data is shown: hidden characters made visible, long texts cut, numbers in one format."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+MISSING: Final = "\u2013"
+"""Stands where there is no value; a missing value is never shown as 0."""
+
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+"""Controls, bidirectional marks, characters without a width, and surrogates; not tab and line feed.
+
+The zero-width joiners stay: Persian, the scripts of India and emoji are wrong without them.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The start of a text."""
+
+    text: str
+    length: int
+    """Characters of the whole text."""
+
+    @property
+    def cut_note(self) -> str:
+        """What was cut, in words; "" where nothing was."""
+        if len(self.text) == self.length:
+            return ""
+        return f"first {len(self.text):,} of {self.length:,} characters"
+
+
+def excerpt(text: str, limit: int) -> Excerpt:
+    """Return the first `limit` characters with the length of the whole."""
+    return Excerpt(text[:limit], len(text))
+
+
+def visible(text: str) -> str:
+    r"""Return the text with its hidden characters as escapes such as `\x1b` and `\u202e`.
+
+    Line feeds and tabs stay. What comes back cannot steer a terminal, nor reorder or hide text.
+    """
+    return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, limit: int = 120) -> str:
+    """Return the text on one line, hidden characters visible, cut with an ellipsis."""
+    line = visible(" ".join(text[: limit * 4].split()))
+    cut = len(line) > limit or len(text) > limit * 4
+    return f"{line[: limit - 1].rstrip()}…" if cut else line
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a value of a measure; a dash where there is none."""
+    return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def share(part: float | None, whole: float = 1.0) -> str:
+    """Return a part as a percentage of the whole; a dash where there is none."""
+    return MISSING if part is None or not whole else f"{100 * part / whole:.0f} %"
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun: `1 query`, `1,200 queries`."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,281 @@
+"""Everything a report says, as plain data; the renderers only choose words and looks for it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import Spent
+from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
+from ragforge.records import Failure, Query, Stage
+from ragforge.report.answers import AnswerSummary, Relevance, SystemRecords, summarise_answers
+from ragforge.report.judging import (
+    FailureCount,
+    Judge,
+    SourceGrades,
+    count_failures,
+    grades_by_source,
+    judges,
+    settle,
+)
+from ragforge.report.runs import NOT_SET, PRIMARY, MeasuredRun, RunSummary, Task, measure_run
+from ragforge.report.worst import ChunkStart, Settled, WorstQueries, WorstQuery, chunk_start
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much of everything there is."""
+
+    n_documents: int
+    n_chunks: int
+    n_queries: int
+    """Accepted ones; all below count these only."""
+    n_unanswerable: int
+    """Queries that no chunk answers, by intent: they are in no measure of retrieval."""
+    n_pairs: int
+    """Judged pairs of query and chunk."""
+    n_failed_pairs: int
+    """Pairs that have no grade because their judgment failed."""
+    queries_by: dict[str, dict[str, int]]
+    """Number of queries by property (difficulty, type, origin, answerable) and value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What the manifest says about how the dataset came to be."""
+
+    name: str
+    version: int
+    licence: str
+    tool_version: str
+    models: tuple[str, ...]
+    prompts: dict[str, str]
+    """Prompt name to the sha256 of its file."""
+    made_from: dict[str, str]
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All that a report says about a dataset."""
+
+    making: Making
+    counts: Counts
+    judges: tuple[Judge, ...]
+    grades: tuple[SourceGrades, ...]
+    failures: tuple[FailureCount, ...]
+    measures: tuple[str, ...]
+    rel_threshold: int
+    """Lowest relevant grade in force."""
+    runs: tuple[RunSummary, ...]
+    worst: dict[str, tuple[WorstQuery, ...]]
+    """By run, the worst first."""
+    answers: tuple[AnswerSummary, ...]
+    queries: dict[str, str]
+    """Query id to text."""
+
+    @property
+    def baseline_judges(self) -> tuple[Judge, ...]:
+        """The judges that are mere rules: what they say shows that things run, and no more."""
+        return tuple(judge for judge in self.judges if judge.is_baseline)
+
+
+def summarise(
+    dataset: Dataset,
+    *,
+    measures: Sequence[str] = (),
+    rel_threshold: int | Literal["auto"] = "auto",
+) -> Summary:
+    """Read a dataset and work out what its report says.
+
+    Args:
+        dataset: Chunks are read one by one, and only what is shown of them is kept.
+        measures: Names or aliases; the default set where empty.
+        rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
+
+    Raises:
+        DataError: A file is missing or does not hold to its format.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    queries = {query.query_id: query for query in dataset.queries()}
+    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    failures = dataset.failures()
+    settled = settle(judgments)
+    task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
+    runs = _runs(dataset, failures, task)
+    systems = _systems(dataset, failures, queries)
+    worst = WorstQueries(settled, runs, task.rel_threshold)
+    chunks = _read_chunks(dataset, worst.chunk_ids)
+    return Summary(
+        making=_making(dataset),
+        counts=_counts(queries.values(), settled, chunks),
+        judges=judges(judgments, {item.system: item.grades.values() for item in systems}),
+        grades=grades_by_source(judgments),
+        failures=count_failures(failures),
+        measures=tuple(task.measures),
+        rel_threshold=task.rel_threshold,
+        runs=tuple(run.summary for run in runs),
+        worst=worst.fill(queries, chunks.starts),
+        answers=_answers(systems, settled, runs, task.rel_threshold),
+        queries={query_id: query.query for query_id, query in queries.items()},
+    )
+
+
+def measure_dataset(
+    dataset: Dataset,
+    run_names: Iterable[str],
+    *,
+    measures: Sequence[str] = (),
+    rel_threshold: int | Literal["auto"] = "auto",
+) -> list[MeasuredRun]:
+    """Measure some runs of a dataset on its judgments, unanswerable queries left out.
+
+    Args:
+        dataset: Has queries, judgments and runs.
+        run_names: Which runs.
+        measures: Names or aliases; the default set where empty.
+        rel_threshold: As for `summarise`.
+
+    Raises:
+        DataError: A run or a file is missing or does not hold to its format.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    queries = {query.query_id: query for query in dataset.queries()}
+    settled = settle(item for item in dataset.judgments() if item.query_id in queries)
+    task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
+    failed = _failed(dataset.failures(), "retrieve")
+    return [measure_run(name, dataset.run(name), failed.get(name, ()), task) for name in run_names]
+
+
+def _task(
+    queries: Iterable[Query],
+    settled: Settled,
+    measures: Sequence[str],
+    rel_threshold: int | Literal["auto"],
+) -> Task:
+    answerable = [query for query in queries if query.answerable]
+    qrels = {
+        query.query_id: {
+            chunk_id: judgment.grade
+            for chunk_id, judgment in settled.get(query.query_id, {}).items()
+        }
+        for query in answerable
+    }
+    names = tuple(dict.fromkeys(str(parse_measure(name)) for name in measures))
+    # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
+    some = qrels or {"": {}}
+    probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
+    return Task(answerable, qrels, names, probe.rel_threshold)
+
+
+def _failed(failures: Iterable[Failure], what: Stage) -> dict[str, set[str]]:
+    """Return the queries of a stage's failures by run or system; the keys are NAME/QUERYID."""
+    found: dict[str, set[str]] = {}
+    for failure in failures:
+        name, slash, query_id = failure.key.partition("/")
+        if failure.what == what and slash:
+            found.setdefault(name, set()).add(query_id)
+    return found
+
+
+def _runs(dataset: Dataset, failures: Iterable[Failure], task: Task) -> list[MeasuredRun]:
+    """Measure the runs, with those that have no file because every query of them failed."""
+    failed = _failed(failures, "retrieve")
+    lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
+    there = set(dataset.run_names())
+    return [
+        measure_run(name, dataset.run(name) if name in there else (), failed.get(name, ()), task)
+        for name in sorted(there | lost)
+    ]
+
+
+def _systems(
+    dataset: Dataset, failures: Sequence[Failure], queries: Mapping[str, Query]
+) -> list[SystemRecords]:
+    with_answers, graded = set(dataset.answer_names()), set(dataset.answer_grade_names())
+    failed = {
+        system: query_ids & queries.keys()
+        for system, query_ids in _failed(failures, "answer").items()
+        if query_ids & queries.keys()
+    }
+    found = []
+    for system in sorted(with_answers | graded | failed.keys()):
+        answers = dataset.answers(system) if system in with_answers else []
+        grades = dataset.answer_grades(system) if system in graded else []
+        found.append(
+            SystemRecords(
+                system,
+                {item.query_id: item for item in answers if item.query_id in queries},
+                {item.query_id: item for item in grades if item.query_id in queries},
+                frozenset(failed.get(system, ())),
+            )
+        )
+    return found
+
+
+def _answers(
+    systems: Iterable[SystemRecords],
+    settled: Settled,
+    runs: Iterable[MeasuredRun],
+    rel_threshold: int,
+) -> tuple[AnswerSummary, ...]:
+    grades = {
+        query_id: {chunk_id: judgment.grade for chunk_id, judgment in judged.items()}
+        for query_id, judged in settled.items()
+    }
+    relevance = Relevance(grades, rel_threshold, {run.name: run.ranked for run in runs})
+    return tuple(summarise_answers(records, relevance) for records in systems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunks:
+    n_documents: int
+    n_chunks: int
+    starts: dict[str, ChunkStart]
+
+
+def _read_chunks(dataset: Dataset, wanted: set[str]) -> _Chunks:
+    """Count the chunks and keep the starts of some; a dataset may come without its corpus."""
+    n_chunks, documents, starts = 0, set(), {}
+    if (dataset.path / "chunks.jsonl").exists():
+        for chunk in dataset.chunks():
+            n_chunks += 1
+            documents.add(chunk.doc_id)
+            if chunk.chunk_id in wanted:
+                starts[chunk.chunk_id] = chunk_start(chunk)
+    return _Chunks(len(documents), n_chunks, starts)
+
+
+def _counts(queries: Iterable[Query], settled: Settled, chunks: _Chunks) -> Counts:
+    listed = list(queries)
+    pairs = [judgment for judged in settled.values() for judgment in judged.values()]
+    by: dict[str, Counter[str]] = {
+        "difficulty": Counter(query.difficulty or NOT_SET for query in listed),
+        "type": Counter(query.type or NOT_SET for query in listed),
+        "origin": Counter(query.origin for query in listed),
+        "answerable": Counter("yes" if query.answerable else "no" for query in listed),
+    }
+    return Counts(
+        n_documents=chunks.n_documents,
+        n_chunks=chunks.n_chunks,
+        n_queries=len(listed),
+        n_unanswerable=sum(not query.answerable for query in listed),
+        n_pairs=len(pairs),
+        n_failed_pairs=sum(judgment.grade is None for judgment in pairs),
+        queries_by={name: dict(sorted(counts.items())) for name, counts in by.items()},
+    )
+
+
+def _making(dataset: Dataset) -> Making:
+    manifest = dataset.manifest
+    return Making(
+        name=manifest.name,
+        version=manifest.version,
+        licence=manifest.licence,
+        tool_version=manifest.tool_version,
+        models=manifest.models,
+        prompts=dict(sorted(manifest.prompts.items())),
+        made_from=dict(sorted(manifest.made_from.items())),
+        spent=manifest.spent,
+    )

@@ -1,0 +1,300 @@
+"""The tables of a report, as rows of text: what terminal, Markdown and page have in common."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.files.manifest import Spent
+from ragforge.report.answers import READINGS, AnswerSummary, Diagnosis
+from ragforge.report.estimate import Estimate
+from ragforge.report.judging import GRADES
+from ragforge.report.runs import DIMENSIONS, PRIMARY, RunSummary
+from ragforge.report.shown import MISSING, number, one_line, share
+from ragforge.report.summary import Making, Summary
+from ragforge.report.words import (
+    DIAGNOSIS_NOTE,
+    GRADE_MEANINGS,
+    MEAN_NOTE,
+    judge_name,
+    meaning,
+    threshold_note,
+)
+
+UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with what a reader has to know about it."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def all_tables(summary: Summary) -> list[Table]:
+    """Return the tables that have rows, in the order of the report."""
+    tables = [
+        headline(summary),
+        attention(summary),
+        spread(summary),
+        first_relevant(summary),
+        *slices(summary),
+        worst(summary),
+        answers(summary),
+        diagnosis(summary),
+        judged_by(summary),
+        grades(summary),
+        failures(summary),
+        queries_by(summary),
+        measures(summary),
+        making(summary.making),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def headline(summary: Summary) -> Table:
+    """Measures by runs: bounds are wide, and runs are fewer than measures."""
+    means = [[run.estimates[name] for run in summary.runs] for name in summary.measures]
+    rows = [(name, *map(str, row)) for name, row in zip(summary.measures, means, strict=True)]
+    primary = [run.primary for run in summary.runs]
+    if summary.runs:
+        rows.append(("n", *(f"{found.n:,}" for found in primary)))
+        rows.append(("with failures", *(f"{found.n_failed:,}" for found in primary)))
+    headers = ("measure", *(run.name for run in summary.runs))
+    return Table("Retrieval", headers, tuple(rows) if summary.runs else (), MEAN_NOTE)
+
+
+def attention(summary: Summary) -> Table:
+    """What each run calls attention to."""
+    headers = (
+        "run",
+        "without a hit",
+        "perfect",
+        "retriever failed",
+        "missing",
+        "no relevant known",
+        "not judged",
+        "all judging failed",
+        "unjudged@10",
+        "median latency",
+        "p95 latency",
+    )
+    rows = tuple((run.name, *_attention(run)) for run in summary.runs)
+    note = "Counts are queries. Unjudged@10 is the share of chunks in the top 10 without a grade."
+    return Table("Queries to look at", headers, rows, note)
+
+
+def spread(summary: Summary) -> Table:
+    """How the primary measure spreads over the queries."""
+    labels = summary.runs[0].histogram if summary.runs else ()
+    rows = tuple((run.name, *(str(bar.count) for bar in run.histogram)) for run in summary.runs)
+    headers = ("run", *(bar.label for bar in labels))
+    return Table(f"Queries by {PRIMARY}", headers, rows)
+
+
+def first_relevant(summary: Summary) -> Table:
+    """How far down the first relevant chunk is."""
+    labels = summary.runs[0].first_relevant if summary.runs else ()
+    rows = tuple((r.name, *(str(bar.count) for bar in r.first_relevant)) for r in summary.runs)
+    headers = ("run", *(bar.label for bar in labels))
+    note = "Queries without any known relevant chunk are left out."
+    return Table("Queries by rank of the first relevant chunk", headers, rows, note)
+
+
+def sliced_by(summary: Summary) -> list[str]:
+    """Return the properties that part the queries; one value for all would repeat the mean."""
+    values: dict[str, set[str]] = {}
+    for run in summary.runs:
+        for part in run.slices:
+            values.setdefault(part.dimension, set()).add(part.value)
+    return [dimension for dimension in DIMENSIONS if len(values.get(dimension, ())) > 1]
+
+
+def slices(summary: Summary) -> list[Table]:
+    """The primary measure by property of the query, a table each."""
+    tables = []
+    for dimension in sliced_by(summary):
+        by_value: dict[str, list[str]] = {}
+        for run in summary.runs:
+            for part in run.slices:
+                if part.dimension == dimension:
+                    row = by_value.setdefault(part.value, [part.value, f"{part.n_queries:,}"])
+                    row.append(with_n(part.estimates[PRIMARY], "with failures"))
+        headers = (dimension, "queries", *(run.name for run in summary.runs))
+        rows = tuple(map(tuple, by_value.values()))
+        tables.append(Table(f"{PRIMARY} by {dimension}", headers, rows))
+    return tables
+
+
+def worst(summary: Summary) -> Table:
+    """The queries the runs did worst on."""
+    rows = []
+    for run, found in summary.worst.items():
+        for item in found:
+            rank = item.first_relevant_rank
+            first = MISSING if rank is None else str(rank)
+            query_id, text = item.query.query_id, one_line(item.text.text, 80)
+            rows.append((run, one_line(query_id, 40), number(item.value), first, text))
+    headers = ("run", "query_id", PRIMARY, "first relevant rank", "query")
+    return Table("Worst queries", headers, tuple(rows))
+
+
+def answers(summary: Summary) -> Table:
+    """Verdicts and means by answer system."""
+    rows = []
+    for item in summary.answers:
+        rows.append(
+            (
+                item.system,
+                *(f"{count:,}" for count in item.verdicts.values()),
+                f"{item.n_failed:,}",
+                f"{item.n_ungraded:,}",
+                with_n(item.score),
+                f"{item.hallucination} ({checked(item)})",
+            )
+        )
+    headers = (
+        "system",
+        "correct",
+        "partial",
+        "incorrect",
+        "not attempted",
+        "failed",
+        "not graded",
+        "mean score",
+        "hallucination rate",
+    )
+    note = "Hallucination rate: answers that claim what no retrieved chunk says, of those checked."
+    return Table("Answers", headers, tuple(rows), note)
+
+
+def diagnosis(summary: Summary) -> Table:
+    """Whether retrieval or the model is to blame, by system and run."""
+    rows = tuple(
+        (answer.system, context_name(grid), *_diagnosis(grid))
+        for answer in summary.answers
+        for grid in answer.diagnoses
+    )
+    headers = ("system", "context", *READINGS.values(), "undecided")
+    return Table("Retrieval or the model?", headers, rows, DIAGNOSIS_NOTE)
+
+
+def judged_by(summary: Summary) -> Table:
+    """Who judged."""
+    rows = tuple(
+        (
+            judge.task,
+            judge_name(judge),
+            judge.prompt or MISSING,
+            judge.prompt_sha256[:12] or MISSING,
+            f"{judge.count:,}",
+        )
+        for judge in summary.judges
+    )
+    headers = ("what", "judge", "prompt", "prompt sha256", "records")
+    return Table("Judged by", headers, rows)
+
+
+def grades(summary: Summary) -> Table:
+    """How often each source gave each grade."""
+    rows = tuple(
+        (item.source, *(f"{count:,}" for count in item.counts), f"{item.n_failed:,}")
+        for item in summary.grades
+    )
+    note = "; ".join(f"{grade}: {GRADE_MEANINGS[grade]}" for grade in GRADES)
+    headers = ("source", *(f"grade {grade}" for grade in GRADES), "failed")
+    return Table("Grades", headers, rows, f"{note}.")
+
+
+def failures(summary: Summary) -> Table:
+    """Failures by stage and kind."""
+    rows = tuple((item.what, item.kind, f"{item.count:,}") for item in summary.failures)
+    return Table("Failures", ("stage", "kind", "count"), rows)
+
+
+def queries_by(summary: Summary) -> Table:
+    """Numbers of queries by property."""
+    total = summary.counts.n_queries
+    rows = tuple(
+        (name, value, f"{count:,}", share(count, total))
+        for name, counts in summary.counts.queries_by.items()
+        for value, count in counts.items()
+    )
+    return Table("Queries", ("property", "value", "queries", "share"), rows)
+
+
+def measures(summary: Summary) -> Table:
+    """What the measures mean."""
+    rows = tuple((name, meaning(name)) for name in summary.measures)
+    note = threshold_note(summary.rel_threshold)
+    return Table("How to read the measures", ("measure", "meaning"), rows, note)
+
+
+def making(made: Making) -> Table:
+    """How the dataset came to be, and what it cost."""
+    rows = [
+        ("dataset", f"{made.name}, version {made.version}"),
+        ("tool", f"ragforge {made.tool_version}" if made.tool_version else UNKNOWN),
+        ("models", ", ".join(made.models) or MISSING),
+        ("licence", made.licence or "not stated"),
+        *_spent(made.spent),
+        *((f"made from: {name}", value) for name, value in made.made_from.items()),
+        *((f"prompt {name}", f"sha256 {digest}") for name, digest in made.prompts.items()),
+    ]
+    return Table("Provenance and cost", ("fact", "value"), tuple(rows))
+
+
+def with_n(found: Estimate, failed: str = "failed") -> str:
+    """Return a mean with its bounds and what is behind it; `failed` names the failures."""
+    return f"{found} ({counts(found, failed)})"
+
+
+def counts(found: Estimate, failed: str = "failed") -> str:
+    """Return the numbers of values and, where there are any, of failures."""
+    return f"n {found.n:,}" + (f", {found.n_failed:,} {failed}" if found.n_failed else "")
+
+
+def checked(item: AnswerSummary) -> str:
+    """Return the numbers of answers behind a hallucination rate."""
+    rest = f", {item.n_unchecked:,} not checked" if item.n_unchecked else ""
+    return counts(item.hallucination) + rest
+
+
+def context_name(grid: Diagnosis) -> str:
+    """Say which chunks stand for the context of the answers."""
+    return f"top 5 of {grid.run}" if grid.run else "its own chunks"
+
+
+def _attention(run: RunSummary) -> Iterable[str]:
+    listed = run.attention
+    counts: Sequence[Sequence[str]] = (
+        listed.without_hit,
+        listed.perfect,
+        listed.failed,
+        listed.missing,
+        listed.without_relevant,
+        listed.without_judgments,
+        listed.judgments_failed,
+    )
+    yield from (f"{len(query_ids):,}" for query_ids in counts)
+    yield share(run.holes.share)
+    yield MISSING if run.latency is None else seconds(run.latency.median_s)
+    yield MISSING if run.latency is None else seconds(run.latency.p95_s)
+
+
+def seconds(value: float) -> str:
+    """Return a time in the unit it reads best in."""
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def _diagnosis(grid: Diagnosis) -> Iterable[str]:
+    yield from (f"{len(cell.query_ids):,}" for cell in grid.cells)
+    yield f"{sum(len(item.query_ids) for item in grid.undecided):,}"
+
+
+def _spent(spent: Spent) -> Iterable[tuple[str, str]]:
+    yield "calls", f"{spent.calls:,}"
+    yield "tokens", f"{spent.prompt_tokens:,} in, {spent.completion_tokens:,} out"
+    yield "cost", UNKNOWN if spent.cost_usd is None else f"{spent.cost_usd:,.4f} USD"

@@ -1,0 +1,34 @@
+"""The report as plain text for a terminal."""
+
+from textwrap import fill
+
+from ragforge.report.shown import visible
+from ragforge.report.summary import Summary
+from ragforge.report.table import render_table
+from ragforge.report.tables import Table, all_tables
+from ragforge.report.words import Notice, notices, size_line
+
+_WIDTH = 88
+
+
+def render_text(summary: Summary) -> str:
+    """Return the report as plain text; no character of the data can steer a terminal."""
+    title = f"ragforge report: {visible(summary.making.name)}"
+    head = f"{title}\n{'═' * len(title)}\n{size_line(summary)}"
+    warned = "\n".join(map(_notice, notices(summary)))
+    blocks = [head, *filter(None, [warned]), *map(_block, all_tables(summary))]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _notice(notice: Notice) -> str:
+    mark = "!" if notice.is_loud else "-"
+    return _paragraph(f"{mark} {notice.title}: {notice.text}", indent="  ")
+
+
+def _block(table: Table) -> str:
+    note = f"\n{_paragraph(table.note)}" if table.note else ""
+    return f"{table.title}\n{render_table(table.headers, table.rows)}{note}"
+
+
+def _paragraph(text: str, indent: str = "") -> str:
+    return fill(visible(text), _WIDTH, subsequent_indent=indent, break_long_words=False)

@@ -1,0 +1,149 @@
+"""The sentences of a report: what to be careful about, and how to read the measures."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.measures import parse_measure
+from ragforge.report.judging import Judge
+from ragforge.report.runs import RunSummary
+from ragforge.report.shown import plural, share
+from ragforge.report.summary import Summary
+
+BASELINE_TITLE: Final = "Judged by the offline baseline"
+MEAN_NOTE: Final = (
+    "n counts the queries that have a value. Where failures could change a mean, the range by it "
+    "gives its bounds: every failure at its worst, every failure at its best. "
+    "A failure is never counted as 0."
+)
+DIAGNOSIS_NOTE: Final = (
+    "Retrieval is good when at least one relevant chunk was among the chunks the answer was "
+    "made from; an answer is good when its verdict is correct."
+)
+GRADE_MEANINGS: Final = (
+    "not relevant",
+    "same topic, no part of the answer",
+    "part of the answer",
+    "answers it on its own",
+)
+_MEANINGS: Final = {
+    "nDCG": "How close {top} comes to the best possible order of what was judged; graded.",
+    "DCG": "Grades in {top}, discounted by rank; not normalised.",
+    "P": "Share of {top} that is relevant.",
+    "R": "Share of the known relevant chunks that is found in {top}.",
+    "F1": "Harmonic mean of precision and recall in {top}.",
+    "Success": "Share of queries with at least one relevant chunk in {top} (hit rate).",
+    "RR": "1 / rank of the first relevant chunk in {top}, 0 without one; its mean is MRR.",
+    "AP": "Precision at each relevant chunk in {top}, averaged; its mean is MAP.",
+    "Rprec": "Precision at as many ranks as there are relevant chunks.",
+    "bpref": "How often judged relevant chunks come before judged non-relevant ones.",
+    "RBP": "Rank-biased precision of {top}: the reader goes on with a fixed chance.",
+    "ERR": "Expected reciprocal rank in {top}: where a reader would be satisfied.",
+    "Judged": "Share of {top} that has a grade; low values make the other measures doubtful.",
+    "NumRet": "Chunks retrieved per query.",
+    "NumRel": "Relevant chunks known per query.",
+    "NumRelRet": "Relevant chunks retrieved per query.",
+    "SetP": "Share of all that was retrieved that is relevant.",
+    "SetR": "Share of the known relevant chunks that was retrieved at all.",
+    "SetF": "Harmonic mean of SetP and SetR.",
+}
+_KINDS: Final = {"llm": "language model", "human": "person", "rule": "rule"}
+_MANY_HOLES: Final = 0.1
+"""Share of ungraded chunks in the top ranks from which on the reader is warned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the reader has to know before the numbers."""
+
+    title: str
+    text: str
+    is_loud: bool = False
+
+
+def notices(summary: Summary) -> list[Notice]:
+    """Return what to be careful about, the weightiest first."""
+    found = []
+    if summary.baseline_judges:
+        found.append(_baseline(summary.baseline_judges))
+    for run in summary.runs:
+        found.extend(_run_notices(run))
+    counts = summary.counts
+    if counts.n_failed_pairs:
+        pairs = plural(counts.n_failed_pairs, "judged pair")
+        text = f"{pairs} of {counts.n_pairs:,} got no grade. They count as unjudged, not as 0."
+        found.append(Notice("Judgments failed", text))
+    if counts.n_unanswerable:
+        queries = plural(counts.n_unanswerable, "query is", "queries are")
+        text = f"{queries} meant to have no answer, and left out of the measures of retrieval."
+        found.append(Notice("Unanswerable queries", text))
+    return found
+
+
+def size_line(summary: Summary) -> str:
+    """Say in one line how much of everything there is."""
+    counts = summary.counts
+    return ", ".join(
+        (
+            plural(counts.n_documents, "document"),
+            plural(counts.n_chunks, "chunk"),
+            plural(counts.n_queries, "query", "queries"),
+            plural(counts.n_pairs, "judged pair"),
+            plural(len(summary.runs), "run"),
+        )
+    )
+
+
+def meaning(name: str) -> str:
+    """Say in one sentence what a measure measures, and which grades count."""
+    measure = parse_measure(name)
+    top = "the whole ranking" if measure.cutoff is None else f"the top {measure.cutoff}"
+    rel = "" if measure.rel is None else f" Relevant here: grade {measure.rel} or above."
+    gain = " A grade g is worth 2^g - 1." if measure.gain == "exp" else ""
+    return _MEANINGS[measure.name].format(top=top) + rel + gain
+
+
+def threshold_note(rel_threshold: int) -> str:
+    """Say which grades count as relevant."""
+    return (
+        f"Relevant means grade {rel_threshold} or above, unless a measure says (rel=n). "
+        "nDCG uses the grades themselves. A chunk that nobody judged counts as not relevant; "
+        "“unjudged@10” says how often that happened."
+    )
+
+
+def judge_name(judge: Judge) -> str:
+    """Return who judged in a few words."""
+    if judge.is_baseline:
+        return f"baseline ({judge.model or 'offline'})"
+    kind = _KINDS.get(judge.kind, "judge not recorded")
+    return f"{judge.model} ({kind})" if judge.model else kind
+
+
+def _baseline(judges: Iterable[Judge]) -> Notice:
+    tasks = " and ".join(sorted({judge.task.split()[0] for judge in judges}, reverse=True))
+    text = (
+        f"No language model judged {tasks}: a lexical rule did. The numbers below show that "
+        "everything runs. They do not show how good a retriever or a system is; "
+        "judge again with a model before you compare or decide anything."
+    )
+    return Notice(BASELINE_TITLE, text, is_loud=True)
+
+
+def _run_notices(run: RunSummary) -> Iterable[Notice]:
+    for warning in run.warnings:
+        yield Notice(f"Run {run.name}", f"{warning}.")
+    if run.attention.failed:
+        queries = plural(len(run.attention.failed), "query", "queries")
+        text = f"No value for {queries}: the retriever failed. The bounds say what that can change."
+        yield Notice(f"Run {run.name}", text)
+    if run.attention.missing:
+        queries = plural(len(run.attention.missing), "judged query is", "judged queries are")
+        text = f"{queries} missing from the run and count 0, as in trec_eval."
+        yield Notice(f"Run {run.name}", text)
+    if run.holes.share is not None and run.holes.share > _MANY_HOLES:
+        text = (
+            f"{share(run.holes.share)} of the chunks in the top 10 have no grade. "
+            "Judge them before you trust a comparison."
+        )
+        yield Notice(f"Run {run.name}", text)

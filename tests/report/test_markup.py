@@ -1,0 +1,51 @@
+import pytest
+
+from ragforge.report.markup import document, element, join
+
+
+def test_text_is_escaped_and_markup_is_kept():
+    """Forgetting to escape must not be possible."""
+    inner = element("b", "<i>")
+
+    assert element("p", "a & b ", inner).code == "<p>a &amp; b <b>&lt;i&gt;</b></p>"
+
+
+def test_attributes_are_escaped():
+    """A quote in a run name must not open a new attribute."""
+    made = element("p", title='" onclick="x', aria_label="a<b", hidden=True, lang=None)
+
+    assert made.code == '<p title="&quot; onclick=&quot;x" aria-label="a&lt;b" hidden></p>'
+
+
+@pytest.mark.parametrize("tag", ["script", "SCRIPT", "iframe", "img", "link", "form", "b onload=x"])
+def test_tags_that_run_or_load_are_refused(tag):
+    """The page holds data of strangers; it has no use for any of these."""
+    with pytest.raises(ValueError, match="is not allowed"):
+        element(tag)
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        {"onclick": "x"},
+        {"src": "x"},
+        {"style": "x"},
+        {"href": "https://x"},
+        {"href": "javascript:x"},
+    ],
+)
+def test_attributes_that_run_load_or_lead_out_are_refused(attribute):
+    """The page works from a mail, without a network."""
+    with pytest.raises(ValueError, match="is not allowed"):
+        element("a", **attribute)
+
+
+def test_style_sheet_cannot_end_its_element():
+    """The one part that is not escaped has to be checked."""
+    with pytest.raises(ValueError, match="expected no markup"):
+        document(lang="en", head=[], body=[], css="</style><script>")
+
+
+def test_markup_in_an_f_string_is_seen_at_once():
+    """Gluing strings by hand must not work silently."""
+    assert f"{join(['<'])}" == "Html(code='&lt;')"

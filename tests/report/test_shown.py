@@ -1,0 +1,46 @@
+import pytest
+
+from ragforge.report.shown import MISSING, excerpt, number, one_line, plural, share, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31m", r"\x1b[31m"),
+        ("a\u202eb", r"a\u202eb"),
+        ("a\u200bb", r"a\u200bb"),
+        ("\U000e0041", r"\U000e0041"),
+        ("\udc80", r"\udc80"),
+        ("a\r\nb\tc", "a\nb\tc"),
+        ("\u06a9\u200c\u0647", "\u06a9\u200c\u0647"),
+    ],
+)
+def test_hidden_characters_become_visible_escapes(text, shown):
+    """Text of a corpus must not steer a terminal or reorder what a reader sees."""
+    assert visible(text) == shown
+
+
+def test_one_line_folds_space_and_cuts_with_an_ellipsis():
+    """A table cell has one line however long its text is."""
+    assert one_line("a\n  b\tc" + "d" * 500, 10) == "a b cdddd…"
+
+
+def test_short_text_stays_whole_on_one_line():
+    """An ellipsis where nothing is cut would be a lie."""
+    assert one_line("exactly10!", 10) == "exactly10!"
+
+
+def test_excerpt_knows_how_much_it_left_out():
+    """A cut text without a note reads like the whole."""
+    assert excerpt("x" * 2000, 600).cut_note == "first 600 of 2,000 characters"
+    assert excerpt("short", 600).cut_note == ""
+
+
+def test_missing_values_are_dashes():
+    """A value that does not exist must not look like 0."""
+    assert (number(None), share(None), share(1, 0)) == (MISSING, MISSING, MISSING)
+
+
+def test_counts_agree_with_their_noun():
+    """A report is read by people."""
+    assert (plural(1, "query", "queries"), plural(1200, "run")) == ("1 query", "1,200 runs")
