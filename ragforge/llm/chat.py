@@ -1,0 +1,103 @@
+"""What is asked of a model and what comes back."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One question to a model, complete: equal requests deserve equal replies.
+
+    Args:
+        messages: The turns, the system's first.
+        schema_name: Name of the reply's schema, letters, digits and underscores.
+        schema: JSON schema of the reply; whether the endpoint can enforce it is its affair.
+        temperature, seed, max_output_tokens: Sampling; see `ModelSettings`.
+        vote: Which of several independent replies to the same question this is.
+    """
+
+    messages: tuple[Message, ...]
+    schema_name: str
+    schema: Mapping[str, object]
+    temperature: float = 0.0
+    seed: int = 0
+    max_output_tokens: int = 1024
+    vote: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, as the endpoint counted them or, where it did not, as estimated."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """What a model said.
+
+    Args:
+        text: The content, "" where there is none.
+        finish_reason: The endpoint's word: `stop`, `length`, `content_filter`, …
+        refusal: The model's refusal where it comes apart from the content, else "".
+        model: The model's name as the endpoint gives it.
+        key: Key in the call store.
+        cached: Whether it comes from the store and cost nothing now.
+    """
+
+    text: str
+    finish_reason: str = "stop"
+    refusal: str = ""
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    fingerprint: str = ""
+    latency_s: float = 0.0
+    key: str = ""
+    cached: bool = False
+
+
+class ChatModel(Protocol):
+    """Anything that answers chat requests. Wrappers (store, retry, budget) are ChatModels too."""
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Answer one request.
+
+        Called concurrently from one event loop; must not block it.
+
+        Raises:
+            CallError: This request failed for good; others may succeed.
+            EndpointError: No request can succeed (key refused, unknown model, endpoint down).
+            BudgetError: The limit on calls, tokens or money is reached.
+        """
+
+
+def call_key(endpoint: str, model: str, request: ChatRequest) -> str:
+    """Return the key of a call: equal for equal questions to the same model, and only then.
+
+    The API key is no part of it, nor how the endpoint is made to hold to the schema.
+    """
+    asked = {"endpoint": endpoint, "model": model, **asdict(request)}
+    text = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def estimate_tokens(request: ChatRequest) -> int:
+    """Estimate the prompt tokens of a request: four characters a token, two for non-ASCII text."""
+    text = "".join(message.content for message in request.messages)
+    wide = sum(1 for character in text if ord(character) > 0x7F)
+    return (len(text) - wide) // 4 + wide // 2 + 4 * len(request.messages)

@@ -1,0 +1,84 @@
+"""What is graded: an answer beside the expected one and the chunks it was written from."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ragforge.records import Answer, AnswerGrade, Chunk, Provenance, Query
+
+_ABSTAINS = re.compile(
+    r"\b(?:(?:do(?:es)? not|don't|doesn't|did not|didn't|could not|couldn't|cannot|can't|can not|"
+    r"unable to|was not able to) (?:know|find|say|tell|answer|have (?:any |enough |that )?"
+    r"information|contain|provide|mention|determine)|no (?:information|answer|mention)|"
+    r"not (?:mentioned|specified|stated|covered|available))\b|"
+    r"\bweiß (?:ich )?(?:es )?nicht\b|\bkeine (?:angabe|information|antwort)|"
+    r"\bje ne (?:sais|trouve) pas\b|\bno (?:lo )?sé\b|不知道|没有(?:提到|找到|相关)",
+    re.IGNORECASE,
+)
+_ABSTENTION_WORDS = 40
+"""A longer answer that holds such words says something as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One answer to be graded."""
+
+    query: Query
+    answer: str
+    contexts: tuple[str, ...]
+    """Texts of the chunks the system had before it; empty where it does not tell."""
+
+
+class AnswerJudge(Protocol):
+    """Grades answers."""
+
+    async def grade(self, case: Case) -> AnswerGrade:
+        """Return a grade whose verdict is not None.
+
+        Called concurrently from one event loop; must not block it.
+
+        Raises:
+            CallError: This answer cannot be graded.
+            EndpointError, BudgetError: No answer can be graded any more.
+        """
+
+
+def cases(
+    queries: Iterable[Query], answers: Sequence[Answer], chunks: Mapping[str, Chunk]
+) -> Iterator[Case]:
+    """Yield the answers whose query is known and has an expected answer, in the order given."""
+    by_id = {query.query_id: query for query in queries}
+    for answer in answers:
+        query = by_id.get(answer.query_id)
+        if query is not None and (query.expected_answer or not query.answerable):
+            known = (chunks[name].text for name in answer.chunk_ids if name in chunks)
+            yield Case(query, answer.answer, tuple(known))
+
+
+def abstains(answer: str) -> bool:
+    """Whether an answer says that it does not know, or says nothing."""
+    short = len(answer.split()) <= _ABSTENTION_WORDS
+    return not answer.strip() or (
+        short and _ABSTAINS.search(answer.replace("\u2019", "'")) is not None
+    )
+
+
+def graded_by_rule(case: Case) -> AnswerGrade | None:
+    """Return the grade that needs no judge: an abstention; None where a judge must read.
+
+    To abstain is correct where the question cannot be answered, else it is no attempt.
+    """
+    if not abstains(case.answer):
+        return None
+    right = not case.query.answerable
+    said = "is empty" if not case.answer.strip() else "says that it does not know"
+    return AnswerGrade(
+        query_id=case.query.query_id,
+        verdict="correct" if right else "not_attempted",
+        score=1.0 if right else 0.0,
+        has_hallucination=False,
+        explanation=f"the answer {said}; the question is{'' if case.query.answerable else ' not'} "
+        "answerable",
+        provenance=Provenance(kind="rule", model="abstention-1"),
+    )

@@ -1,0 +1,54 @@
+"""Grading many answers: concurrent, and whatever is done is kept when it is stopped."""
+
+from collections.abc import Callable, Sequence
+
+from ragforge.observe import Observer
+from ragforge.records import AnswerGrade, Failure
+from ragforge.stages.answer.cases import AnswerJudge, Case, graded_by_rule
+from ragforge.stages.runner import Collected, Work, collect
+
+
+async def grade_answers(
+    cases: Sequence[Case],
+    judge: AnswerJudge,
+    *,
+    system: str,
+    concurrency: int,
+    observer: Observer,
+    keep: Callable[[Collected[AnswerGrade]], None],
+) -> Collected[AnswerGrade]:
+    """Grade answers; those with a failure get a grade without verdict.
+
+    Args:
+        cases: Answers with what they are compared to, one a query.
+        judge: Asked where no rule decides.
+        system: Name of the system that answered; part of the failure keys.
+        concurrency: Answers in work at once.
+        observer: Told of progress.
+        keep: Called once, at the end or at a stop, with everything done so far.
+
+    Raises:
+        EndpointError, BudgetError: As the judge raises them, after `keep`.
+    """
+
+    async def grade(case: Case) -> AnswerGrade:
+        return graded_by_rule(case) or await judge.grade(case)
+
+    work: Work[Case, AnswerGrade] = Work(
+        stage="answer",
+        key=lambda case: f"{system}/{case.query.query_id}",
+        do=grade,
+        concurrency=concurrency,
+        observer=observer,
+    )
+    return await collect(cases, work, blank=_ungraded, keep=keep)
+
+
+def _ungraded(case: Case, failure: Failure) -> AnswerGrade:
+    return AnswerGrade(
+        query_id=case.query.query_id,
+        verdict=None,
+        score=None,
+        has_hallucination=None,
+        failure=failure.kind,
+    )

@@ -1,0 +1,1 @@
+"""Generating queries with answers and evidence: planned first, gated after."""

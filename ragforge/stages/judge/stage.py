@@ -1,0 +1,60 @@
+"""Judging many pairs: concurrent, and whatever is done is kept when it is stopped."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ragforge.files.dataset import Dataset
+from ragforge.observe import Observer
+from ragforge.records import Failure, Judgment
+from ragforge.stages.judge.pairs import Judge, Pair
+from ragforge.stages.runner import Collected, Work, collect
+
+
+async def judge_pairs(
+    pairs: Sequence[Pair],
+    judge: Judge,
+    *,
+    concurrency: int,
+    observer: Observer,
+    keep: Callable[[Collected[Judgment]], None],
+) -> Collected[Judgment]:
+    """Judge pairs, each once; those with a failure get a judgment with grade None.
+
+    Args:
+        pairs: What to judge.
+        judge: Who judges.
+        concurrency: Pairs in work at once.
+        observer: Told of progress.
+        keep: Called once, at the end or at a stop, with everything done so far.
+
+    Raises:
+        EndpointError, BudgetError: As the judge raises them, after `keep`.
+    """
+    work: Work[Pair, Judgment] = Work(
+        stage="judge",
+        key=lambda pair: pair.key,
+        do=judge.judge,
+        concurrency=concurrency,
+        observer=observer,
+    )
+    return await collect(pairs, work, blank=_unjudged, keep=keep)
+
+
+def open_pairs(pairs: Iterable[Pair], known: Iterable[Judgment]) -> list[Pair]:
+    """Return the pairs without a grade."""
+    graded = {(old.query_id, old.chunk_id) for old in known if old.grade is not None}
+    return [pair for pair in pairs if (pair.query_id, pair.chunk_id) not in graded]
+
+
+def merge_into(dataset: Dataset, judged: Collected[Judgment]) -> None:
+    """Write judgments into a dataset: new ones replace old ones of the same pair."""
+    merged = {(old.query_id, old.chunk_id): old for old in dataset.judgments()}
+    merged |= {(new.query_id, new.chunk_id): new for new in judged.results}
+    tried = {f"{new.query_id}/{new.chunk_id}" for new in judged.results}
+    dataset.write_judgments(merged.values())
+    dataset.replace_failures("judge", judged.failures, tried.__contains__)
+
+
+def _unjudged(pair: Pair, failure: Failure) -> Judgment:
+    return Judgment(
+        query_id=pair.query_id, chunk_id=pair.chunk_id, grade=None, failure=failure.kind
+    )
