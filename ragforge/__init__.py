@@ -1,7 +1,5 @@
 """ragforge: make, judge and measure evaluation sets for retrieval-augmented generation."""
 
-from importlib import import_module
-
 _PUBLIC = {
     "evaluate": "ragforge.measures",
     "parse_measure": "ragforge.measures",
@@ -24,4 +22,6 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import ragforge` stays free."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'ragforge' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_PUBLIC[name]), name)

@@ -1,0 +1,101 @@
+"""The command line: the only place that prints. Each command is a module, imported when chosen.
+
+stdout carries data, stderr carries talk. What the exit codes mean is in `errors`.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "demo": "the whole pipeline on the shipped sample: dataset, judgments, measures, report",
+    "chunk": "cut documents into chunks",
+    "generate": "make queries with answers and evidence from documents or chunks",
+    "retrieve": "run a retriever over the queries",
+    "judge": "grade how well retrieved chunks answer the queries, 0-3",
+    "answer": "grade the answers of a RAG system",
+    "evaluate": "compute measures from judgments and runs",
+    "report": "write a page about a dataset: measures, worst queries, failures",
+    "import": "bring a hand-made set of queries with relevant passages into a dataset",
+    "validate": "check a dataset: formats, ids, digests",
+    "schema": "print the JSON schema of a record",
+    "prompts": "list or show the prompts",
+    "config": "show the settings in force",
+}
+"""Every command with what it does; the order is that of the help."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Args:
+        argv: The words behind the program's name; those of the process where None.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help"):
+        print(_help())
+        return 0 if words else 2
+    if words[0] in ("-V", "--version"):
+        from ragforge import __version__
+
+        print(f"ragforge {__version__}")
+        return 0
+    name = words[0]
+    if name not in COMMANDS:
+        return _unknown(name)
+    try:
+        from ragforge.cli.invocation import invoke
+
+        return invoke(import_module(f"ragforge.cli.{name.replace('import', 'import_')}"), words)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _interrupted(words)
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {what}" for name, what in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: ragforge COMMAND [OPTION…]     (also: python -m ragforge COMMAND …)",
+            "",
+            "Make, judge and measure evaluation sets for retrieval-augmented generation.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "start here:",
+            "  ragforge demo                                         no key, no network",
+            "  ragforge generate --documents DOCS -n 20 --out SET    your own documents, offline",
+            "  ragforge COMMAND --help                               what a command takes",
+            "",
+            "exit codes: 0 done, 1 gate failed, 2 usage, 3 bad data, 4 model endpoint,",
+            "            5 budget or shortfall, 70 bug, 130 interrupted",
+        ]
+    )
+
+
+def _unknown(name: str) -> int:
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    print(
+        f"ragforge: error: no command {name!r}{hint} (there are: {', '.join(COMMANDS)})",
+        file=sys.stderr,
+    )
+    return 2
+
+
+def _interrupted(words: Sequence[str]) -> int:
+    import shlex
+
+    print(
+        "\nragforge: interrupted; what was done is kept. To go on:\n"
+        f"  ragforge {shlex.join(words)}",
+        file=sys.stderr,
+    )
+    return 130

@@ -1,0 +1,130 @@
+"""Compute measures from judgments and runs, per query and in the mean.
+
+Every query with judgments counts: one that the run lacks scores 0. Judgments and runs are read in
+TREC format, as JSON Lines, JSON, CSV and BEIR folders.
+
+Examples:
+  ragforge evaluate --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
+  ragforge evaluate --dataset set/ --json --per-query
+"""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.talk import complain
+from ragforge.errors import UsageError
+from ragforge.measures import Scores, Summary
+from ragforge.pipeline.evaluating import Evaluation, evaluate_dataset, evaluate_files
+from ragforge.report.shown import MISSING, number
+from ragforge.report.table import render_table
+
+DIGITS = 4
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--dataset", type=Path, metavar="DIR", help="evaluate a dataset's runs")
+    parser.add_argument("--qrels", type=Path, metavar="FILE", help="judgments")
+    parser.add_argument(
+        "--run",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="run to evaluate, several may be given; with --dataset a run's name (default: all)",
+    )
+    parser.add_argument("--per-query", action="store_true", help="values of each query too")
+    add_json(parser)
+    add_common(parser, "evaluate")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    found = _evaluate(arguments)
+    if arguments.json:
+        print(dumps(_json(found, per_query=arguments.per_query)))
+    else:
+        print(table_of(found))
+        if arguments.per_query:
+            print(f"\n{_per_query(found)}")
+    for name, scores in found.scores.items():
+        for warning in scores.warnings:
+            complain(f"warning: {name}: {warning}")
+    return 0
+
+
+def table_of(found: Evaluation) -> str:
+    """Return the measures by runs, with what one must know to read them."""
+    scores = list(found.scores.values())
+    first = scores[0]
+    rows = [[name, *(_mean(item.summary(name)) for item in scores)] for name in first.measures]
+    rows.append(["queries", *(str(len(item.query_ids)) for item in scores)])
+    if any(item.summary(first.measures[0]).n_failed for item in scores):
+        failed = [str(item.summary(first.measures[0]).n_failed) for item in scores]
+        rows.append(["with failures", *failed])
+    rows.append(["without a hit", *(str(len(item.without_hit)) for item in scores)])
+    rows.append(["perfect", *(str(len(item.perfect)) for item in scores)])
+    rows.append(["median first relevant rank", *map(_median_rank, scores)])
+    if found.latencies:
+        latencies = [found.latencies.get(name) for name in found.scores]
+        medians = [item.median_s if item else None for item in latencies]
+        tails = [item.p95_s if item else None for item in latencies]
+        rows.append(["median latency, s", *(number(value, DIGITS) for value in medians)])
+        rows.append(["p95 latency, s", *(number(value, DIGITS) for value in tails)])
+    note = f"relevant: grade >= {found.rel_threshold}"
+    if found.judged_by:
+        note += f"; judged by {', '.join(found.judged_by)}"
+    return f"{render_table(['measure', *found.scores], rows)}\n{note}"
+
+
+def _evaluate(arguments: argparse.Namespace) -> Evaluation:
+    settings = settings_of(arguments).evaluate
+    if (arguments.dataset is None) == (arguments.qrels is None):
+        raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE")
+    if arguments.dataset is not None:
+        from ragforge.files.dataset import open_dataset
+
+        return evaluate_dataset(open_dataset(arguments.dataset), arguments.run, settings)
+    if not arguments.run:
+        raise UsageError("--qrels needs at least one --run FILE")
+    return evaluate_files(arguments.qrels, [Path(name) for name in arguments.run], settings)
+
+
+def _json(found: Evaluation, *, per_query: bool) -> dict[str, object]:
+    runs = {}
+    for name, scores in found.scores.items():
+        latency = found.latencies.get(name)
+        runs[name] = {
+            **scores.to_dict(per_query=per_query),
+            "first_relevant_rank": scores.first_relevant_rank,
+            "latency_s": asdict(latency) if latency else None,
+        }
+    return {
+        "rel_threshold": found.rel_threshold,
+        "judged_by": list(found.judged_by),
+        "runs": runs,
+    }
+
+
+def _per_query(found: Evaluation) -> str:
+    measures = next(iter(found.scores.values())).measures
+    rows = [
+        [query_id, name, *(number(values[measure], DIGITS) for measure in measures)]
+        for name, scores in found.scores.items()
+        for query_id, values in scores.per_query.items()
+    ]
+    return render_table(["query", "run", *measures], sorted(rows))
+
+
+def _mean(summary: Summary) -> str:
+    shown = number(summary.mean, DIGITS)
+    if not summary.n_failed:
+        return shown
+    return f"{shown} [{number(summary.low, DIGITS)}, {number(summary.high, DIGITS)}]"
+
+
+def _median_rank(scores: Scores) -> str:
+    ranks = [rank for rank in scores.first_relevant_rank.values() if rank is not None]
+    return f"{median(ranks):g}" if ranks else MISSING

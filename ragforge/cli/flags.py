@@ -1,0 +1,88 @@
+"""Flags made from settings, and the settings made from flags."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragforge.config import Setting, Settings, each_setting, load
+from ragforge.errors import UsageError
+
+PAID = ("model", "budget", "prompts")
+"""Sections of settings that every command takes which may ask a model."""
+
+
+def add_common(parser: argparse.ArgumentParser, *sections: str) -> None:
+    """Add the flags of some sections of settings, `--config` and `--quiet`."""
+    group = parser.add_argument_group("settings")
+    group.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file (default: ragforge.toml if there)"
+    )
+    for setting in each_setting(*sections):
+        _add(group, setting)
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object to stdout")
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """Return the settings in force for a parsed command line.
+
+    Raises:
+        ConfigError: A value is not allowed, or the settings file cannot be taken.
+    """
+    given = vars(arguments)
+    flags = {
+        setting.key: given[setting.dest]
+        for setting in each_setting()
+        if given.get(setting.dest) is not None
+    }
+    return load(given.get("config"), flags)
+
+
+def dumps(value: object) -> str:
+    """Return the JSON that `--json` prints: indented, sorted as built, never NaN."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def existing(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths if all exist.
+
+    Raises:
+        UsageError: One does not.
+    """
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or directory")
+    return list(paths)
+
+
+def _add(group: "argparse._ArgumentGroup", setting: Setting) -> None:
+    default = setting.info.default
+    shown = ", ".join(default) if isinstance(default, tuple) else default
+    text = " ".join((setting.info.description or "").split()).replace("%", "%%")
+    default_note = "" if shown in ("", None) else f" Default: {shown}."
+    several = isinstance(default, tuple)
+    dash = "-" if len(setting.flag) == 1 else "--"
+    names = (
+        ["-m", "--measure"] if several and setting.field == "measures" else [dash + setting.flag]
+    )
+    group.add_argument(
+        *names,
+        dest=setting.dest,
+        metavar=_metavar(setting),
+        action="append" if several else "store",
+        help=f"{text}{default_note} [{setting.environment}]",
+    )
+
+
+def _metavar(setting: Setting) -> str:
+    annotation = str(setting.info.annotation)
+    if "Literal" in annotation:
+        return "auto|N"
+    if "tuple" in annotation or "str" in annotation:
+        return setting.field.rsplit("_", 1)[-1].upper()
+    return "X" if "float" in annotation else "N"

@@ -1,0 +1,58 @@
+"""One invocation of a command: parse, run, and turn whatever goes wrong into an exit code."""
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from ragforge import __version__
+from ragforge.cli import COMMANDS
+from ragforge.cli.talk import complain
+from ragforge.errors import BudgetError, EndpointError, RagforgeError
+
+BUG = 70
+
+
+def invoke(command: ModuleType, words: Sequence[str]) -> int:
+    """Run a command's module.
+
+    Args:
+        command: Has `configure(parser)`, which adds its arguments, and `run(arguments) -> int`.
+        words: The command's name and what stands behind it.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"ragforge {words[0]}",
+        description=command.__doc__ or COMMANDS[words[0]],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    try:
+        command.configure(parser)
+        code: int = command.run(parser.parse_args(words[1:]))
+        sys.stdout.flush()
+    except RagforgeError as error:
+        complain(f"ragforge: error: {error}")
+        if isinstance(error, EndpointError | BudgetError):
+            complain(f"What was done is kept. To go on:\n  ragforge {shlex.join(words)}")
+        return error.exit_code
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    except BrokenPipeError:
+        raise
+    except Exception:  # noqa: BLE001  # the last frame: a bug becomes exit code 70 and a log file
+        return _bug(words)
+    return code
+
+
+def _bug(words: Sequence[str]) -> int:
+    descriptor, name = tempfile.mkstemp(prefix="ragforge-bug-", suffix=".log")
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as log:
+        log.write(f"ragforge {__version__}, Python {sys.version}\n")
+        log.write(f"{shlex.join(words)}\n\n{traceback.format_exc()}")
+    complain(f"ragforge: this is a bug: {sys.exc_info()[1]!r}\nDetails are in {Path(name)}")
+    return BUG

@@ -1,0 +1,111 @@
+"""Grade how well chunks answer queries: 0 off topic, 1 same topic, 2 part, 3 all of the answer.
+
+In a dataset, the top ranks of its runs are pooled and judged; pairs that have a grade are left
+alone. Or judge the pairs of a file, one JSON object a line: {query_id, query, chunk_id, text}.
+A pair whose judgment fails gets no grade; it is counted and bounds what it could change.
+
+Examples:
+  ragforge judge --dataset set/ --run bm25 --depth 10 --model gpt-5-mini
+  ragforge judge --pairs pairs.jsonl --out judged.jsonl --model m --base-url http://127.0.0.1:8080/v1
+"""
+
+import argparse
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
+from ragforge.cli.paid import add_dry_run, print_estimate
+from ragforge.cli.talk import Progress, complain
+from ragforge.errors import UsageError
+from ragforge.pipeline.judging import JudgingResult
+from ragforge.report.shown import number
+from ragforge.report.table import render_table
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--dataset", type=Path, metavar="DIR")
+    source.add_argument("--pairs", type=Path, metavar="FILE", help="judge the pairs of a file")
+    parser.add_argument(
+        "--run", action="append", default=[], metavar="NAME", help="run to pool (default: all)"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where judged pairs are written")
+    parser.add_argument("--per-query", action="store_true", help="print the summary of each query")
+    add_dry_run(parser)
+    add_json(parser)
+    add_common(parser, "judge", *PAID)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from ragforge.files.dataset import open_dataset
+    from ragforge.pipeline.judging import judge_dataset, judge_file
+
+    settings = settings_of(arguments)
+    observer = Progress(arguments.quiet)
+    if arguments.pairs:
+        if arguments.out is None:
+            raise UsageError("--pairs needs --out FILE for the judgments")
+        if arguments.run:
+            raise UsageError("--run goes with --dataset, not with --pairs")
+        work = judge_file(
+            arguments.pairs, arguments.out, settings, observer, dry_run=arguments.dry_run
+        )
+        place = arguments.out
+    else:
+        if arguments.out is not None:
+            raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
+        dataset = open_dataset(arguments.dataset)
+        work = judge_dataset(dataset, arguments.run, settings, observer, dry_run=arguments.dry_run)
+        place = dataset.path / "judgments.jsonl"
+    result = asyncio.run(work)
+    if result.estimate is not None:
+        print_estimate(result.estimate, as_json=arguments.json)
+    elif arguments.json:
+        print(dumps(_json(result)))
+    else:
+        _tell(result, per_query=arguments.per_query)
+        print(place)
+    return 0
+
+
+def _json(result: JudgingResult) -> dict[str, object]:
+    return {
+        "judge": result.judge,
+        "pairs": result.n_pairs,
+        "judged": len(result.judgments) - len(result.failures),
+        "failed": len(result.failures),
+        "grades": _grades(result),
+        "queries": [summary.model_dump() for summary in result.summaries],
+    }
+
+
+def _grades(result: JudgingResult) -> dict[str, int]:
+    counts = Counter(item.grade for item in result.judgments if item.grade is not None)
+    return {str(grade): counts[grade] for grade in range(4)}
+
+
+def _tell(result: JudgingResult, *, per_query: bool) -> None:
+    if per_query:
+        headers = ["query", "chunks", "relevant", "failed", "average grade", "coverage"]
+        rows = [
+            [
+                item.query_id,
+                str(item.totalChunks),
+                str(item.relevantChunks),
+                str(item.failedChunks),
+                number(item.averageRelevance, 2),
+                item.answerCoverage or "unknown",
+            ]
+            for item in result.summaries
+        ]
+        print(render_table(headers, rows))
+    grades = ", ".join(f"{grade}: {count}" for grade, count in _grades(result).items())
+    coverage = Counter(item.answerCoverage or "unknown" for item in result.summaries)
+    covered = ", ".join(f"{name} {count}" for name, count in sorted(coverage.items()))
+    complain(
+        f"judge {result.judge}: {len(result.judgments)} of {result.n_pairs} pairs judged now, "
+        f"{len(result.failures)} failed; grades {grades}; answer coverage of queries: {covered}"
+    )

@@ -1,0 +1,69 @@
+"""Run a retriever over the queries of a dataset; the result is a run.
+
+Retrievers: bm25, chargram (character n-grams, forgives typing errors), dense (embeddings of the
+endpoint), an HTTP address that takes {"query", "k"}, or package.module:attribute: a function, or
+an object with invoke, retrieve or get_relevant_documents.
+
+Examples:
+  ragforge retrieve --dataset set/ --retriever bm25
+  ragforge retrieve --dataset set/ --retriever my_app.search:retriever --name mine
+"""
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.talk import Progress, complain
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument(
+        "--retriever",
+        required=True,
+        metavar="SPEC",
+        help="bm25, chargram, dense, http:URL or pkg.mod:attr",
+    )
+    parser.add_argument(
+        "--name", metavar="NAME", help="name of the run (default: that of the retriever)"
+    )
+    parser.add_argument("--trec", type=Path, metavar="FILE", help="write a TREC run file too")
+    add_json(parser)
+    add_common(parser, "retrieve", "model")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from ragforge.files.dataset import open_dataset
+    from ragforge.pipeline.retrieving import make_run
+
+    settings = settings_of(arguments)
+    dataset = open_dataset(arguments.dataset)
+    name = arguments.name or _name_of(arguments.retriever)
+    made = asyncio.run(
+        make_run(dataset, arguments.retriever, name, settings, Progress(arguments.quiet))
+    )
+    if arguments.trec:
+        from ragforge.files.trec import write_trec_run
+
+        rankings = {
+            item.query_id: {hit.chunk_id: hit.score for hit in item.ranking}
+            for item in made.rankings
+        }
+        write_trec_run(arguments.trec, rankings, name)
+    path = dataset.path / "runs" / f"{name}.jsonl"
+    if arguments.json:
+        found = {"run": name, "file": str(path), "queries": len(made.rankings)}
+        print(dumps({**found, "failed": len(made.failures)}))
+    else:
+        complain(f"{len(made.rankings)} queries retrieved, {len(made.failures)} failed")
+        print(path)
+    return 0
+
+
+def _name_of(spec: str) -> str:
+    """Return a name fit for a file, made of a retriever's spec."""
+    kept = "".join(character if character.isalnum() else "-" for character in spec)
+    return kept.strip("-")[:60] or "run"

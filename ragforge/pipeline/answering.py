@@ -1,0 +1,135 @@
+"""Grading the answers of a RAG system."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.config import Settings
+from ragforge.corpus.anchors import ChunkIndex
+from ragforge.errors import DataError, EndpointError
+from ragforge.files.answers import AnswerRow, read_answers
+from ragforge.files.dataset import Dataset, checked_name
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.backend import open_backend
+from ragforge.records import Answer, AnswerGrade, Chunk, Failure
+from ragforge.stages.answer.cases import AnswerJudge, Case, cases
+from ragforge.stages.answer.lexical import LexicalAnswerJudge
+from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.stage import grade_answers
+from ragforge.stages.runner import Collected
+
+PROMPT = "grade_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweringResult:
+    """What grading came to."""
+
+    system: str
+    judge: str
+    n_answers: int
+    grades: list[AnswerGrade]
+    failures: list[Failure]
+    estimate: dict[str, object] | None
+
+
+async def grade_system(
+    dataset: Dataset,
+    answers_path: Path,
+    system: str,
+    settings: Settings,
+    observer: Observer,
+    *,
+    dry_run: bool = False,
+) -> AnsweringResult:
+    """Take the answers of a system into a dataset and grade them.
+
+    Args:
+        dataset: Has queries with expected answers, and chunks.
+        answers_path: File of answers.
+        system: Name to keep them under.
+        settings: Model and budget.
+        observer: Told of progress.
+        dry_run: Count calls only; nothing is written.
+
+    Raises:
+        DataError: The file does not hold to its format, or answers none of the queries.
+        EndpointError, BudgetError: The run was stopped, what was graded is written; or every
+            answer failed.
+    """
+    checked_name(system)
+    answers, todo = _read(dataset, answers_path, observer)
+    if not dry_run:
+        dataset.write_answers(system, answers)
+    async with open_backend(
+        settings, PROMPT, dataset.store_path, observer, dry_run=dry_run
+    ) as backend:
+
+        def keep(graded: Collected[AnswerGrade]) -> None:
+            if not dry_run:
+                dataset.write_answer_grades(system, graded.results)
+                mine = f"{system}/"
+                dataset.replace_failures(
+                    "answer", graded.failures, lambda key: key.startswith(mine)
+                )
+                backend.note_in(dataset)
+
+        judge: AnswerJudge = (
+            LLMAnswerJudge(backend.asker) if backend.asker else LexicalAnswerJudge()
+        )
+        graded = await grade_answers(
+            todo,
+            judge,
+            system=system,
+            concurrency=settings.model.concurrency,
+            observer=(lambda event: None) if dry_run else observer,
+            keep=keep,
+        )
+    if len(graded.failures) == len(todo) and not dry_run:
+        first = graded.failures[0]
+        raise EndpointError(
+            f"{backend.name}: grading failed on all {len(todo)} answers; "
+            f"the first: {first.kind}: {first.message}"
+        )
+    return AnsweringResult(
+        system=system,
+        judge=backend.name,
+        n_answers=len(todo),
+        grades=[] if dry_run else graded.results,
+        failures=[] if dry_run else graded.failures,
+        estimate=backend.estimate() if dry_run else None,
+    )
+
+
+def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer], list[Case]]:
+    """Return the answers of a file, and those of them that can be graded."""
+    chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
+    answers = _resolved(list(read_answers(path)), chunks, observer)
+    todo = list(cases(dataset.queries(), answers, chunks))
+    if not todo:
+        raise DataError(
+            f"{path}: answers none of the queries of {dataset.path} that have an expected "
+            f"answer (its first query_id is {answers[0].query_id!r})"
+        )
+    if len(todo) < len(answers):
+        left = len(answers) - len(todo)
+        observer(Event("note", message=f"{left} answers have no query with an expected answer"))
+    return answers, todo
+
+
+def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk], observer: Observer) -> list[Answer]:
+    """Return the answers with the chunks that hold the passages their systems had before them."""
+    index = ChunkIndex(chunks.values())
+    lost = 0
+    answers = []
+    for row in rows:
+        ids = list(row.chunk_ids)
+        for passage in row.passages:
+            held = index.holding(passage.quote, passage.doc_id)
+            lost += not held
+            ids += [chunk.chunk_id for chunk in held[:1]]
+        answers.append(
+            Answer(query_id=row.query_id, answer=row.answer, chunk_ids=tuple(dict.fromkeys(ids)))
+        )
+    if lost:
+        observer(Event("note", message=f"{lost} retrieved passages are in no chunk"))
+    return answers

@@ -1,0 +1,82 @@
+"""The model behind a stage, or the offline baseline where none is configured."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.config import Settings
+from ragforge.files.dataset import Dataset
+from ragforge.llm.connect import OFFLINE, connect
+from ragforge.llm.dry_run import Tally
+from ragforge.llm.store import CallStore
+from ragforge.observe import Event, Observer
+from ragforge.prompts import load_prompt
+from ragforge.stages.asking import Asker
+
+OFFLINE_NOTE = (
+    "no model is asked: the offline baseline (rules and shared words) does the work; "
+    "--model NAME --base-url URL asks a language model"
+)
+
+NO_CALLS: dict[str, object] = {"calls": 0, "cached": 0}
+"""What the offline baseline is estimated to take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Who does the work of a stage.
+
+    Args:
+        asker: A model with its prompt; None for the offline baseline.
+        store: The replies; None for the offline baseline.
+        tally: What a dry run counted; None in earnest.
+    """
+
+    asker: Asker | None = None
+    store: CallStore | None = None
+    tally: Tally | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name for provenance."""
+        return self.asker.name if self.asker else OFFLINE
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The prompts in use with their digests."""
+        return {self.asker.prompt.name: self.asker.prompt.sha256} if self.asker else {}
+
+    def estimate(self) -> dict[str, object]:
+        """Return what a dry run counted."""
+        return self.tally.estimate() if self.tally else NO_CALLS
+
+    def note_in(self, dataset: Dataset) -> None:
+        """Write the model, the prompts and what was spent into a dataset's manifest."""
+        spent = self.store.spent() if self.store else None
+        dataset.note(models=[self.name], prompts=self.prompts, spent=spent)
+
+
+@asynccontextmanager
+async def open_backend(
+    settings: Settings,
+    prompt: str,
+    store_path: Path,
+    observer: Observer,
+    *,
+    dry_run: bool = False,
+) -> AsyncIterator[Backend]:
+    """Open the model that the settings name together with a prompt.
+
+    Raises:
+        ConfigError: The model or the prompt cannot be taken.
+        DataError: The call store or a local model file cannot be opened.
+    """
+    if settings.model.name == OFFLINE:
+        observer(Event("note", message=OFFLINE_NOTE))
+        yield Backend()
+        return
+    loaded = load_prompt(prompt, settings.prompts.prompts_dir)
+    async with connect(settings, store_path, observer, dry_run=dry_run) as connection:
+        asker = Asker(connection.model, connection.name, settings.model, loaded)
+        yield Backend(asker, connection.store, connection.tally)

@@ -1,0 +1,79 @@
+"""The demo: the whole pipeline on the shipped sample, without a key and without network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.config import Settings
+from ragforge.files.dataset import Dataset
+from ragforge.files.resources import shipped
+from ragforge.observe import Observer
+from ragforge.pipeline.answering import AnsweringResult, grade_system
+from ragforge.pipeline.corpus import load_chunks
+from ragforge.pipeline.evaluating import Evaluation, evaluate_dataset
+from ragforge.pipeline.generating import generate_dataset
+from ragforge.pipeline.importing import ImportResult, import_queries
+from ragforge.pipeline.judging import JudgingResult, judge_dataset
+from ragforge.pipeline.reporting import write_report
+from ragforge.pipeline.retrieving import make_run
+
+RETRIEVERS = ("bm25", "chargram")
+LICENCE = "Apache-2.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What the demo made."""
+
+    dataset: Dataset
+    n_documents: int
+    n_chunks: int
+    n_generated: int
+    imported: ImportResult
+    judging: JudgingResult
+    answering: Sequence[AnsweringResult]
+    evaluation: Evaluation
+    report: Path
+
+
+async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
+    """Make a dataset of the shipped help centre, judge, measure and report on it.
+
+    Args:
+        out: Directory of the dataset.
+        settings: As for the single steps.
+        observer: Told of progress.
+
+    Raises:
+        UsageError: The directory holds something else.
+    """
+    sample = shipped("datasets") / "helpcentre"
+    documents = sample / "documents"
+    chunks = load_chunks([documents], None, settings.chunk, observer)
+    made = await generate_dataset(out, chunks, settings, observer)
+    dataset = made.dataset
+    imported = import_queries(
+        sample / "golden.jsonl", dataset, observer, made_by="makers of the sample"
+    )
+    dataset.write_manifest(dataset.manifest.model_copy(update={"licence": LICENCE}))
+    for retriever in RETRIEVERS:
+        await make_run(dataset, retriever, retriever, settings, observer)
+    judging = await judge_dataset(dataset, RETRIEVERS, settings, observer)
+    answering = [
+        await grade_system(dataset, path, path.stem, settings, observer)
+        for path in sorted((sample / "answers").glob("*.jsonl"))
+    ]
+    evaluation = evaluate_dataset(dataset, RETRIEVERS, settings.evaluate)
+    report = out / "report.html"
+    write_report(dataset, report, "html", settings.evaluate)
+    return Demo(
+        dataset=dataset,
+        n_documents=len({chunk.doc_id for chunk in chunks}),
+        n_chunks=len(chunks),
+        n_generated=len(made.generated.queries),
+        imported=imported,
+        judging=judging,
+        answering=answering,
+        evaluation=evaluation,
+        report=report,
+    )

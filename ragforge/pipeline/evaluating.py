@@ -1,0 +1,99 @@
+"""Evaluating runs: those of a dataset, or files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.files.qrels import read_qrels
+from ragforge.files.runs import read_run
+from ragforge.measures import DEFAULT_MEASURES, Scores, evaluate
+from ragforge.report.judging import judges
+from ragforge.report.runs import Latency, latency_of
+from ragforge.report.summary import measure_dataset
+from ragforge.report.words import judge_name
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Runs with their scores.
+
+    Args:
+        scores: By run name, in the order given.
+        latencies: By run name, where a run has them.
+        rel_threshold: In force for binary measures that name none.
+        judged_by: Who made the judgments, in words; empty where the file does not tell.
+    """
+
+    scores: dict[str, Scores]
+    latencies: dict[str, Latency]
+    rel_threshold: int
+    judged_by: tuple[str, ...]
+
+
+def evaluate_dataset(
+    dataset: Dataset, run_names: Sequence[str], settings: EvaluateSettings
+) -> Evaluation:
+    """Evaluate runs of a dataset on its judgments; unanswerable queries are left out.
+
+    Args:
+        dataset: Has queries, judgments and runs.
+        run_names: Which runs; all where empty.
+        settings: Measures and threshold.
+
+    Raises:
+        DataError: There is no (such) run, or nothing is judged.
+    """
+    names = list(run_names) or dataset.run_names()
+    if not names:
+        raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
+    measured = measure_dataset(
+        dataset, names, measures=settings.measures, rel_threshold=settings.rel_threshold
+    )
+    scores = {run.name: run.scores for run in measured if run.scores is not None}
+    if not scores:
+        raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
+    latencies = {run.name: run.summary.latency for run in measured}
+    return Evaluation(
+        scores=scores,
+        latencies={name: found for name, found in latencies.items() if found is not None},
+        rel_threshold=next(iter(scores.values())).rel_threshold,
+        judged_by=tuple(judge_name(judge) for judge in judges(dataset.judgments(), {})),
+    )
+
+
+def evaluate_files(
+    qrels_path: Path, run_paths: Sequence[Path], settings: EvaluateSettings
+) -> Evaluation:
+    """Evaluate run files on a file of judgments.
+
+    Raises:
+        DataError: A file does not hold to its format, or two runs have one name.
+    """
+    qrels = read_qrels(qrels_path)
+    scores: dict[str, Scores] = {}
+    latencies: dict[str, Latency] = {}
+    for path in run_paths:
+        run = read_run(path)
+        name = _name_of(path, scores)
+        scores[name] = evaluate(
+            qrels,
+            run.rankings,
+            settings.measures or DEFAULT_MEASURES,
+            rel_threshold=settings.rel_threshold,
+        )
+        found = latency_of(list(run.latencies_s.values()))
+        if found is not None:
+            latencies[name] = found
+    threshold = next(iter(scores.values())).rel_threshold
+    return Evaluation(scores, latencies, threshold, ())
+
+
+def _name_of(path: Path, taken: Mapping[str, Scores]) -> str:
+    """Return a run's name: the file's, without endings; the whole path where that is taken."""
+    name = path.name
+    for ending in (".gz", ".jsonl", ".json", ".trec", ".txt", ".run", ".csv", ".tsv"):
+        name = name.removesuffix(ending)
+    return str(path) if name in taken else name

@@ -1,0 +1,150 @@
+"""Generating a dataset from chunks."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.config import Settings
+from ragforge.errors import CallError, ShortfallError, UsageError
+from ragforge.files.dataset import Dataset, create_dataset
+from ragforge.files.manifest import digest_texts
+from ragforge.observe import Observer
+from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
+from ragforge.records import Chunk
+from ragforge.stages.generate.candidates import QueryWriter
+from ragforge.stages.generate.llm import LLMQueryWriter
+from ragforge.stages.generate.plan import Seed, plan_round
+from ragforge.stages.generate.rules import RuleQueryWriter
+from ragforge.stages.generate.stage import (
+    Generated,
+    Generation,
+    evidence_judgments,
+    generate,
+)
+
+PROMPT = "generate_query"
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationResult:
+    """A generated dataset, or what a dry run counted."""
+
+    dataset: Dataset
+    generated: Generated
+    estimate: dict[str, object] | None
+
+
+async def generate_dataset(
+    out: Path,
+    chunks: Sequence[Chunk],
+    settings: Settings,
+    observer: Observer,
+    *,
+    dry_run: bool = False,
+) -> GenerationResult:
+    """Generate queries from chunks into a dataset directory.
+
+    The same inputs into the same directory go on where an earlier run stopped.
+
+    Args:
+        out: The dataset's directory.
+        chunks: The corpus, sorted by id.
+        settings: Model, budget, seed, number and language of queries.
+        observer: Told of progress.
+        dry_run: Count calls only; nothing but the call store's folder is touched.
+
+    Raises:
+        UsageError: The directory holds another dataset, or one edited by hand.
+        EndpointError, BudgetError: The run was stopped; what was accepted is written.
+    """
+    dataset = Dataset(out)
+    async with open_backend(
+        settings, PROMPT, dataset.store_path, observer, dry_run=dry_run
+    ) as backend:
+        generation = Generation(
+            writer=_writer(backend, settings),
+            n=settings.generate.n,
+            seed=settings.model.seed,
+            language=settings.generate.language,
+            concurrency=settings.model.concurrency,
+            observer=observer,
+        )
+        if dry_run:
+            estimate = await _count(chunks, generation, backend)
+            return GenerationResult(dataset, Generated(), estimate)
+        dataset = create_dataset(out, _made_from(chunks, settings, backend))
+        if dataset.changed_by_hand("queries.jsonl"):
+            raise UsageError(
+                f"{out / 'queries.jsonl'}: was changed by hand since it was generated; "
+                "name another --out so that no edit is lost"
+            )
+        dataset.write_chunks(chunks)
+
+        def keep(generated: Generated) -> None:
+            _write(dataset, generated)
+            backend.note_in(dataset)
+
+        generated = await generate(chunks, generation, keep)
+    return GenerationResult(dataset, generated, None)
+
+
+def check_delivered(result: GenerationResult, wanted: int) -> None:
+    """Raise where fewer queries came out than were wanted.
+
+    Raises:
+        ShortfallError: With the reasons.
+    """
+    generated = result.generated
+    if len(generated.queries) >= wanted:
+        return
+    reasons = [f"{code} {count}" for code, count in sorted(generated.rejected.items())]
+    if generated.without:
+        reasons.append(f"no (further) query found in a chunk {generated.without}")
+    if generated.failures:
+        reasons.append(f"failed {len(generated.failures)} (see failures.jsonl)")
+    why = "; ".join(reasons) or "no chunk is long enough to ask about"
+    raise ShortfallError(
+        f"{result.dataset.path}: {len(generated.queries)} of {wanted} queries; every chunk was "
+        f"tried, left out: {why}"
+    )
+
+
+def _writer(backend: Backend, settings: Settings) -> QueryWriter:
+    if backend.asker is None:
+        return RuleQueryWriter()
+    return LLMQueryWriter(backend.asker, settings.generate.language)
+
+
+def _made_from(chunks: Sequence[Chunk], settings: Settings, backend: Backend) -> dict[str, str]:
+    corpus = digest_texts({chunk.chunk_id: chunk.text for chunk in chunks})
+    return {
+        "chunks": corpus,
+        "model": backend.name,
+        "prompt": backend.prompts.get(PROMPT, ""),
+        "seed": str(settings.model.seed),
+        "language": settings.generate.language,
+    }
+
+
+async def _count(
+    chunks: Sequence[Chunk], generation: Generation, backend: Backend
+) -> dict[str, object]:
+    """Return the estimate for as many chunks as queries are wanted; rejected ones come on top."""
+    if backend.tally is None:
+        return NO_CALLS
+    for chunk in plan_round(chunks, generation.seed)[: generation.n]:
+        with suppress(CallError):
+            await generation.writer.write(Seed(chunk, 0), [])
+    return backend.tally.estimate()
+
+
+def _write(dataset: Dataset, generated: Generated) -> None:
+    ids = {query.query_id for query in generated.queries}
+    kept = {(old.query_id, old.chunk_id): old for old in dataset.judgments() if old.query_id in ids}
+    evidence = {
+        (item.query_id, item.chunk_id): item for item in evidence_judgments(generated.queries)
+    }
+    dataset.write_queries(generated.queries)
+    dataset.write_judgments({**kept, **evidence}.values())
+    dataset.replace_failures("generate", generated.failures, lambda key: True)

@@ -1,0 +1,71 @@
+"""Making a run: a retriever over the queries of a dataset."""
+
+from dataclasses import dataclass
+
+from ragforge.config import Settings
+from ragforge.errors import EndpointError
+from ragforge.files.dataset import Dataset, checked_name
+from ragforge.llm.connect import EndpointEmbedder
+from ragforge.observe import Event, Observer
+from ragforge.plugins import find
+from ragforge.records import Failure, Ranking
+from ragforge.retrieval.resolve import make_retriever
+from ragforge.stages.retrieve import retrieve
+from ragforge.stages.runner import Collected
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run as it was written."""
+
+    name: str
+    rankings: list[Ranking]
+    failures: list[Failure]
+
+
+async def make_run(
+    dataset: Dataset, spec: str, name: str, settings: Settings, observer: Observer
+) -> RunResult:
+    """Retrieve for every query of a dataset and write the run.
+
+    Args:
+        dataset: Has chunks and queries.
+        spec: What to retrieve with; see `make_retriever`.
+        name: The run's name.
+        settings: k, concurrency, and the endpoint for embeddings.
+        observer: Told of progress.
+
+    Raises:
+        UsageError, ConfigError: The retriever cannot be made.
+        EndpointError: It failed on every query.
+    """
+    checked_name(name)
+    model = settings.model
+    embedder = EndpointEmbedder(model, observer) if model.embedding_model else None
+    queries = dataset.queries()
+
+    def note(message: str) -> None:
+        observer(Event("note", message=message))
+
+    retriever = make_retriever(spec, dataset.chunks(), embedder, find=find, note=note)
+    tried = {f"{name}/{query.query_id}" for query in queries}
+
+    def keep(collected: Collected[Ranking]) -> None:
+        dataset.write_run(name, collected.results)
+        dataset.replace_failures("retrieve", collected.failures, tried.__contains__)
+
+    collected = await retrieve(
+        queries,
+        retriever,
+        name=name,
+        k=settings.retrieve.k,
+        concurrency=model.concurrency,
+        observer=observer,
+        keep=keep,
+    )
+    if collected.failures and not collected.results:
+        raise EndpointError(
+            f"retriever {spec!r} failed on all {len(queries)} queries; "
+            f"the first: {collected.failures[0].message}"
+        )
+    return RunResult(name, collected.results, collected.failures)

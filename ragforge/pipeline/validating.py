@@ -1,0 +1,80 @@
+"""Checking a dataset as a whole: what no single file can tell."""
+
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.records import Query
+
+T = TypeVar("T")
+
+_EXAMPLES = 3
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong, and what is merely noteworthy."""
+
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def validate(dataset: Dataset) -> Findings:
+    """Read every file of a dataset and compare them with each other and with the manifest."""
+    found = Findings()
+    texts = {chunk.chunk_id: chunk.text for chunk in _read(dataset.chunks, found)}
+    queries = _read(dataset.queries, found)
+    query_ids = {query.query_id for query in queries}
+    judgments = _read(dataset.judgments, found)
+    _read(dataset.failures, found)
+    _check_evidence(queries, texts, found)
+    judged = "judgments.jsonl"
+    found.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
+    found.problems += _unknown(judged, "chunk", (j.chunk_id for j in judgments), texts)
+    for name in dataset.run_names():
+        rankings, where = _read(partial(dataset.run, name), found), f"runs/{name}.jsonl"
+        hits = (hit.chunk_id for item in rankings for hit in item.ranking)
+        found.problems += _unknown(where, "chunk", hits, texts)
+        found.notes += _unknown(where, "query", (r.query_id for r in rankings), query_ids)
+    for name in dataset.answer_names():
+        answers, where = _read(partial(dataset.answers, name), found), f"answers/{name}.jsonl"
+        found.notes += _unknown(where, "query", (a.query_id for a in answers), query_ids)
+    for name in dataset.answer_grade_names():
+        _read(partial(dataset.answer_grades, name), found)
+    found.notes += [
+        f"{name}: changed since ragforge wrote it"
+        for name in dataset.manifest.files
+        if dataset.changed_by_hand(name)
+    ]
+    return found
+
+
+def _read(what: Callable[[], Iterable[T]], found: Findings) -> list[T]:
+    try:
+        return list(what())
+    except DataError as error:
+        found.problems.append(str(error))
+        return []
+
+
+def _check_evidence(queries: list[Query], texts: dict[str, str], found: Findings) -> None:
+    quotes = [(query.query_id, item) for query in queries for item in query.evidence]
+    ids = (item.chunk_id for _, item in quotes)
+    found.problems += _unknown("queries.jsonl", "chunk", ids, texts)
+    for query_id, item in quotes:
+        if item.chunk_id in texts and item.quote not in texts[item.chunk_id]:
+            found.problems.append(
+                f"queries.jsonl: {query_id}: evidence does not occur in chunk {item.chunk_id}"
+            )
+
+
+def _unknown(where: str, what: str, ids: Iterable[str], known: Container[str]) -> list[str]:
+    """Return one line about the ids that are not known, [] where all are."""
+    unknown = sorted({name for name in ids if name not in known})
+    if not unknown:
+        return []
+    shown = ", ".join(unknown[:_EXAMPLES])
+    return [f"{where}: {len(unknown)} {what} ids are unknown, such as {shown}"]

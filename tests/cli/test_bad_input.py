@@ -1,0 +1,243 @@
+"""What a user gets wrong ends in one clear message and the right exit code, never a traceback."""
+
+import json
+import os
+
+import pytest
+
+from ragforge.cli import main
+
+
+def said(capsys):
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err + shown.out
+    return shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["jugde"], 2, "did you mean 'judge'?"),
+        (["generate", "--out", "x"], 2, "--documents --chunks is required"),
+        (["generate", "--documents", "nowhere", "--out", "x"], 2, "nowhere: no such file"),
+        (["generate", "--chunks", "nowhere.jsonl", "--out", "x"], 3, "nowhere.jsonl"),
+        (["chunk", "nowhere", "--out", "x"], 3, "nowhere"),
+        (["retrieve", "--dataset", "nowhere", "--retriever", "bm25"], 3, "no such directory"),
+        (["judge", "--pairs", "nowhere", "--out", "x"], 3, "nowhere"),
+        (["judge", "--pairs", "nowhere"], 2, "--pairs needs --out"),
+        (["evaluate"], 2, "--dataset DIR, or --qrels FILE"),
+        (["evaluate", "--qrels", "nowhere", "--run", "nowhere"], 3, "nowhere"),
+        (["report", "--dataset", "nowhere"], 3, "no such directory"),
+        (["config", "--config", "nowhere.toml"], 2, "nowhere.toml: cannot be read"),
+        (["schema", "Judgement"], 2, "Judgment"),
+        (["prompts", "show", "jugde_relevance"], 2, "did you mean 'judge_relevance'?"),
+    ],
+)
+def test_a_wrong_word_or_path_is_named(tmp_path, monkeypatch, capsys, words, code, message):
+    """Whoever mistypes must see what, and what would be right."""
+    monkeypatch.chdir(tmp_path)
+
+    assert main(words) == code
+    assert message in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0", "is binary"),
+        ("Gr\u00fc\u00dfe".encode("latin-1"), "is not UTF-8"),
+        ("text".encode("utf-16"), "is UTF-16"),
+        (b"", "every document is empty"),
+        (b" \n\t\n", "every document is empty"),
+    ],
+)
+def test_a_document_that_is_no_text_is_refused(tmp_path, capsys, content, message):
+    """A file in another encoding would become questions about garbage."""
+    path = tmp_path / "a.md"
+    path.write_bytes(content)
+
+    assert main(["chunk", str(path), "--out", str(tmp_path / "out.jsonl")]) == 3
+    assert message in said(capsys)
+
+
+def test_a_folder_without_documents_says_what_is_read(tmp_path, capsys):
+    """An empty set must not come out of a mistyped folder."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.pdf").write_bytes(b"%PDF")
+
+    assert main(["chunk", str(tmp_path / "docs"), "--out", str(tmp_path / "c.jsonl")]) == 3
+    assert ".md" in said(capsys)
+
+
+def test_fifty_megabytes_on_one_line_are_cut(tmp_path):
+    """A minified dump in the folder must not hang the run."""
+    path = tmp_path / "big.txt"
+    path.write_text("word " * 10_000_000, encoding="utf-8")
+
+    assert main(["chunk", str(path), "--out", str(tmp_path / "c.jsonl"), "-q"]) == 0
+
+
+CHUNK = '{"chunk_id":"a","doc_id":"d","text":"Beeswax is a polish made by bees for oak."}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([CHUNK, CHUNK[:40]], ":2:"),
+        ([CHUNK, CHUNK], "a"),
+        ([CHUNK.replace('"a"', "[]")], ":1:"),
+        ([CHUNK.replace("text", "txet")], ":1:"),
+        (["not json"], ":1:"),
+        (["[1, 2]"], ":1:"),
+        ([], "no chunks"),
+    ],
+)
+def test_a_broken_chunk_file_names_the_line(tmp_path, capsys, lines, message):
+    """The third million lines in, only the line number helps."""
+    path = tmp_path / "chunks.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+    assert main(["generate", "--chunks", str(path), "--out", str(tmp_path / "set")]) == 3
+    shown = said(capsys)
+    assert "chunks.jsonl" in shown
+    assert message in shown
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("grade", "7", "grade"),
+        ("grade", "NaN", "grade"),
+        ("grade", "true", "grade"),
+        ("grade", '"2"', "grade"),
+        ("grades", "2", "grade"),
+    ],
+)
+def test_a_wrong_grade_in_a_dataset_names_file_line_and_field(
+    dataset, capsys, field, value, message
+):
+    """A grade of 7 that counted would lift every mean."""
+    path = dataset / "judgments.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[1] = lines[1].replace('"grade":3', f'"{field}":{value}')
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+    assert main(["evaluate", "--dataset", str(dataset)]) == 3
+    shown = said(capsys)
+    assert "judgments.jsonl:2:" in shown
+    assert message in shown
+
+
+def test_a_torn_last_line_in_a_dataset_is_named(dataset, capsys):
+    """A file that lost its end must not pass for a shorter one."""
+    path = dataset / "queries.jsonl"
+    path.write_bytes(path.read_bytes()[:-30])
+
+    assert main(["evaluate", "--dataset", str(dataset)]) == 3
+    assert "queries.jsonl:3:" in said(capsys)
+
+
+def test_a_query_that_comes_twice_is_refused(dataset, capsys):
+    """Counted twice, one query would weigh double."""
+    path = dataset / "queries.jsonl"
+    path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
+
+    assert main(["evaluate", "--dataset", str(dataset)]) == 3
+    assert "comes twice, first in line 1" in said(capsys)
+
+
+def test_chunk_ids_that_the_corpus_lacks_are_reported(dataset, capsys):
+    """A run of another corpus gives zeros that look like a bad retriever."""
+    run = dataset / "runs" / "other.jsonl"
+    query_id = json.loads((dataset / "queries.jsonl").read_text().splitlines()[0])["query_id"]
+    hit = {"chunk_id": "elsewhere", "score": 1.0}
+    run.write_text(json.dumps({"query_id": query_id, "ranking": [hit]}) + "\n", encoding="utf-8")
+
+    assert main(["judge", "--dataset", str(dataset), "--run", "other"]) == 0
+    assert "not in chunks.jsonl" in said(capsys)
+
+
+def test_a_run_that_is_not_there_names_those_that_are(dataset, capsys):
+    """A mistyped run name must not silently judge nothing."""
+    assert main(["judge", "--dataset", str(dataset), "--run", "bm52"]) == 3
+    assert "there are: bm25" in said(capsys)
+
+
+def test_a_directory_of_another_dataset_is_left_alone(tmp_path, documents, dataset, capsys):
+    """Two corpora in one directory would mix their judgments."""
+    (documents / "new.md").write_text(
+        "# New\n\nA new text is a text that came later, much later.\n"
+    )
+    before = (dataset / "queries.jsonl").read_bytes()
+
+    assert main(["generate", "--documents", str(documents), "--out", str(dataset)]) == 2
+    assert "holds another dataset (made from other chunks)" in said(capsys)
+    assert (dataset / "queries.jsonl").read_bytes() == before
+
+
+def test_a_directory_of_other_files_is_left_alone(documents, capsys):
+    """`--out .` in a project must not fill it with files."""
+    assert main(["generate", "--documents", str(documents), "--out", str(documents)]) == 2
+    assert "holds no dataset" in said(capsys)
+
+
+def test_queries_edited_by_hand_are_not_overwritten(documents, dataset, capsys):
+    """An hour of corrections must survive a rerun."""
+    path = dataset / "queries.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace("What", "Which"), encoding="utf-8")
+
+    assert main(["generate", "--documents", str(documents), "-n", "3", "--out", str(dataset)]) == 2
+    assert "was changed by hand" in said(capsys)
+
+
+def test_a_shortfall_says_why_and_keeps_what_there_is(tmp_path, documents, capsys):
+    """Ninety of a hundred queries are worth having, and worth knowing about."""
+    out = tmp_path / "set"
+
+    assert main(["generate", "--documents", str(documents), "-n", "500", "--out", str(out)]) == 5
+    assert "of 500 queries; every chunk was tried" in said(capsys)
+    assert (out / "queries.jsonl").stat().st_size > 0
+
+
+@pytest.mark.parametrize("spec", ["bm52", "no.such:thing", "os:nothing", "ftp://x"])
+def test_a_retriever_that_is_not_there_is_a_usage_error(dataset, capsys, spec):
+    """Nobody should wait for an index before learning of a typing error."""
+    assert main(["retrieve", "--dataset", str(dataset), "--retriever", spec]) == 2
+    assert spec.split(":")[0] in said(capsys)
+
+
+def test_a_missing_key_names_the_variable(documents, tmp_path, monkeypatch, capsys):
+    """The commonest first error must carry its own cure."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ["generate", "--documents", str(documents), "--out", str(tmp_path / "set")]
+
+    assert main([*words, "--model", "gpt-5-mini"]) == 2
+    assert "OPENAI_API_KEY" in said(capsys)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file_is_named(tmp_path, capsys):
+    """Permissions are the user's to mend, once named."""
+    path = tmp_path / "a.md"
+    path.write_text("# A\n", encoding="utf-8")
+    path.chmod(0)
+
+    assert main(["chunk", str(path), "--out", str(tmp_path / "c.jsonl")]) == 3
+    assert "cannot be read" in said(capsys)
+
+
+def test_a_full_disk_is_named_and_the_old_file_stays(tmp_path, documents, capsys):
+    """Half a file would be read as a whole one later."""
+    assert main(["chunk", str(documents), "--out", "/dev/full/chunks.jsonl"]) == 3
+    assert "cannot be written" in said(capsys)
+
+
+def test_a_bug_leaves_a_log_and_no_traceback(dataset, monkeypatch, tmp_path, capsys):
+    """A user can attach a file; a wall of text on the terminal helps nobody."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("ragforge.files.dataset.open_dataset", lambda path: 1 / 0)
+
+    assert main(["report", "--dataset", str(dataset)]) == 70
+    assert "this is a bug" in said(capsys)
+    [log] = tmp_path.glob("ragforge-bug-*.log")
+    assert "ZeroDivisionError" in log.read_text(encoding="utf-8")

@@ -1,0 +1,205 @@
+"""The commands one after the other, without a model."""
+
+import json
+
+import pytest
+
+from ragforge.cli import main
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_same_command_gives_the_same_bytes(tmp_path, documents, dataset):
+    """A dataset that changes by itself cannot be compared with its last version."""
+    before = files(dataset)
+
+    code = main(["generate", "--documents", str(documents), "-n", "3", "--out", str(dataset), "-q"])
+
+    assert code == 0
+    assert files(dataset) == before
+
+
+def test_more_queries_keep_the_first_ones(documents, dataset):
+    """Who asks for more must not lose what was judged already."""
+    before = {row["query_id"] for row in rows(dataset / "queries.jsonl")}
+
+    main(["generate", "--documents", str(documents), "-n", "5", "--out", str(dataset), "-q"])
+
+    after = {row["query_id"] for row in rows(dataset / "queries.jsonl")}
+    assert before < after
+    assert len(after) == 5
+
+
+def test_judging_fills_the_pool_and_leaves_evidence_alone(dataset):
+    """What the evidence says is known; the judge is asked for the rest."""
+    assert main(["judge", "--dataset", str(dataset), "-q"]) == 0
+
+    found = rows(dataset / "judgments.jsonl")
+    assert {row["source"] for row in found} == {"evidence", "judge"}
+    assert {row["provenance"]["kind"] for row in found} == {"baseline"}
+
+
+def test_judging_twice_judges_nothing_the_second_time(dataset, capsys):
+    """A finished run has nothing left to do."""
+    main(["judge", "--dataset", str(dataset), "-q"])
+    capsys.readouterr()
+
+    main(["judge", "--dataset", str(dataset), "-q", "--json"])
+
+    assert json.loads(capsys.readouterr().out)["judged"] == 0
+
+
+def test_evaluate_prints_the_agreed_json(dataset, capsys):
+    """Scripts read this shape; it is a contract."""
+    capsys.readouterr()
+
+    code = main(
+        [
+            "evaluate",
+            "--dataset",
+            str(dataset),
+            "--json",
+            "--per-query",
+            "-m",
+            "nDCG@10",
+            "-m",
+            "RR",
+        ]
+    )
+
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert found["rel_threshold"] == 2
+    assert set(found["runs"]["bm25"]["measures"]) == {"nDCG@10", "RR"}
+    assert set(found["runs"]["bm25"]["measures"]["RR"]) == {"mean", "n", "n_failed", "low", "high"}
+    assert len(found["runs"]["bm25"]["per_query"]) == 3
+
+
+def test_per_query_values_come_only_when_asked_for(dataset, capsys):
+    """Ten thousand queries must not flood a script that wants a mean."""
+    capsys.readouterr()
+
+    main(["evaluate", "--dataset", str(dataset), "--json"])
+
+    assert "per_query" not in json.loads(capsys.readouterr().out)["runs"]["bm25"]
+
+
+def test_files_are_evaluated_without_a_dataset(tmp_path, capsys):
+    """Who has qrels and runs already needs nothing else."""
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq1 0 b 0\nq2 0 c 1\n", encoding="utf-8")
+    (tmp_path / "run.txt").write_text("q1 Q0 a 1 2.0 x\nq1 Q0 b 2 1.0 x\n", encoding="utf-8")
+
+    code = main(
+        [
+            *("evaluate", "--qrels", str(tmp_path / "qrels.txt")),
+            *("--run", str(tmp_path / "run.txt"), "-m", "RR", "--json"),
+        ]
+    )
+
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert found["rel_threshold"] == 1
+    assert found["runs"]["run"]["measures"]["RR"]["mean"] == 0.5
+
+
+def test_answers_are_graded_by_words(tmp_path, dataset, capsys):
+    """Exact match is right, an abstention on an answerable question is no attempt."""
+    [first, second, third] = rows(dataset / "queries.jsonl")
+    answers = [
+        {"query_id": first["query_id"], "answer": first["expected_answer"], "chunk_ids": []},
+        {"query_id": second["query_id"], "answer": "I do not know.", "chunk_ids": []},
+        {"query_id": third["query_id"], "answer": "Purple elephants.", "chunk_ids": []},
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in answers), encoding="utf-8")
+    capsys.readouterr()
+
+    code = main(["answer", "--dataset", str(dataset), "--answers", str(path), "-q", "--json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert found["verdicts"] == {"correct": 1, "incorrect": 1, "not_attempted": 1}
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "txt"])
+def test_a_report_is_written_in_each_form(tmp_path, dataset, ending):
+    """One page for people, one for pull requests, one for terminals."""
+    out = tmp_path / f"report.{ending}"
+
+    assert main(["report", "--dataset", str(dataset), "--out", str(out)]) == 0
+    assert "nDCG@10" in out.read_text(encoding="utf-8")
+
+
+def test_pairs_are_judged_without_a_dataset(tmp_path, pairs, capsys):
+    """Judging what another tool collected needs no dataset directory."""
+    out = tmp_path / "judged.jsonl"
+
+    code = main(["judge", "--pairs", str(pairs), "--out", str(out), "-q", "--json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert found["queries"] == [
+        {
+            "query_id": "q1",
+            "totalChunks": 2,
+            "relevantChunks": 1,
+            "failedChunks": 0,
+            "averageRelevance": 1.5,
+            "answerCoverage": "FULL",
+        }
+    ]
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_a_valid_dataset_validates(dataset, capsys):
+    """The check must pass on what the tool itself made."""
+    main(["judge", "--dataset", str(dataset), "-q"])
+    capsys.readouterr()
+
+    assert main(["validate", "--dataset", str(dataset), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"problems": [], "notes": []}
+
+
+def test_a_dry_run_of_the_baseline_costs_nothing_and_writes_nothing(tmp_path, documents, capsys):
+    """A look at the cost must not leave anything behind."""
+    out = tmp_path / "new"
+
+    code = main(
+        ["generate", "--documents", str(documents), "--out", str(out), "--dry-run", "--json"]
+    )
+
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["calls"] == 0
+    assert not out.exists()
+
+
+def test_the_demo_prints_measures_of_two_retrievers_and_what_to_do_next(tmp_path, capsys):
+    """The first minute decides whether somebody stays."""
+    code = main(["demo", "--out", str(tmp_path / "demo")])
+
+    shown = capsys.readouterr().out
+    assert code == 0
+    assert "bm25" in shown
+    assert "chargram" in shown
+    assert "offline lexical baseline" in shown
+    assert shown.count("\n  ragforge ") == 3
+    assert (tmp_path / "demo" / "report.html").is_file()
+
+
+def test_the_demo_dataset_validates(tmp_path, capsys):
+    """The shipped golden set must fit the shipped documents: every quote in a chunk."""
+    main(["demo", "--out", str(tmp_path / "demo")])
+    capsys.readouterr()
+
+    assert main(["validate", "--dataset", str(tmp_path / "demo"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["problems"] == []

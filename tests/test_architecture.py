@@ -1,0 +1,64 @@
+"""The folder list is the architecture; these tests hold it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from importlinter.cli import lint_imports_command
+
+ROOT = Path(__file__).parents[1]
+
+HEAVY = {"openai", "numpy", "pydantic", "httpx2", "tqdm", "bm25s", "tenacity", "jsonlines"}
+
+
+def test_imports_point_down_the_layers(monkeypatch):
+    """A module that reaches up makes the house impossible to take apart again."""
+    monkeypatch.chdir(ROOT)
+
+    result = CliRunner().invoke(lint_imports_command, ["--no-cache"])
+
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], []])
+def test_help_imports_nothing_heavy(words):
+    """What is typed to get help must answer at once."""
+    listed = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "ragforge", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    modules = {line.rsplit("|", 1)[-1].strip() for line in listed.stderr.splitlines()}
+    assert modules & HEAVY == set()
+
+
+def test_importing_the_package_imports_nothing_else():
+    """`import ragforge` in a user's program must cost next to nothing."""
+    code = "import sys; old = set(sys.modules); import ragforge; print(*set(sys.modules) - old)"
+
+    listed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert listed.stdout.split() == ["ragforge"]
+
+
+@pytest.mark.parametrize("folder", ["datasets", "prompts", "configs", "tests"])
+def test_top_level_folders_are_no_packages(folder):
+    """A top-level `datasets` with an __init__.py would shadow the Hugging Face package."""
+    assert not (ROOT / folder / "__init__.py").exists()
+
+
+def test_only_the_command_line_prints():
+    """Everything else is a library: its users decide what is shown."""
+    talking = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "ragforge").rglob("*.py"))
+        if "print(" in path.read_text(encoding="utf-8") and path.parent.name != "cli"
+    ]
+
+    assert talking == []

@@ -1,0 +1,97 @@
+"""The README says only what the program does."""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from ragforge.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
+INLINE = re.findall(r"`(ragforge [a-z]+ [^`]*)`", README)
+SHOWN = sorted(
+    {
+        part.strip()
+        for line in [*SHELL.splitlines(), *INLINE]
+        for part in line.split("&&")
+        if part.strip().startswith("ragforge ") and "COMMAND" not in part and "RECORD" not in part
+    }
+)
+
+
+def test_the_help_block_is_what_the_program_prints(capsys):
+    """A reader decides by this block whether the tool does what is needed."""
+    main(["--help"])
+
+    assert f"<!-- help -->\n```text\n{capsys.readouterr().out}```\n<!-- end -->" in README
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_every_command_line_shown_can_be_typed(line):
+    """A command copied from the README must not end in a usage error."""
+    name, *words = shlex.split(line)[1:]
+    module = import_module(f"ragforge.cli.{name.replace('import', 'import_')}")
+    parser = argparse.ArgumentParser()
+    module.configure(parser)
+
+    assert parser.parse_args(words) is not None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_a_help_with_all_its_flags(name, capsys):
+    """Help that fails to format is found by the user, never by the author."""
+    code = main([name, "--help"])
+
+    assert code == 0
+    assert f"usage: ragforge {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "CHANGELOG.md", ".ci/run"])
+def test_the_files_a_reader_looks_for_are_there(name):
+    """Licence, history and gate have fixed places."""
+    assert (ROOT / name).stat().st_size > 0
+
+
+def test_ci_runs_the_command_of_the_readme():
+    """What the README calls the tests must be what decides."""
+    marked = re.search(r"<!-- test command -->\n```sh\n(.*?)\n```\n<!-- end -->", README, re.DOTALL)
+
+    assert marked is not None
+    assert marked[1].endswith("ruff check . && ruff format --check . && mypy && pytest")
+
+
+def test_no_file_names_a_machine_path():
+    """The product runs anywhere; a path of one machine in it is a mistake."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    pattern = re.compile("/" + r"(?:work|home|root|Users)/[a-z]")
+
+    found = [
+        name
+        for name in listed
+        if not name.startswith("tests/data/")
+        and pattern.search((ROOT / name).read_text(encoding="utf-8", errors="replace"))
+    ]
+
+    assert found == []
+
+
+def test_the_module_runs_as_the_command_does():
+    """`python -m ragforge` is how schedulers call it."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "ragforge", "--version"], capture_output=True, text=True, check=True
+    )
+
+    assert re.fullmatch(r"ragforge \d+\.\d+\.\d+\n", shown.stdout)
