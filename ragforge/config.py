@@ -231,6 +231,9 @@ def _from_file(path: Path | None) -> Iterator[tuple[str, object, str]]:
             return
     known = {setting.key for setting in each_setting()}
     for section, group in _parse(path).items():
+        if section not in Settings.model_fields:
+            near = difflib.get_close_matches(section, Settings.model_fields, n=1, cutoff=0)
+            raise ConfigError(f"{path}: unknown section {section}; did you mean {near[0]}?")
         if not isinstance(group, dict):
             raise ConfigError(f"{path}: {section}: expected a section in brackets, got {group!r}")
         for field, value in group.items():
@@ -243,7 +246,7 @@ def _from_file(path: Path | None) -> Iterator[tuple[str, object, str]]:
 
 def _parse(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

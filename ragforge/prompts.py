@@ -4,6 +4,7 @@ import difflib
 import hashlib
 import string
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,9 +99,16 @@ def _parse(name: str, path: Path) -> Prompt:
     if not isinstance(fields["version"], int):
         raise ConfigError(f"{path}: version: expected an integer, got {fields['version']!r}")
     digest = hashlib.sha256(text.encode()).hexdigest()
-    texts = {key: str(fields[key]) for key in ("system", "user", "schema")}
+    texts = {key: _text(fields, key, path) for key in ("system", "user", "schema")}
     if holes_of(texts["system"]):
         raise ConfigError(f"{path}: system: holds a $hole; only user may have them")
     if not string.Template(texts["user"]).is_valid():
         raise ConfigError(f"{path}: user: holds a stray $; write $$ for the sign itself")
     return Prompt(name=name, version=fields["version"], sha256=digest, **texts)
+
+
+def _text(fields: Mapping[str, object], key: str, path: Path) -> str:
+    value = fields[key]
+    if not isinstance(value, str):
+        raise ConfigError(f"{path}: {key}: expected text, got {value!r}")
+    return value

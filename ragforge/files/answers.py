@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, cell_items, make_row, shown
+from ragforge.files.fields import Row, cell_items, is_unicode, make_row, shown
 from ragforge.files.lines import open_source
 from ragforge.files.names import ANSWER, DOC_ID, IN_CONTEXT, ITEM_ID, QUERY_ID, QUOTE
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
@@ -68,7 +68,7 @@ def read_answers(path: Path) -> Iterator[AnswerRow]:
 def _answer_row(row: Row) -> AnswerRow:
     row.require(ANSWER)
     answer = row.get(ANSWER)
-    if not isinstance(answer, str):
+    if not isinstance(answer, str) or not is_unicode(answer):
         raise row.wrong(ANSWER, "text", answer)
     chunk_ids: list[str] = []
     passages: list[Passage] = []
@@ -83,7 +83,7 @@ def _answer_row(row: Row) -> AnswerRow:
             chunk_ids.append(inner.identifier(ITEM_ID))
     if chunk_ids and passages:
         raise row.wrong(IN_CONTEXT, "either ids or quotes", row.get(IN_CONTEXT))
-    return AnswerRow(row.identifier(QUERY_ID), answer or "", tuple(chunk_ids), tuple(passages))
+    return AnswerRow(row.identifier(QUERY_ID), answer, tuple(chunk_ids), tuple(passages))
 
 
 def _context(row: Row) -> list[object]:

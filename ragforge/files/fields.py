@@ -41,7 +41,7 @@ class Row:
         """
         self.require(field)
         value = self.get(field)
-        if isinstance(value, str) and value.strip() and _is_unicode(value):
+        if isinstance(value, str) and value.strip() and is_unicode(value):
             return value
         raise self.wrong(field, "text", value)
 
@@ -73,7 +73,7 @@ class Row:
         """
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        if isinstance(value, str) and value.strip() and _is_unicode(value):
+        if isinstance(value, str) and value.strip() and is_unicode(value):
             return value
         raise self.wrong(field, "an id (text or a whole number)", value)
 
@@ -229,14 +229,14 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written: JSON can spell half a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def examples(shapes: Iterable[str]) -> str:
     """Return the shapes that a reader accepts, one an indented line."""
     return "".join(f"\n  {shape}" for shape in shapes)
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be written: JSON can spell half a surrogate pair."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _refuse_constant(name: str) -> object:

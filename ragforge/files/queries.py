@@ -72,7 +72,7 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> list[ImportedQuer
     folder, the queries that are judged are taken.
 
     Args:
-        path: A file of one of `SHAPES`, or a BEIR folder.
+        path: A file of one of `SHAPES`, a BEIR folder, or another folder with queries.jsonl.
         make_id: Makes the id of a query without one from its text. It should fold case and blanks
             and hash the rest, so that the same question gets the same id in every file.
 
@@ -80,8 +80,10 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> list[ImportedQuer
         DataError: The file cannot be read, has none of the shapes, a row lacks its text or holds
             a value of a wrong type, or an id comes twice.
     """
-    if path.is_dir():
+    if (path / "qrels").is_dir():
         return _beir(path, make_id)
+    if path.is_dir():
+        path = path / "queries.jsonl"
     found = _read(path, make_id)
     grade = grade_of_listed(chain.from_iterable(one.relevance.grades.values() for one in found))
     return [replace(one.imported, grades=one.relevance.settled(grade)) for one in found]

@@ -52,6 +52,14 @@ class TransientError(Exception):
         self.raw = raw
 
 
+def _wait_s(first_wait_s: float, state: RetryCallState) -> float:
+    """Return what the endpoint asks to wait and a little more, else a random, growing wait."""
+    jittered = wait_random_exponential(multiplier=first_wait_s, max=MAX_WAIT_S)(state)
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after_s if isinstance(error, TransientError) else None
+    return jittered if asked is None else min(asked + jittered / 4, MAX_WAIT_S)
+
+
 async def patiently(
     send: Callable[[], Awaitable[T]],
     max_attempts: int,
@@ -72,12 +80,6 @@ async def patiently(
         CallError: It failed otherwise each time.
     """
 
-    def wait(state: RetryCallState) -> float:
-        jittered = wait_random_exponential(multiplier=first_wait_s, max=MAX_WAIT_S)(state)
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.retry_after_s if isinstance(error, TransientError) else None
-        return jittered if asked is None else min(asked + jittered / 4, MAX_WAIT_S)
-
     def tell(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         wait_s = state.next_action.sleep if state.next_action else 0.0
@@ -86,15 +88,25 @@ async def patiently(
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(TransientError),
         stop=stop_after_attempt(max_attempts),
-        wait=wait,
+        wait=partial(_wait_s, first_wait_s),
         before_sleep=tell,
         reraise=True,
     )
+    reached = False
+
+    async def attempt() -> T:
+        nonlocal reached
+        try:
+            return await send()
+        except TransientError as error:
+            reached = reached or not error.unreachable
+            raise
+
     try:
-        result: T = await retrying(send)
+        result: T = await retrying(attempt)
     except TransientError as error:
         message = f"gave up after {max_attempts} attempts: {error}"
-        if error.unreachable:
+        if not reached:
             raise EndpointError(message) from error
         raise CallError("error", message, error.raw) from error
     return result

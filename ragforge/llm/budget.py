@@ -1,5 +1,7 @@
 """Budgets and prices: what may be spent is reserved before a call and settled after it."""
 
+import asyncio
+import math
 from dataclasses import dataclass, field
 
 from ragforge.config import BudgetSettings
@@ -39,12 +41,24 @@ def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | N
     return Price(float(found.input_price), float(found.output_price))
 
 
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """Tokens, in and out, and dollars (0 where the price is unknown and so not limited)."""
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: "_Amount") -> "_Amount":
+        return _Amount(self.tokens + other.tokens, self.cost_usd + other.cost_usd)
+
+
 @dataclass(slots=True)
 class BudgetedModel:
-    """Lets a call through only if its likely cost still fits.
+    """Lets a call through only if the most it can take still fits.
 
-    The completion is reserved at the mean of the replies so far, at the request's limit before the
-    first reply. Limits are exceeded at most by what is in flight.
+    That is the whole reply the request allows, so that limits hold whatever comes back (but for
+    prompts, whose tokens are estimated). A call that would fit if calls in flight turn out shorter
+    waits for them.
 
     Args:
         inner: Makes the attempt.
@@ -59,10 +73,10 @@ class BudgetedModel:
     settings: BudgetSettings
     price: Price | None
     calls: int = field(default=0, init=False)
-    tokens: float = field(default=0.0, init=False)
-    cost_usd: float = field(default=0.0, init=False)
-    _replies: int = field(default=0, init=False)
-    _completion_tokens: int = field(default=0, init=False)
+    """Attempts made, failed ones included."""
+    _spent: _Amount = field(default_factory=_Amount, init=False)
+    _in_flight: dict[object, _Amount] = field(default_factory=dict, init=False)
+    _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
         if self.settings.max_cost_usd is not None and self.price is None:
@@ -71,48 +85,58 @@ class BudgetedModel:
                 "--input-usd-per-mtok and --output-usd-per-mtok"
             )
 
+    @property
+    def tokens(self) -> int:
+        """Tokens used, in and out."""
+        return self._spent.tokens
+
+    @property
+    def cost_usd(self) -> float:
+        """Dollars spent; 0 where the price is unknown."""
+        return self._spent.cost_usd
+
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Answer one request within the budget.
 
         Raises:
             BudgetError: It does not fit any more.
         """
-        expected = self._expect(request)
-        self._check(expected)
-        self._book(expected, 1)
+        most = self._amount(Usage(estimate_tokens(request), request.max_output_tokens))
+        while not self._fits(most):
+            await self._settled.wait()
+        self.calls += 1
+        ticket = object()
+        self._in_flight[ticket] = most
         try:
             reply = await self.inner.ask(request)
-        except BaseException:
-            self._book(expected, -1)
-            self.calls += 1
-            raise
-        self._book(expected, -1)
-        self._book(reply.usage, 1)
-        self._replies += 1
-        self._completion_tokens += reply.usage.completion_tokens
+            self._spent += self._amount(reply.usage)
+        finally:
+            del self._in_flight[ticket]
+            self._settled.set()
+            self._settled = asyncio.Event()
         return reply
 
-    def _expect(self, request: ChatRequest) -> Usage:
-        mean = self._completion_tokens // self._replies if self._replies else None
-        completion = request.max_output_tokens if mean is None else mean
-        return Usage(estimate_tokens(request), completion, estimated=True)
-
-    def _check(self, expected: Usage) -> None:
-        limits, cost = self.settings, self.price.cost_usd(expected) if self.price else 0.0
-        tokens = expected.prompt_tokens + expected.completion_tokens
+    def _fits(self, most: _Amount) -> bool:
+        """Whether a call fits beside those in flight; an error where it cannot even alone."""
+        limits = self.settings
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise BudgetError(f"--max-calls {limits.max_calls} is reached")
-        if limits.max_tokens is not None and self.tokens + tokens > limits.max_tokens:
+        alone = self._spent + most
+        if limits.max_tokens is not None and alone.tokens > limits.max_tokens:
             raise BudgetError(
-                f"--max-tokens {limits.max_tokens} is reached: {self.tokens:.0f} used"
+                f"--max-tokens {limits.max_tokens} is reached: {self.tokens} used, "
+                f"and the next call may take {most.tokens}"
             )
-        if limits.max_cost_usd is not None and self.cost_usd + cost > limits.max_cost_usd:
+        if limits.max_cost_usd is not None and alone.cost_usd > limits.max_cost_usd:
             raise BudgetError(
-                f"--max-cost-usd {limits.max_cost_usd:g} is reached: {self.cost_usd:.4f} spent"
+                f"--max-cost-usd {limits.max_cost_usd:g} is reached: {self.cost_usd:.4f} spent, "
+                f"and the next call may take {most.cost_usd:.4f}"
             )
+        beside = sum(self._in_flight.values(), start=alone)
+        return beside.tokens <= (limits.max_tokens or math.inf) and beside.cost_usd <= (
+            limits.max_cost_usd or math.inf
+        )
 
-    def _book(self, usage: Usage, sign: int) -> None:
-        self.calls += sign
-        self.tokens += sign * (usage.prompt_tokens + usage.completion_tokens)
-        if self.price is not None:
-            self.cost_usd += sign * self.price.cost_usd(usage)
+    def _amount(self, usage: Usage) -> _Amount:
+        cost_usd = self.price.cost_usd(usage) if self.price else 0.0
+        return _Amount(usage.prompt_tokens + usage.completion_tokens, cost_usd)

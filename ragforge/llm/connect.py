@@ -1,6 +1,7 @@
 """Putting a model together: observer > store > retries > budget > endpoint."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
@@ -18,7 +19,11 @@ from ragforge.observe import Event, Observer
 LOCAL = "local:"
 OFFLINE = "offline"
 LOCAL_CONTEXT_TOKENS = 8192
-"""Context of one slot of a model served in-process; its own limit where that is lower."""
+"""Context of one slot of a model served from a file; its own limit where that is lower."""
+LOCAL_SLOTS = 4
+"""Requests such a model works on at once, at most; memory grows with them, speed hardly."""
+LOCAL_TIMEOUT_S = 1800.0
+"""Least time limit for one attempt: a slow machine is no reason to ask the same again."""
 
 _EMBEDDING_BATCH = 64
 
@@ -134,17 +139,24 @@ async def connect(
 
 async def _place(model: ModelSettings, stack: ExitStack, *, start: bool) -> _Place:
     if not model.name.startswith(LOCAL):
-        return _Place(model, model.base_url or "openai", model.name)
+        # Where none is named, the client goes by this variable; the call keys must too.
+        endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL", "") or "openai"
+        return _Place(model, endpoint.rstrip("/"), model.name)
     from ragforge.llm.local import model_digest, serve
 
     path = Path(model.name.removeprefix(LOCAL)).expanduser()
     name = model_digest(path)
     if not start:
         return _Place(model, "local", name)
-    serving = serve(path, parallel=model.concurrency, context_tokens=LOCAL_CONTEXT_TOKENS)
+    slots = min(model.concurrency, LOCAL_SLOTS)
+    serving = serve(path, parallel=slots, context_tokens=LOCAL_CONTEXT_TOKENS)
     served = await asyncio.to_thread(stack.enter_context, serving)
-    address = {"name": served.model, "base_url": served.base_url}
-    return _Place(model.model_copy(update=address), "local", name)
+    changed = {
+        "name": served.model,
+        "base_url": served.base_url,
+        "timeout_s": max(model.timeout_s, LOCAL_TIMEOUT_S),
+    }
+    return _Place(model.model_copy(update=changed), "local", name)
 
 
 @asynccontextmanager

@@ -24,8 +24,10 @@ CONNECT_TIMEOUT_S = 30.0
 
 _RAW_SHOWN = 2000
 _MESSAGE_SHOWN = 500
+_SECRET_LENGTH = 8
+"""Shorter keys are placeholders that local servers want, such as "none" or "EMPTY"."""
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-_FATAL_STATUS = frozenset({401, 403, 404})
+_FATAL_STATUS = frozenset({301, 302, 303, 307, 308, 401, 403, 404})
 
 
 class OpenAIEndpoint:
@@ -34,7 +36,7 @@ class OpenAIEndpoint:
     Args:
         settings: Name, address and limits; the key is read from the variable they name.
         dialect: What is known of how it wants to be asked.
-        learnt: Told once when a better dialect is found.
+        learnt: Told once, unless what was known before still holds.
         bounded: Whether limits on the length of strings stay in the schema (local grammars need
             them to stop a rambling model; hosted strict modes refuse them).
 
@@ -57,8 +59,10 @@ class OpenAIEndpoint:
                 "no key; set it, or name another endpoint with --base-url, or use --model offline"
             )
         self._settings = settings
+        self._key = key
         self._dialect = dialect or Dialect()
-        self._proven = dialect is not None
+        self._remembered = dialect
+        self._proven = False
         self._learnt = learnt
         self._bounded = bounded
         self._first = asyncio.Lock()
@@ -67,6 +71,8 @@ class OpenAIEndpoint:
             base_url=settings.base_url or None,
             max_retries=0,
             timeout=openai.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S, pool=None),
+            # Followed, a redirect would take the texts to a server that the user did not name.
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
 
     @property
@@ -75,7 +81,7 @@ class OpenAIEndpoint:
         return str(self._client.base_url)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
-        """Make one attempt; the first one of all goes alone, to learn the dialect.
+        """Make one attempt; the first one of all goes alone, to learn or confirm the dialect.
 
         Raises:
             TransientError: The attempt may be repeated.
@@ -93,7 +99,7 @@ class OpenAIEndpoint:
                     dialect = refusal.milder
                     continue
                 self._dialect, self._proven = dialect, True
-                if self._learnt:
+                if self._learnt and dialect != self._remembered:
                     self._learnt(dialect)
                 return reply
         return await self._attempt(request, self._dialect)
@@ -112,12 +118,13 @@ class OpenAIEndpoint:
                 encoding_format="float",
             )
 
-        body = _json_body(await self._send(send, None))
+        raw = await self._send(send, None)
+        body = self._json_body(raw)
         try:
             rows = sorted(body["data"], key=lambda row: row["index"])
             vectors = [[float(number) for number in row["embedding"]] for row in rows]
         except (KeyError, TypeError, ValueError) as error:
-            raise TransientError(f"embeddings reply lacks {error}", raw=_start(body)) from error
+            raise TransientError(f"embeddings reply lacks {error}", raw=self._start(raw)) from error
         if len(vectors) != len(texts):
             raise TransientError(f"{len(vectors)} embeddings came back for {len(texts)} texts")
         return vectors
@@ -134,7 +141,14 @@ class OpenAIEndpoint:
 
         started = time.monotonic()
         raw = await self._send(send, dialect)
-        return _reply(_json_body(raw), request, time.monotonic() - started)
+        body = self._json_body(raw)
+        try:
+            return _reply(body, request, time.monotonic() - started)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            detail = self._start(str(body.get("error") or "it holds no choices[0].message"))
+            raise TransientError(
+                f"the reply is no chat completion: {detail[:_MESSAGE_SHOWN]}", raw=self._start(raw)
+            ) from error
 
     async def _send(self, send: Callable[[], Awaitable[Any]], dialect: Dialect | None) -> str:
         try:
@@ -155,18 +169,36 @@ class OpenAIEndpoint:
         except openai.APIError as error:
             raise TransientError(f"{self.address}: {error.message}") from error
 
+    def _json_body(self, text: str) -> dict[str, Any]:
+        try:
+            body = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise TransientError("the reply is not JSON", raw=self._start(text)) from error
+        if not isinstance(body, dict):
+            raise TransientError("the reply is not a JSON object", raw=self._start(text))
+        return body
+
+    def _start(self, text: str) -> str:
+        """Return the start of a body for a failure record; some gateways echo the key in it."""
+        return self._without_key(text)[:_RAW_SHOWN]
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if len(self._key) >= _SECRET_LENGTH else text
+
     def _refusal(self, error: openai.APIStatusError, dialect: Dialect | None) -> Exception:
         code, param, message = _explanation(error)
+        message = " ".join(self._without_key(message).split())[:_MESSAGE_SHOWN]
         said = f"{self.address}: HTTP {error.status_code}: {message}"
         if error.status_code in _FATAL_STATUS or code == "insufficient_quota":
             return EndpointError(f"{said} (model {self._settings.name!r})")
         if error.status_code in _TRANSIENT_STATUS or error.status_code >= 500:
             wait_s = retry_after_s(error.response.headers)
-            return TransientError(said, retry_after_s=wait_s, raw=error.response.text[:_RAW_SHOWN])
+            raw = self._start(error.response.text)
+            return TransientError(said, retry_after_s=wait_s, raw=raw)
         next_dialect = milder(dialect, message, param) if dialect and not self._proven else None
         if next_dialect is not None:
             return _FormRefusedError(next_dialect)
-        return CallError("error", said, error.response.text[:_RAW_SHOWN])
+        return CallError("error", said, self._start(error.response.text))
 
 
 class _FormRefusedError(Exception):
@@ -216,34 +248,16 @@ def _without_bounds(schema: Mapping[str, object]) -> dict[str, Any]:
     return stripped
 
 
-def _json_body(text: str) -> dict[str, Any]:
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TransientError("the reply is not JSON", raw=text[:_RAW_SHOWN]) from error
-    if not isinstance(body, dict):
-        raise TransientError("the reply is not a JSON object", raw=text[:_RAW_SHOWN])
-    return body
-
-
 def _reply(body: dict[str, Any], request: ChatRequest, latency_s: float) -> ChatReply:
-    try:
-        choice = body["choices"][0]
-        message = choice["message"]
-        text = message.get("content") or ""
-        refusal = message.get("refusal") or ""
-        reason = choice.get("finish_reason") or "stop"
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        detail = body.get("error") or "it holds no choices[0].message"
-        raise TransientError(
-            f"the reply is no chat completion: {detail}", raw=_start(body)
-        ) from error
+    choice = body["choices"][0]
+    message = choice["message"]
+    text = message.get("content") or ""
     if not isinstance(text, str):
-        raise TransientError("the reply's content is not text", raw=_start(body))
+        raise TypeError("the content is not text")
     return ChatReply(
         text=text,
-        finish_reason=str(reason),
-        refusal=str(refusal),
+        finish_reason=str(choice.get("finish_reason") or "stop"),
+        refusal=str(message.get("refusal") or ""),
         usage=_usage(body.get("usage"), request, text),
         model=str(body.get("model") or ""),
         fingerprint=str(body.get("system_fingerprint") or ""),
@@ -260,13 +274,11 @@ def _usage(usage: object, request: ChatRequest, text: str) -> Usage:
 
 
 def _explanation(error: openai.APIStatusError) -> tuple[str, str, str]:
+    if error.response.has_redirect_location:
+        return "", "", f"redirects to {error.response.headers['location']!r}; see --base-url"
     body = error.body if isinstance(error.body, Mapping) else {}
     if isinstance(body.get("error"), Mapping):
         body = body["error"]
     message = body.get("message") or error.response.text or error.response.reason_phrase
     code = body.get("code") or body.get("type") or ""
-    return str(code), str(body.get("param") or ""), " ".join(str(message).split())[:_MESSAGE_SHOWN]
-
-
-def _start(body: object) -> str:
-    return json.dumps(body, ensure_ascii=False)[:_RAW_SHOWN]
+    return str(code), str(body.get("param") or ""), str(message)

@@ -66,7 +66,8 @@ class CallStore:
             ).fetchone()
             if row is None:
                 return None
-            if hashlib.sha256(row[0].encode()).hexdigest() != row[1]:
+            # Damage can change a column's type as well.
+            if hashlib.sha256(str(row[0]).encode()).hexdigest() != row[1]:
                 self._connection.execute("DELETE FROM replies WHERE key = ?", (key,))
                 return None
         fields = json.loads(row[0])
@@ -131,6 +132,10 @@ class CallStore:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_TABLES)
+            # A damaged row may not be UTF-8; its checksum tells, not an exception.
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise sqlite3.DatabaseError("its pages are damaged")
         except sqlite3.Error:
             connection.close()
             raise
@@ -180,7 +185,7 @@ class StoredModel:
         if found is not None:
             return found
         if key in self._in_flight:
-            return replace(await asyncio.shield(self._in_flight[key]), cached=True)
+            return await self._wait_for(self._in_flight[key], request)
         future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = future
         try:
@@ -198,3 +203,10 @@ class StoredModel:
             del self._in_flight[key]
         future.set_result(reply)
         return reply
+
+    async def _wait_for(self, other: asyncio.Future[ChatReply], request: ChatRequest) -> ChatReply:
+        # Not awaited itself: its cancellation, or this task's, must not reach across.
+        await asyncio.wait([other])
+        if other.cancelled():
+            return await self.ask(request)
+        return replace(other.result(), cached=True)

@@ -156,7 +156,9 @@ def _repair(request: ChatRequest, reply: ChatReply, rule: str) -> ChatRequest:
         f"That reply cannot be used: {rule}. "
         "Reply again with exactly one JSON object that holds to the schema, and nothing else."
     )
-    messages = (*request.messages, Message("assistant", reply.text), Message("user", turn))
+    # A lone surrogate, which a JSON escape can bring in, cannot be sent back.
+    said = reply.text.encode("utf-8", "backslashreplace").decode()
+    messages = (*request.messages, Message("assistant", said), Message("user", turn))
     return replace(request, messages=messages)
 
 

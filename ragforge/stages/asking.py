@@ -84,15 +84,19 @@ class Asker:
         )
 
 
-def quoted(text: str) -> str:
-    """Return a text as a JSON string, control and direction characters made visible or dropped."""
-    kept = "".join(
+def visible(text: str) -> str:
+    """Return a text as a model gets to see it: without control and direction characters."""
+    return "".join(
         character
         for character in text
         if character in _KEPT_CONTROLS
         or not (character in _BIDI or unicodedata.category(character) == "Cc")
     )
-    return json.dumps(kept, ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    """Return a text as a JSON string, as far as it is visible."""
+    return json.dumps(visible(text), ensure_ascii=False)
 
 
 def quoted_list(texts: list[str]) -> str:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ragforge.errors import CallError, RagforgeError
+from ragforge.errors import BudgetError, CallError, RagforgeError
 from ragforge.observe import Event, Observer
 from ragforge.records import Failure, Stage
 
@@ -46,28 +46,52 @@ async def run(units: Iterable[U], work: Work[U, R]) -> AsyncGenerator[Outcome[U,
     """Yield the outcome of each unit as it is done, in no particular order.
 
     Units are taken from the iterable only when a worker is free, so it may be endless or lazy.
-    Whatever ends the iteration early (a stop, an interrupt, the consumer) cancels what is in work.
+    When the budget is reached, what is in work is finished, for it is paid for. Whatever else ends
+    the iteration early (another error, an interrupt, the consumer) cancels what is in work.
 
     Raises:
         RagforgeError: A unit raised it; what was done before has been yielded.
     """
-    waiting = iter(units)
+    waiting = _Waiting(units)
     done: asyncio.Queue[Outcome[U, R] | _End] = asyncio.Queue(work.concurrency)
     workers = [asyncio.create_task(_work_off(waiting, work, done)) for _ in range(work.concurrency)]
+    stopped: BudgetError | None = None
     try:
         running = len(workers)
         while running:
             outcome = await done.get()
             if isinstance(outcome, Outcome):
                 yield outcome
+                continue
+            running -= 1
+            if isinstance(outcome.error, BudgetError):
+                waiting.close()
+                stopped = outcome.error
             elif outcome.error is not None:
                 raise outcome.error
-            else:
-                running -= 1
+        if stopped is not None:
+            raise stopped
     finally:
         for task in workers:
             task.cancel()
         await asyncio.wait(workers)
+
+
+class _Waiting(Iterator[U]):
+    """Units not yet taken; none any more once closed."""
+
+    def __init__(self, units: Iterable[U]) -> None:
+        self._units = iter(units)
+        self._open = True
+
+    def __next__(self) -> U:
+        if not self._open:
+            raise StopIteration
+        return next(self._units)
+
+    def close(self) -> None:
+        """Give out no further unit."""
+        self._open = False
 
 
 @dataclass(slots=True)
@@ -139,13 +163,21 @@ async def _attempt(unit: U, work: Work[U, R]) -> Outcome[U, R]:
         raise
     except CallError as error:
         failure = _failure(unit, work, error.kind, str(error), error.raw)
-    except Exception as error:  # noqa: BLE001  # the one place where a unit's bug becomes a Failure
+    except (Exception, asyncio.CancelledError) as error:  # the one place where a bug becomes one
+        if _cut_off():
+            raise
         failure = _failure(unit, work, "error", f"{type(error).__name__}: {error}", "")
     else:
         work.observer(Event("unit", stage=work.stage, outcome="done"))
         return Outcome(unit, result, None)
     work.observer(Event("unit", stage=work.stage, outcome="failed", message=failure.message))
     return Outcome(unit, None, failure)
+
+
+def _cut_off() -> bool:
+    """Whether this worker is being cancelled, and not just something that its unit waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _failure(unit: U, work: Work[U, R], kind: str, message: str, raw: str) -> Failure:

@@ -38,9 +38,10 @@ class LexicalAnswerJudge:
 def _compare(case: Case) -> tuple[float, Verdict, str]:
     if not case.query.answerable:
         return 0.0, "incorrect", "the question is not answerable, but the answer claims something"
-    expected = _tokens(case.query.expected_answer or "")
+    expected_text = case.query.expected_answer or ""
+    expected = _tokens(expected_text)
     given = _tokens(case.answer)
-    if expected == given:
+    if given == expected and (given or case.answer.split() == expected_text.split()):
         return 1.0, "correct", "exact match"
     score = token_f1(given, expected)
     verdict: Verdict = "incorrect"

