@@ -6,19 +6,23 @@ by the variable that `api_key_env` names, and never stored here.
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from ragforge.errors import ConfigError
 
 DEFAULT_FILE = "ragforge.toml"
 """Read from the working directory when no file is named."""
+
+_CREDENTIALS = re.compile(r"//[^/@]*@")
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
@@ -37,12 +41,24 @@ def flag(name: str) -> dict[str, str]:
     return {"flag": name}
 
 
+def _address(value: str) -> str:
+    """Return an address that may be asked and may be shown."""
+    if not value:
+        return value
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("expected an address such as http://127.0.0.1:8080/v1")
+    if parts.username or parts.password:
+        raise ValueError("no user name or password in the address: it is stored and shown")
+    return value
+
+
 class ModelSettings(Section):
     """Which model is asked, and how."""
 
     name: Annotated[str, Field(json_schema_extra=flag("model"), min_length=1)] = "offline"
     """Model name at the endpoint; `local:FILE.gguf` for a local file; `offline` for no model."""
-    base_url: str = ""
+    base_url: Annotated[str, AfterValidator(_address)] = ""
     """Address of an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; the client's
     own default where empty."""
     api_key_env: str = "OPENAI_API_KEY"
@@ -219,8 +235,9 @@ def load(
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"][:2])
         message = first["msg"][0].lower() + first["msg"][1:]
+        found = _CREDENTIALS.sub("//…@", repr(first["input"]))
         raise ConfigError(
-            f"{origin.get(key, 'settings')}: {key}: {message}, got {first['input']!r}"
+            f"{origin.get(key, 'settings')}: {key}: {message}, got {found}"
         ) from error
 
 
@@ -237,11 +254,16 @@ def _from_file(path: Path | None) -> Iterator[tuple[str, object, str]]:
         if not isinstance(group, dict):
             raise ConfigError(f"{path}: {section}: expected a section in brackets, got {group!r}")
         for field, value in group.items():
-            key = f"{section}.{field}"
-            if key not in known:
-                near = difflib.get_close_matches(key, sorted(known), n=1, cutoff=0)
-                raise ConfigError(f"{path}: unknown key {key}; did you mean {near[0]}?")
-            yield key, value, str(path)
+            _check(f"{section}.{field}", value, known, path)
+            yield f"{section}.{field}", value, str(path)
+
+
+def _check(key: str, value: object, known: set[str], path: Path) -> None:
+    if key not in known:
+        near = difflib.get_close_matches(key, sorted(known), n=1, cutoff=0)
+        raise ConfigError(f"{path}: unknown key {key}; did you mean {near[0]}?")
+    if isinstance(value, bool):
+        raise ConfigError(f"{path}: {key}: no setting takes true or false")
 
 
 def _parse(path: Path) -> dict[str, object]:

@@ -189,3 +189,20 @@ def test_no_setting_holds_a_secret():
     names = {setting.field for setting in each_setting()}
 
     assert not names & {"api_key", "key", "token", "password"}
+
+
+def test_a_password_in_the_address_is_refused_and_not_repeated():
+    """The address goes into call keys, manifests and messages; a secret in it would too."""
+    with pytest.raises(ConfigError, match="no user name or password") as raised:
+        load(flags={"model.base_url": "https://me:hunter2@example.org/v1"}, environment={})
+
+    assert "hunter2" not in str(raised.value)
+
+
+def test_true_is_no_number(tmp_path):
+    """TOML's true would pass for 1 and generate a single query."""
+    path = tmp_path / "ragforge.toml"
+    path.write_text("[generate]\nn = true\n", encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=r"generate\.n: no setting takes true or false"):
+        load(path, environment={})

@@ -139,7 +139,8 @@ class Dataset:
             tried: Whether a key was tried by this run; other failures stay.
         """
         kept = [old for old in self.failures() if not (old.what == what and tried(old.key))]
-        everything = [*kept, *failures]
+        latest = {(item.what, item.key): item for item in (*kept, *failures)}
+        everything = latest.values()
         if everything or (self.path / "failures.jsonl").exists():
             self._write("failures.jsonl", everything, lambda item: (item.what, item.key))
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from ragforge.config import ModelSettings
+from ragforge.corpus.anchors import Location, locate
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatModel, ChatRequest, Message
 from ragforge.llm.structured import Structured, ask_structured, reply_schema
@@ -86,12 +87,22 @@ class Asker:
 
 def visible(text: str) -> str:
     """Return a text as a model gets to see it: without control and direction characters."""
-    return "".join(
-        character
-        for character in text
-        if character in _KEPT_CONTROLS
-        or not (character in _BIDI or unicodedata.category(character) == "Cc")
-    )
+    return "".join(filter(_is_shown, text))
+
+
+def locate_shown(quote: str, text: str) -> Location | None:
+    """Return where a quote stands in a text of which the model saw what `visible` leaves.
+
+    Blanks and compatibility forms are folded as in `locate`; None where it does not stand.
+    """
+    found = locate(quote, text)
+    if found is not None:
+        return found
+    shown = [index for index, character in enumerate(text) if _is_shown(character)]
+    if len(shown) == len(text):
+        return None
+    found = locate(quote, "".join(text[index] for index in shown))
+    return Location(shown[found.start], shown[found.end - 1] + 1) if found else None
 
 
 def quoted(text: str) -> str:
@@ -102,6 +113,12 @@ def quoted(text: str) -> str:
 def quoted_list(texts: list[str]) -> str:
     """Return texts as a JSON list of strings, cleaned like `quoted`."""
     return f"[{', '.join(quoted(text) for text in texts)}]"
+
+
+def _is_shown(character: str) -> bool:
+    return character in _KEPT_CONTROLS or not (
+        character in _BIDI or unicodedata.category(character) == "Cc"
+    )
 
 
 def _marker(holes: dict[str, str]) -> str:

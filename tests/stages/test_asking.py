@@ -7,7 +7,7 @@ from fakes import saying
 
 from ragforge.errors import ConfigError
 from ragforge.llm.structured import reply_schema
-from ragforge.stages.asking import quoted, quoted_list
+from ragforge.stages.asking import locate_shown, quoted, quoted_list
 from ragforge.stages.judge.llm import RelevanceReply
 
 GOOD = json.dumps({"reasoning": "", "evidence": "", "contains_answer": False, "grade": 0})
@@ -114,3 +114,19 @@ def test_provenance_names_model_prompt_and_reply(asker):
 
     assert (provenance.kind, provenance.model, provenance.call_key) == ("llm", "test-model", "key")
     assert (provenance.prompt, provenance.prompt_sha256) == ("judge_relevance", made.prompt.sha256)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "stands"),
+    [
+        ("rooms with oak", "a \u202brooms\u202c with oak b", "rooms\u202c with oak"),
+        ("ten percent", "a fee of ten\x07 percent", "ten\x07 percent"),
+        ("ten percent", "a fee of ten\n  percent", "ten\n  percent"),
+    ],
+)
+def test_a_quote_is_found_in_what_the_model_did_not_get_to_see(quote, text, stands):
+    """The model copies faithfully what it was shown; that must count as verbatim."""
+    at = locate_shown(quote, text)
+
+    assert at is not None
+    assert text[at.start : at.end] == stands

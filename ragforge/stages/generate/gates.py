@@ -5,8 +5,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
-from ragforge.corpus.anchors import locate
 from ragforge.records import Chunk, Evidence
+from ragforge.stages.asking import locate_shown
 from ragforge.stages.generate.candidates import Candidate
 from ragforge.stages.words import content_stems, words
 
@@ -48,7 +48,7 @@ def check(candidate: Candidate, chunk: Chunk, taken: Container[str]) -> Passed |
         chunk: What it was proposed for.
         taken: Normalised questions that are accepted already.
     """
-    found = locate(candidate.evidence, chunk.text) if candidate.evidence.strip() else None
+    found = locate_shown(candidate.evidence, chunk.text)
     if found is None:
         return "evidence_not_found"
     if not _SHORTEST <= len(candidate.question) <= _LONGEST:

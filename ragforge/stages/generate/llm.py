@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragforge.corpus.anchors import locate
 from ragforge.records import Difficulty
-from ragforge.stages.asking import Asker, quoted, quoted_list
+from ragforge.stages.asking import Asker, locate_shown, quoted, quoted_list
 from ragforge.stages.generate.candidates import Candidate
 from ragforge.stages.generate.plan import Seed
 
@@ -75,6 +74,6 @@ def _broken_rule(reply: GeneratedQuery, text: str) -> str | None:
     for name in ("question", "answer", "evidence"):
         if not getattr(reply, name).strip():
             return f"{name} is empty"
-    if locate(reply.evidence, text) is None:
+    if locate_shown(reply.evidence, text) is None:
         return "evidence does not occur in the passage; copy one stretch of it exactly"
     return None

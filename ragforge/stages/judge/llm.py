@@ -5,9 +5,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from ragforge.corpus.anchors import locate
 from ragforge.records import Grade, Judgment
-from ragforge.stages.asking import Asker, quoted, visible
+from ragforge.stages.asking import Asker, locate_shown, quoted
 from ragforge.stages.judge.pairs import Pair
 
 SCHEMA = "relevance"
@@ -38,12 +37,13 @@ class LLMJudge:
             holes, RelevanceReply, lambda reply: broken_rule(reply, pair.text)
         )
         reply = found.value
+        at = locate_shown(reply.evidence, pair.text)
         return Judgment(
             query_id=pair.query_id,
             chunk_id=pair.chunk_id,
             grade=reply.grade,
             contains_answer=reply.contains_answer,
-            evidence=reply.evidence,
+            evidence=pair.text[at.start : at.end] if at else "",
             reasoning=reply.reasoning,
             provenance=self.asker.provenance(found.reply.key),
         )
@@ -65,6 +65,6 @@ def broken_rule(reply: RelevanceReply, text: str) -> str | None:
         return "grade is 0 but evidence is given"
     if reply.contains_answer and not reply.evidence.strip():
         return "contains_answer is true but evidence is empty"
-    if reply.evidence.strip() and locate(reply.evidence, visible(text)) is None:
+    if reply.evidence.strip() and locate_shown(reply.evidence, text) is None:
         return "evidence does not occur in the passage; it must be copied exactly"
     return None

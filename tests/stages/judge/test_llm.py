@@ -33,21 +33,21 @@ def judge(asker, wait):
 
 
 @pytest.mark.parametrize(
-    ("grade", "evidence"),
+    ("grade", "said_evidence", "evidence"),
     [
-        (0, ""),
-        (1, ""),
-        (1, "They do so in summer."),
-        (2, "blue whales eat krill"),
-        (3, "Far out at sea,\nblue whales eat krill."),
-        (3, "Far out at sea, blue  whales eat krill."),
-        (3, "  blue whales eat krill "),
-        (3, TEXT),
+        (0, "", ""),
+        (1, "", ""),
+        (1, "They do so in summer.", "They do so in summer."),
+        (2, "blue whales eat krill", "blue whales eat krill"),
+        (3, "Far out at sea,\nblue whales eat krill.", "Far out at sea,\nblue whales eat krill."),
+        (3, "Far out at sea, blue  whales eat krill.", "Far out at sea,\nblue whales eat krill."),
+        (3, "  blue whales eat krill ", "blue whales eat krill"),
+        (3, TEXT, TEXT),
     ],
 )
-def test_a_grade_that_holds_to_the_rules_is_taken(judge, grade, evidence):
-    """Models re-wrap what they quote; that is no invention."""
-    judgment = judge(said(grade, evidence))
+def test_a_grade_that_holds_to_the_rules_is_taken(judge, grade, said_evidence, evidence):
+    """Models re-wrap what they quote; that is no invention, and the chunk's own words are kept."""
+    judgment = judge(said(grade, said_evidence))
 
     assert (judgment.grade, judgment.contains_answer) == (grade, grade >= 2)
     assert (judgment.evidence, judgment.reasoning, judgment.failure) == (evidence, "so", None)
