@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ragforge.records import Chunk, Provenance
+from ragforge.records import Chunk, Difficulty, Provenance, QueryType
 from ragforge.stages.generate.candidates import Candidate
 from ragforge.stages.generate.plan import Seed
+from ragforge.stages.generate.prose import prose_sentences
 from ragforge.stages.words import content_stems
 
 _LINEAGE = Provenance(kind="baseline", model="offline-rules-1")
@@ -20,12 +21,10 @@ _DEFINITION = re.compile(
     r"^(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>*`-][^,.;:()|#>*\n]{1,60}?)\s+"
     r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])$"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`*\[])")
-_NOT_PROSE = re.compile(r"^\s*(?:#|\||```|~~~|[-=*_]{3,}\s*$|\.\. |:[a-z-]+:|<)")
-_LIST_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
-_PRONOUNS = frozenset(
+_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])|<?https?://\S+")
+_VAGUE = frozenset(
     "it this that these those there they he she we you i here what which who each both all one "
-    "such another other some most many".split()
+    "such another other some most many first second third last next following same".split()
 )
 _LONGEST_TERM_WORDS = 6
 _FEWEST_ANSWER_STEMS = 4
@@ -42,7 +41,7 @@ class RuleQueryWriter:
 
 def draw(chunk: Chunk) -> Iterator[Candidate]:
     """Yield the candidates of a chunk, the best kind first."""
-    sentences = list(_prose_sentences(chunk.text))
+    sentences = [part for part in prose_sentences(chunk.text) if _tells(part)]
     yield from _definitions(sentences, chunk)
     if sentences and chunk.heading_path:
         yield from _of_heading(sentences, chunk)
@@ -50,7 +49,7 @@ def draw(chunk: Chunk) -> Iterator[Candidate]:
 
 def _definitions(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
     for sentence in sentences:
-        match = _DEFINITION.match(sentence)
+        match = _DEFINITION.match(" ".join(sentence.split()))
         if match is None or not _is_term(match["term"]):
             continue
         term = match["term"].strip("\"'`*_ ")
@@ -60,53 +59,49 @@ def _definitions(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
             question = f"What does {subject} mean?"
         else:
             question = f"What {match['verb']} {subject}?"
-        if not _names(chunk.heading_path[:1], question) and chunk.heading_path:
-            question = f"{question[:-1]} ({chunk.heading_path[0]})?"
-        yield Candidate(question, sentence, sentence, "easy", "definition", _LINEAGE)
+        if chunk.heading_path and not _names(chunk.heading_path[:1], question):
+            question = f"{question[:-1]} ({_plain(chunk.heading_path[0])})?"
+        yield _candidate(question, sentence, "easy", "definition")
 
 
 def _of_heading(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
     heading = _plain(chunk.heading_path[-1])
-    told = [part for part in sentences if _tells(part)]
-    if not told or not content_stems(heading):
+    if not content_stems(heading):
         return
     about = set(content_stems(" ".join(chunk.heading_path)))
-    answer = max(told, key=lambda part: len(about & set(content_stems(part))))
+    answer = max(sentences, key=lambda part: len(about & set(content_stems(part))))
     title = _plain(chunk.heading_path[0])
     within = "" if len(chunk.heading_path) == 1 or title == heading else f" ({title})"
+    gerund = re.match(r"\w+ing (?!of\b)\S+ \S", heading)
     if heading.endswith("?"):
-        yield Candidate(heading, answer, answer, "easy", "fact", _LINEAGE)
+        yield _candidate(heading, answer, "easy", "fact")
     elif heading.lower().startswith("how to "):
-        question = f"How do I {heading[7:]}{within}?"
-        yield Candidate(question, answer, answer, "medium", "procedure", _LINEAGE)
+        yield _candidate(f"How do I {heading[7:]}{within}?", answer, "medium", "procedure")
+    elif gerund:
+        question = f"How do I go about {_lower_first(heading)}{within}?"
+        yield _candidate(question, answer, "medium", "procedure")
     else:
         question = f"What should I know about {_lower_first(heading)}{within}?"
-        yield Candidate(question, answer, answer, "medium", "fact", _LINEAGE)
+        yield _candidate(question, answer, "medium", "fact")
 
 
-def _prose_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of the paragraphs and list items, each a verbatim slice of one line."""
-    fenced = False
-    for line in text.split("\n"):
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
-        if fenced or not line.strip() or _NOT_PROSE.match(line):
-            continue
-        body = _LIST_ITEM.sub("", line).strip()
-        yield from (part.strip() for part in _SENTENCE_END.split(body) if part.strip())
+def _candidate(
+    question: str, sentence: str, difficulty: Difficulty, query_type: QueryType
+) -> Candidate:
+    answer = _LINK.sub(r"\1", " ".join(sentence.split()))
+    return Candidate(question, answer, sentence, difficulty, query_type, _LINEAGE)
 
 
 def _tells(sentence: str) -> bool:
-    """Whether a sentence can stand as an answer: long enough, and no lead-in to what follows."""
-    return len(content_stems(sentence)) >= _FEWEST_ANSWER_STEMS and not sentence.endswith(
-        (":", "...", "…", "?")
-    )
+    """Whether a sentence can stand as an answer: enough words beside links, no mere lead-in."""
+    said = content_stems(_LINK.sub(" ", sentence))
+    lead_in = sentence.endswith((":", "...", "…", "?"))
+    return len(said) >= _FEWEST_ANSWER_STEMS and not lead_in
 
 
 def _is_term(term: str) -> bool:
     words = term.split()
-    return words[0].lower() not in _PRONOUNS and len(words) <= _LONGEST_TERM_WORDS
+    return len(words) <= _LONGEST_TERM_WORDS and not _VAGUE & {word.lower() for word in words}
 
 
 def _names(titles: Sequence[str], question: str) -> bool:
@@ -116,9 +111,14 @@ def _names(titles: Sequence[str], question: str) -> bool:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"[`*_]|\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().rstrip(".:")
+    return re.sub(r"[`*_]", "", _LINK.sub(r"\1", heading)).strip().rstrip(".:")
 
 
 def _lower_first(heading: str) -> str:
-    first = heading.split()[0]
-    return heading if first != first.capitalize() else heading[0].lower() + heading[1:]
+    """Return a heading for the middle of a sentence; names and titles in capitals stay."""
+    first, *others = heading.split()
+    if first != first.capitalize() or any(
+        word[0].isupper() and not word.isupper() for word in others
+    ):
+        return heading
+    return heading[0].lower() + heading[1:]
