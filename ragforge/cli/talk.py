@@ -58,7 +58,9 @@ class Progress:
         self._total = int(event.numbers.get("total", 0))
         self._told_s = time.monotonic()
         if not self.quiet and sys.stderr.isatty():
-            self._bar = tqdm(total=self._total, desc=event.stage, file=sys.stderr, leave=False)
+            self._bar = tqdm(
+                total=self._total or None, desc=event.stage, file=sys.stderr, leave=False
+            )
 
     def _unit(self, event: Event) -> None:
         self._done += 1
@@ -71,7 +73,8 @@ class Progress:
             self._bar.update(1)
         elif not self.quiet and time.monotonic() - self._told_s >= _PLAIN_EVERY_S:
             self._told_s = time.monotonic()
-            complain(f"{event.stage}: {self._done} of {self._total}, {self._counts()}")
+            of_total = f" of {self._total}" if self._total else ""
+            complain(f"{event.stage}: {self._done}{of_total} done, {self._counts()}")
 
     def _end(self, event: Event) -> None:
         if self._bar is not None:

@@ -64,9 +64,26 @@ class Dataset:
         return read_records(self.path / "chunks.jsonl", Chunk, key=lambda chunk: chunk.chunk_id)
 
     def queries(self) -> list[Query]:
-        """Return the accepted queries, sorted by id."""
-        found = read_records(self.path / "queries.jsonl", Query, key=lambda query: query.query_id)
-        return [query for query in found if query.status == "accepted"]
+        """Return the accepted queries, sorted by id; [] where there are none."""
+        return [query for query in self.all_queries() if query.status == "accepted"]
+
+    def require_queries(self) -> list[Query]:
+        """Return the accepted queries, sorted by id.
+
+        Raises:
+            DataError: There are none.
+        """
+        found = self.queries()
+        if not found:
+            raise DataError(
+                f"{self.path}: has no queries; make some with `ragforge generate`, or bring a "
+                "hand-made set in with `ragforge import`"
+            )
+        return found
+
+    def all_queries(self) -> list[Query]:
+        """Return the queries of any status, sorted by id; [] where there are none yet."""
+        return self._optional("queries.jsonl", Query, lambda query: query.query_id)
 
     def judgments(self) -> list[Judgment]:
         """Return the judgments, sorted by query and chunk; [] where there are none yet."""

@@ -104,7 +104,7 @@ def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer
     """Return the answers of a file, and those of them that can be graded."""
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
     answers = _resolved(list(read_answers(path)), chunks, observer)
-    todo = list(cases(dataset.queries(), answers, chunks))
+    todo = list(cases(dataset.require_queries(), answers, chunks))
     if not todo:
         raise DataError(
             f"{path}: answers none of the queries of {dataset.path} that have an expected "

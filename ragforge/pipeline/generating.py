@@ -140,11 +140,17 @@ async def _count(
 
 
 def _write(dataset: Dataset, generated: Generated) -> None:
-    ids = {query.query_id for query in generated.queries}
-    kept = {(old.query_id, old.chunk_id): old for old in dataset.judgments() if old.query_id in ids}
-    evidence = {
-        (item.query_id, item.chunk_id): item for item in evidence_judgments(generated.queries)
+    """Write what was generated beside the queries and judgments that others put there."""
+    others = [old for old in dataset.all_queries() if old.origin != "synthetic"]
+    theirs = {query.query_id for query in others}
+    mine = [query for query in generated.queries if query.query_id not in theirs]
+    ids = theirs | {query.query_id for query in mine}
+    evidence = {(item.query_id, item.chunk_id): item for item in evidence_judgments(mine)}
+    kept = {
+        (old.query_id, old.chunk_id): old
+        for old in dataset.judgments()
+        if old.query_id in ids and old.source != "evidence"
     }
-    dataset.write_queries(generated.queries)
-    dataset.write_judgments({**kept, **evidence}.values())
+    dataset.write_queries([*others, *mine])
+    dataset.write_judgments({**evidence, **kept}.values())
     dataset.replace_failures("generate", generated.failures, lambda key: True)

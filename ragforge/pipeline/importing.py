@@ -54,7 +54,7 @@ def import_queries(
         told = f"{len(taking.lost)} relevant passages are in no chunk: {shown}"
         observer(Event("note", message=told))
     fresh = {query.query_id for query in taking.queries}
-    kept_queries = [old for old in _queries_of(dataset) if old.query_id not in fresh]
+    kept_queries = [old for old in dataset.all_queries() if old.query_id not in fresh]
     kept = [
         old
         for old in dataset.judgments()
@@ -143,7 +143,3 @@ def _evidence(chunk: Chunk, quote: str) -> Evidence:
         start=chunk.start + at if known else None,
         end=chunk.start + at + len(quote) if known else None,
     )
-
-
-def _queries_of(dataset: Dataset) -> list[Query]:
-    return dataset.queries() if (dataset.path / "queries.jsonl").exists() else []

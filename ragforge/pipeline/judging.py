@@ -72,7 +72,7 @@ async def judge_dataset(
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
     runs = [dataset.run(name) for name in names]
     _tell_unknown(sorted(set(unknown_chunks(runs, chunks))), observer)
-    pairs = pool(dataset.queries(), runs, chunks, settings.judge.depth)
+    pairs = pool(dataset.require_queries(), runs, chunks, settings.judge.depth)
     todo = open_pairs(pairs, dataset.judgments())
     async with open_backend(
         settings, settings.judge.prompt, dataset.store_path, observer, dry_run=dry_run

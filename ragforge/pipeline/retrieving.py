@@ -42,7 +42,7 @@ async def make_run(
     checked_name(name)
     model = settings.model
     embedder = EndpointEmbedder(model, observer) if model.embedding_model else None
-    queries = dataset.queries()
+    queries = dataset.require_queries()
 
     def note(message: str) -> None:
         observer(Event("note", message=message))

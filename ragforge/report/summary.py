@@ -98,7 +98,7 @@ def summarise(
         DataError: A file is missing or does not hold to its format.
         UsageError: A measure or the threshold cannot be taken.
     """
-    queries = {query.query_id: query for query in dataset.queries()}
+    queries = {query.query_id: query for query in dataset.require_queries()}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     failures = dataset.failures()
     settled = settle(judgments)
@@ -141,7 +141,7 @@ def measure_dataset(
         DataError: A run or a file is missing or does not hold to its format.
         UsageError: A measure or the threshold cannot be taken.
     """
-    queries = {query.query_id: query for query in dataset.queries()}
+    queries = {query.query_id: query for query in dataset.require_queries()}
     settled = settle(item for item in dataset.judgments() if item.query_id in queries)
     task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
     failed = _failed(dataset.failures(), "retrieve")

@@ -241,3 +241,11 @@ def test_a_bug_leaves_a_log_and_no_traceback(dataset, monkeypatch, tmp_path, cap
     assert "this is a bug" in said(capsys)
     [log] = tmp_path.glob("ragforge-bug-*.log")
     assert "ZeroDivisionError" in log.read_text(encoding="utf-8")
+
+
+def test_a_dataset_without_queries_says_how_to_get_some(dataset, capsys):
+    """An empty run looks like a retriever that finds nothing."""
+    (dataset / "queries.jsonl").write_text("", encoding="utf-8")
+
+    assert main(["retrieve", "--dataset", str(dataset), "--retriever", "bm25"]) == 3
+    assert "ragforge generate" in said(capsys)

@@ -203,3 +203,23 @@ def test_the_demo_dataset_validates(tmp_path, capsys):
 
     assert main(["validate", "--dataset", str(tmp_path / "demo"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["problems"] == []
+
+
+def test_generating_again_leaves_imported_queries_and_their_grades_alone(
+    tmp_path, documents, dataset
+):
+    """Hand-made queries are the dearest part of a set."""
+    golden = tmp_path / "golden.jsonl"
+    quote = {"doc_id": "shipping.md", "quote": "A parcel locker is a public box", "grade": 3}
+    row = {"query_id": "h1", "query": "Where can I fetch a small box at 3 am?"}
+    golden.write_text(
+        json.dumps({**row, "expected_answer": "A locker.", "relevant": [quote]}), encoding="utf-8"
+    )
+    assert main(["import", str(golden), "--dataset", str(dataset), "-q"]) == 0
+    before = rows(dataset / "queries.jsonl"), rows(dataset / "judgments.jsonl")
+
+    main(["generate", "--documents", str(documents), "-n", "3", "--out", str(dataset), "-q"])
+
+    assert (rows(dataset / "queries.jsonl"), rows(dataset / "judgments.jsonl")) == before
+    assert "h1" in {row["query_id"] for row in before[0]}
+    assert {row["source"] for row in before[1]} == {"evidence", "human"}

@@ -138,8 +138,8 @@ def test_dataset_without_chunks_runs_or_judgments_has_a_summary(new_dataset):
 
 
 def test_dataset_without_queries_is_refused(new_dataset):
-    """There is nothing to report on, and the message says which file is missing."""
-    with pytest.raises(DataError, match=r"queries\.jsonl"):
+    """There is nothing to report on, and the message says how to get some."""
+    with pytest.raises(DataError, match="has no queries"):
         summarise(new_dataset())
 
 

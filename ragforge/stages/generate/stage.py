@@ -74,8 +74,7 @@ async def generate(
     """
     generated = Generated()
     order = plan_round(chunks, generation.seed)
-    total = {"total": float(generation.n)}
-    generation.observer(Event("stage.start", stage="generate", numbers=total))
+    generation.observer(Event("stage.start", stage="generate"))
     try:
         for number in range(ROUNDS):
             waiting = list(reversed(order))
