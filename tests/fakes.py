@@ -5,21 +5,7 @@ from dataclasses import dataclass, field
 
 from ragforge.llm.chat import ChatReply, ChatRequest, Message
 from ragforge.observe import Event
-
-
-@dataclass
-class ScriptedModel:
-    """A ChatModel that gives its replies in turn, the last one for ever; raises exceptions."""
-
-    replies: list[ChatReply | BaseException]
-    asked: list[ChatRequest] = field(default_factory=list)
-
-    async def ask(self, request: ChatRequest) -> ChatReply:
-        self.asked.append(request)
-        reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
-        if isinstance(reply, BaseException):
-            raise reply
-        return reply
+from ragforge.testing import ScriptedModel
 
 
 @dataclass

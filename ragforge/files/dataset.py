@@ -242,22 +242,18 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
         UsageError: The directory holds other files, or a dataset made from something else.
         DataError: The directory cannot be made or read.
     """
+    refuse_other_files(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        holds = {entry.name for entry in path.iterdir()} - {".ragforge"}
     except OSError as error:
         raise DataError(f"{path}: cannot be made: {error.strerror or error}") from error
-    if not holds:
-        made = Manifest(name=path.resolve().name, made_from=dict(made_from))
-        write_manifest(
-            path / "manifest.json", made.model_copy(update={"tool_version": __version__})
-        )
-        return Dataset(path)
-    if "manifest.json" not in holds:
-        raise UsageError(
-            f"{path}: is not empty and holds no dataset; name an empty or a new directory"
-        )
     dataset = Dataset(path)
+    if not (path / "manifest.json").exists():
+        name = path.resolve().name
+        dataset.write_manifest(
+            Manifest(name=name, made_from=dict(made_from), tool_version=__version__)
+        )
+        return dataset
     old = dataset.manifest.made_from
     differs = sorted(key for key in {*old, *made_from} if old.get(key) != made_from.get(key))
     if differs:
@@ -266,6 +262,23 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
             "name another --out, or remove that directory"
         )
     return dataset
+
+
+def refuse_other_files(path: Path) -> None:
+    """Check that a directory is absent, empty, or a dataset.
+
+    Raises:
+        UsageError: It holds something else.
+        DataError: It is no directory, or cannot be read.
+    """
+    try:
+        holds = {entry.name for entry in path.iterdir()} if path.exists() else set()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be used: {error.strerror or error}") from error
+    if holds - {".ragforge"} and "manifest.json" not in holds:
+        raise UsageError(
+            f"{path}: is not empty and holds no dataset; name an empty or a new directory"
+        )
 
 
 def checked_name(name: str) -> str:

@@ -8,8 +8,8 @@ from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers
 from ragforge.files.dataset import Dataset, checked_name
-from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import open_backend
+from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.backend import Backend, open_backend
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure
 from ragforge.stages.answer.cases import AnswerJudge, Case, cases
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
@@ -66,38 +66,42 @@ async def grade_system(
 
         def keep(graded: Collected[AnswerGrade]) -> None:
             if not dry_run:
-                dataset.write_answer_grades(system, graded.results)
-                mine = f"{system}/"
-                dataset.replace_failures(
-                    "answer", graded.failures, lambda key: key.startswith(mine)
-                )
+                _write(dataset, system, graded)
                 backend.note_in(dataset)
 
-        judge: AnswerJudge = (
-            LLMAnswerJudge(backend.asker) if backend.asker else LexicalAnswerJudge()
-        )
         graded = await grade_answers(
             todo,
-            judge,
+            _judge(backend),
             system=system,
             concurrency=settings.model.concurrency,
-            observer=(lambda event: None) if dry_run else observer,
+            observer=silent if dry_run else observer,
             keep=keep,
         )
-    if len(graded.failures) == len(todo) and not dry_run:
+    if dry_run:
+        return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())
+    _refuse_total_failure(backend.name, graded)
+    return AnsweringResult(
+        system, backend.name, len(todo), graded.results, graded.failures, estimate=None
+    )
+
+
+def _judge(backend: Backend) -> AnswerJudge:
+    return LLMAnswerJudge(backend.asker) if backend.asker else LexicalAnswerJudge()
+
+
+def _write(dataset: Dataset, system: str, graded: Collected[AnswerGrade]) -> None:
+    mine = f"{system}/"
+    dataset.write_answer_grades(system, graded.results)
+    dataset.replace_failures("answer", graded.failures, lambda key: key.startswith(mine))
+
+
+def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
+    if len(graded.failures) == len(graded.results):
         first = graded.failures[0]
         raise EndpointError(
-            f"{backend.name}: grading failed on all {len(todo)} answers; "
+            f"{judge}: grading failed on all {len(graded.results)} answers; "
             f"the first: {first.kind}: {first.message}"
         )
-    return AnsweringResult(
-        system=system,
-        judge=backend.name,
-        n_answers=len(todo),
-        grades=[] if dry_run else graded.results,
-        failures=[] if dry_run else graded.failures,
-        estimate=backend.estimate() if dry_run else None,
-    )
 
 
 def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer], list[Case]]:

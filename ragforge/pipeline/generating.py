@@ -7,12 +7,11 @@ from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.errors import CallError, ShortfallError, UsageError
-from ragforge.files.dataset import Dataset, create_dataset
+from ragforge.files.dataset import Dataset, create_dataset, refuse_other_files
 from ragforge.files.manifest import digest_texts
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
 from ragforge.records import Chunk
-from ragforge.stages.generate.candidates import QueryWriter
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.generate.plan import Seed, plan_round
 from ragforge.stages.generate.rules import RuleQueryWriter
@@ -59,26 +58,16 @@ async def generate_dataset(
         EndpointError, BudgetError: The run was stopped; what was accepted is written.
     """
     dataset = Dataset(out)
+    refuse_other_files(out)
     async with open_backend(
         settings, PROMPT, dataset.store_path, observer, dry_run=dry_run
     ) as backend:
-        generation = Generation(
-            writer=_writer(backend, settings),
-            n=settings.generate.n,
-            seed=settings.model.seed,
-            language=settings.generate.language,
-            concurrency=settings.model.concurrency,
-            observer=observer,
-        )
+        generation = _generation(backend, settings, observer)
         if dry_run:
             estimate = await _count(chunks, generation, backend)
             return GenerationResult(dataset, Generated(), estimate)
         dataset = create_dataset(out, _made_from(chunks, settings, backend))
-        if dataset.changed_by_hand("queries.jsonl"):
-            raise UsageError(
-                f"{out / 'queries.jsonl'}: was changed by hand since it was generated; "
-                "name another --out so that no edit is lost"
-            )
+        _refuse_edited(dataset)
         dataset.write_chunks(chunks)
 
         def keep(generated: Generated) -> None:
@@ -110,10 +99,24 @@ def check_delivered(result: GenerationResult, wanted: int) -> None:
     )
 
 
-def _writer(backend: Backend, settings: Settings) -> QueryWriter:
-    if backend.asker is None:
-        return RuleQueryWriter()
-    return LLMQueryWriter(backend.asker, settings.generate.language)
+def _generation(backend: Backend, settings: Settings, observer: Observer) -> Generation:
+    language = settings.generate.language
+    return Generation(
+        writer=LLMQueryWriter(backend.asker, language) if backend.asker else RuleQueryWriter(),
+        n=settings.generate.n,
+        seed=settings.model.seed,
+        language=language,
+        concurrency=settings.model.concurrency,
+        observer=observer,
+    )
+
+
+def _refuse_edited(dataset: Dataset) -> None:
+    if dataset.changed_by_hand("queries.jsonl"):
+        raise UsageError(
+            f"{dataset.path / 'queries.jsonl'}: was changed by hand since it was generated; "
+            "name another --out so that no edit is lost"
+        )
 
 
 def _made_from(chunks: Sequence[Chunk], settings: Settings, backend: Backend) -> dict[str, str]:

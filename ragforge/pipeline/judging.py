@@ -9,7 +9,7 @@ from ragforge.errors import DataError, EndpointError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import write_records
 from ragforge.files.pairs import read_pairs
-from ragforge.observe import Event, Observer
+from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend, open_backend
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.lexical import LexicalJudge
@@ -127,7 +127,7 @@ async def _judge(
         pairs,
         judge,
         concurrency=settings.model.concurrency,
-        observer=(lambda event: None) if backend.tally else observer,
+        observer=silent if backend.tally else observer,
         keep=keep,
     )
     if pairs and len(judged.failures) == len(pairs) and backend.tally is None:
