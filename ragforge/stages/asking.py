@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
 
 from ragforge.config import ModelSettings
 from ragforge.corpus.anchors import Location, locate
@@ -18,6 +19,16 @@ from ragforge.prompts import Prompt
 from ragforge.records import Provenance
 
 T = TypeVar("T", bound=BaseModel)
+
+
+def upto(characters: int) -> FieldInfo:
+    """Return a field whose length a grammar may bound; a longer reply is no broken rule.
+
+    A small model that is decoded under a grammar would else ramble until its tokens run out.
+    """
+    found: FieldInfo = Field(json_schema_extra={"maxLength": characters})
+    return found
+
 
 _KEPT_CONTROLS = "\n\t"
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragforge.corpus.anchors import locate
 from ragforge.records import AnswerGrade, Verdict
 from ragforge.stages.answer.cases import Case
-from ragforge.stages.asking import Asker, quoted, quoted_list, visible
+from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
 
 SCORES: dict[Verdict, float] = {
     "correct": 1.0,
@@ -25,8 +25,8 @@ class AnswerReply(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    explanation: Annotated[str, Field(max_length=1200)]
-    unsupported: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=20)]
+    explanation: Annotated[str, upto(500)]
+    unsupported: Annotated[list[Annotated[str, upto(400)]], Field(max_length=20)]
     verdict: Verdict
 
 

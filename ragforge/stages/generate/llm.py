@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from ragforge.records import Difficulty
-from ragforge.stages.asking import Asker, locate_shown, quoted, quoted_list
+from ragforge.stages.asking import Asker, locate_shown, quoted, quoted_list, upto
 from ragforge.stages.generate.candidates import Candidate
 from ragforge.stages.generate.plan import Seed
 
@@ -17,9 +17,9 @@ class GeneratedQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    evidence: Annotated[str, Field(max_length=2000)]
-    question: Annotated[str, Field(max_length=500)]
-    answer: Annotated[str, Field(max_length=1500)]
+    evidence: Annotated[str, upto(800)]
+    question: Annotated[str, upto(300)]
+    answer: Annotated[str, upto(600)]
     difficulty: Difficulty
     type: Literal[
         "fact",

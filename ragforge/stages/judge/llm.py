@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 from ragforge.records import Grade, Judgment
-from ragforge.stages.asking import Asker, locate_shown, quoted
+from ragforge.stages.asking import Asker, locate_shown, quoted, upto
 from ragforge.stages.judge.pairs import Pair
 
 SCHEMA = "relevance"
@@ -17,8 +17,8 @@ class RelevanceReply(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    reasoning: Annotated[str, Field(max_length=1200)]
-    evidence: Annotated[str, Field(max_length=4000)]
+    reasoning: Annotated[str, upto(500)]
+    evidence: Annotated[str, upto(1000)]
     contains_answer: bool
     grade: Annotated[Grade, WithJsonSchema({"type": "integer", "enum": [0, 1, 2, 3]})]
     """Not a Literal: that takes true for 1 even when strict."""
