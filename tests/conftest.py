@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
+import hypothesis
 import pytest
 import respx.mocks
 from respx.mocks import HTTPCoreMocker, Mocker
@@ -18,6 +19,10 @@ from ragforge.config import Settings
 from ragforge.llm.connect import connect
 from ragforge.llm.local import serve as serve_file
 from ragforge.observe import silent
+
+# The gate decides the same way each time; `--hypothesis-profile default` looks further.
+hypothesis.settings.register_profile("gate", derandomize=True)
+hypothesis.settings.load_profile("gate")
 
 if "httpcore2" not in Mocker.registry:
 

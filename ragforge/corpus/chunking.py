@@ -52,6 +52,8 @@ def _chunks(document: Document, found: Iterable[Passage]) -> Iterator[Chunk]:
     occurrences: Counter[tuple[tuple[str, ...], str]] = Counter()
     for passage in found:
         start, end = passage.stretch.start, passage.stretch.end
+        if start == end:
+            continue
         digest = text_sha256(document.text[start:end])
         occurrences[passage.path, digest] += 1
         occurrence = occurrences[passage.path, digest]

@@ -426,3 +426,8 @@ def test_importing_the_package_loads_no_parser():
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     assert not {"markdown_it", "selectolax"} & set(loaded.split())
+
+
+def test_a_code_block_of_nothing_but_blanks_is_no_chunk():
+    """A tab makes indented code in Markdown, even where nothing visible follows."""
+    assert chunk_document(Document("a.md", "", "\t\xa0", "markdown")) == []
