@@ -1,7 +1,9 @@
 """Documents: files and folders of text, normalised, each under an id that survives a move."""
 
+import glob
 import os
 import re
+import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -51,6 +53,8 @@ class Document:
 class _Source:
     doc_id: str
     path: Path
+    in_folder: bool
+    """Found in a folder that was given, where patterns say what is read."""
 
 
 def read_documents(
@@ -63,7 +67,8 @@ def read_documents(
     """Yield the documents of files and folders, folder by folder in sorted order.
 
     Hidden files and folders inside a folder are passed over, and links to folders are not
-    followed.
+    followed. A file that several of the paths lead to is read once, with the doc_id that the
+    outermost folder gives it.
 
     Args:
         paths: Files and folders; folders are searched to any depth.
@@ -76,7 +81,7 @@ def read_documents(
             files would have the same doc_id; the last is found before any file is read.
     """
     wanted = _Filter(path_matcher(include) if include else lambda _: True, path_matcher(exclude))
-    sources = [source for path in paths for source in _sources(path, wanted, skipped)]
+    sources = _each_once([_sources(path, wanted, skipped) for path in paths])
     _refuse_twins(sources)
     for source in sources:
         document = _read(source)
@@ -115,7 +120,7 @@ def _sources(path: Path, wanted: _Filter, skipped: Skipped) -> list[_Source]:
     if path.suffix.lower() not in FORMATS:
         found = path.suffix or "no suffix"
         raise DataError(f"{path}: expected one of {_suffixes()}, got {found}")
-    return [_Source(unicodedata.normalize("NFC", path.name), path)]
+    return [_Source(unicodedata.normalize("NFC", path.name), path, in_folder=False)]
 
 
 def _folder_sources(folder: Path, wanted: _Filter, skipped: Skipped) -> list[_Source]:
@@ -129,7 +134,7 @@ def _folder_sources(folder: Path, wanted: _Filter, skipped: Skipped) -> list[_So
         if suffix not in FORMATS:
             continue
         if wanted.takes(relative):
-            sources.append(_Source(relative, path))
+            sources.append(_Source(relative, path, in_folder=True))
         else:
             unwanted += 1
     if not sources:
@@ -163,6 +168,25 @@ def _suffixes() -> str:
     return ", ".join(FORMATS)
 
 
+def _each_once(given: Sequence[Sequence[_Source]]) -> list[_Source]:
+    """Leave out of each path's files those that another path leads to from further out.
+
+    Links to files within one folder are documents of their own.
+    """
+    places: dict[str, tuple[bool, int, int]] = {}
+    for number, sources in enumerate(given):
+        for source in sources:
+            file = os.path.realpath(source.path)
+            place = (source.in_folder, source.doc_id.count("/"), -number)
+            places[file] = max(place, places.get(file, place))
+    return [
+        source
+        for number, sources in enumerate(given)
+        for source in sources
+        if places[os.path.realpath(source.path)][-1] == -number
+    ]
+
+
 def _refuse_twins(sources: Sequence[_Source]) -> None:
     first: dict[str, Path] = {}
     for source in sources:
@@ -175,13 +199,32 @@ def _refuse_twins(sources: Sequence[_Source]) -> None:
 
 
 def _read(source: _Source) -> Document:
-    if not source.path.is_file():
-        raise DataError(f"{source.path}: expected a file, got a broken link or a special file")
-    text = normalise(read_text(source.path))
+    text = normalise(_text(source))
     form = FORMATS[PurePath(source.path).suffix.lower()]
     if form == "html":
         return _html_document(source.doc_id, text)
     return Document(source.doc_id, _title(text[:_TITLE_WITHIN], form), text, form)
+
+
+def _text(source: _Source) -> str:
+    try:
+        return _file_text(source.path)
+    except DataError as error:
+        if not source.in_folder:
+            raise
+        pattern = shlex.quote(_pattern(source.doc_id))
+        raise DataError(f"{error}; or leave it out with `--exclude {pattern}`") from error
+
+
+def _file_text(path: Path) -> str:
+    if not path.is_file():
+        raise DataError(f"{path}: expected a file, got a broken link or a special file")
+    return read_text(path)
+
+
+def _pattern(relative: str) -> str:
+    """Return the pattern of this file alone: without a slash it would be taken at any depth."""
+    return glob.escape(relative if "/" in relative else f"/{relative}")
 
 
 def _html_document(doc_id: str, html: str) -> Document:

@@ -12,6 +12,8 @@ from ragforge.errors import DataError
 def write_whole(path: Path, parts: Iterable[str]) -> None:
     """Write the parts to a temporary name beside `path`, sync it to disk, and rename it.
 
+    Links are written through; into pipes and devices the parts go directly.
+
     Args:
         path: The file; missing folders above it are made.
         parts: Pieces of text, written as UTF-8 and without changing line ends.
@@ -21,6 +23,10 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
     """
     temporary = ""
     try:
+        if path.exists() and not path.is_file():
+            _write_directly(path, parts)
+            return
+        path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
@@ -35,6 +41,11 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
     except BaseException:
         _remove(temporary)
         raise
+
+
+def _write_directly(path: Path, parts: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        stream.writelines(parts)
 
 
 def _remove(temporary: str) -> None:

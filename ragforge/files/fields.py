@@ -106,11 +106,14 @@ class Row:
             DataError: It does; the message says by which names the field is known.
         """
         if not self.has(field):
-            found = ", ".join(repr(name)[:_SHOWN] for name in list(self.given)[:8]) or "nothing"
             raise DataError(
                 f"{self.where}: {field.name}: expected one of {', '.join(field.accepted)}, "
-                f"got {found}"
+                f"got {self.names()}"
             )
+
+    def names(self) -> str:
+        """Return the names of the first fields as a message repeats them."""
+        return ", ".join(repr(name)[:_SHOWN] for name in list(self.given)[:8]) or "nothing"
 
     def wrong(self, field: Field, expected: str, found: object) -> DataError:
         """Return the error that says which value was expected under the row's own name."""
@@ -185,7 +188,7 @@ def cell_items(row: Row, field: Field) -> object:
     return [item for item in _SEPARATORS.split(value.strip()) if item]
 
 
-def load_json(text: str) -> object:
+def load_json(text: str | bytes) -> object:
     """Return what a JSON text says, which must not be open to two readings.
 
     Raises:

@@ -1,18 +1,15 @@
 """JSON Lines: one record a line, checked on the way in, sorted and whole on the way out."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import jsonlines
 from pydantic import BaseModel, ValidationError
 
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
 
 R = TypeVar("R", bound=BaseModel)
-Row = dict[str, object]
 
 _SHOWN = 80
 """How much of a faulty value an error message repeats, in characters."""
@@ -58,32 +55,6 @@ def write_records(
     return len(ordered)
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield (line number, object) of a JSON Lines file of any shape.
-
-    Raises:
-        DataError: The file cannot be read, or a line is not one JSON object.
-    """
-    numbers: list[int] = []
-
-    def texts() -> Iterator[str]:
-        for number, line in _lines(path):
-            numbers.append(number)
-            yield line
-
-    reader = jsonlines.Reader(texts(), loads=_loads)
-    while True:
-        try:
-            row = reader.read(type=dict)
-        except EOFError:
-            return
-        except jsonlines.InvalidLineError as error:
-            raise DataError(
-                f"{path}:{numbers[-1]}: is not one complete JSON object: {error.line[:_SHOWN]!r}"
-            ) from error
-        yield numbers[-1], row
-
-
 def explain(error: ValidationError) -> str:
     """Say in one line which field is wrong, what was found and what is allowed."""
     first = error.errors(include_url=False)[0]
@@ -96,14 +67,6 @@ def explain(error: ValidationError) -> str:
     expected = first["msg"][0].lower() + first["msg"][1:]
     shown = "" if first["type"] == "missing" else f", got {found}"
     return f"{field}: {expected}{shown}" if field else f"{expected}{shown}"
-
-
-def _loads(text: str | bytes) -> object:
-    return json.loads(text, parse_constant=_refuse_constant)
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -34,8 +34,12 @@ class Source:
     """All lines, from the first; they can be read once."""
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path, holds: str = "data") -> Source:
     """Open a data file and tell by suffix and first line what kind it is.
+
+    Args:
+        path: The file.
+        holds: What the message about an empty file misses.
 
     Raises:
         DataError: The file cannot be read, is packed in another way than gzip, is binary, or holds
@@ -48,7 +52,7 @@ def open_source(path: Path) -> Source:
         first = decode(line, f"{path}:{number}").strip()
         if first and not first.startswith("#"):
             return Source(path, _kind(path, first), first, chain(ahead, lines))
-    raise DataError(f"{path}: is empty; expected at least one line of data")
+    raise DataError(f"{path}: is empty: no {holds}; expected at least one line")
 
 
 def read_lines(path: Path) -> Iterator[Line]:

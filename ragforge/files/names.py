@@ -26,8 +26,19 @@ CHUNK_ID = Field(
     ("chunk_id", "passage_id", "doc_id", "document_id", "corpus_id", "docno", "pid", "did"),
 )
 ITEM_ID = Field("id", (*CHUNK_ID.accepted, "id", "_id"))
-TEXT = Field("text", ("text", "passage", "passage_text", "chunk_text", "chunk", "content"))
+ID_OF_CHUNK = Field("chunk_id", ("chunk_id", "id", "_id", "passage_id", "docno", "pid"))
+"""In files of chunks, where `doc_id` is the document that a chunk is a part of."""
+TEXT = Field(
+    "text",
+    (
+        *("text", "content", "contents", "page_content"),
+        *("passage", "passage_text", "chunk_text", "chunk"),
+    ),
+)
 DOC_ID = Field("doc_id", ("doc_id", "document_id"))
+DOCUMENT = Field("doc_id", (*DOC_ID.accepted, "document"))
+TITLE = Field("title", ("title",))
+METADATA = Field("metadata", ("metadata",))
 QUOTE = Field("quote", ("quote",))
 GRADE = Field("grade", ("grade", "relevance", "rel", "relevance_score", "rating", "score", "label"))
 GRADES = Field("graded_relevance", ("graded_relevance", "relevance_scores", "relevance_grades"))
@@ -92,6 +103,8 @@ ROWS = Field(
     ),
 )
 """Under which a JSON object holds the list of its rows."""
+CHUNK_ROWS = Field("chunks", ("chunks",))
+"""Under which a JSON object holds a list of chunks; it may hold queries beside them."""
 
 
 @lru_cache(maxsize=4096)

@@ -5,17 +5,37 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import jsonlines
+
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, examples, load_json, make_row, shown
 from ragforge.files.lines import Line, Source
-from ragforge.files.names import QUERY, QUERY_ID, QUERY_ID_OF_PAIR, ROWS, goes_by, normal_name
+from ragforge.files.names import (
+    QUERY,
+    QUERY_ID,
+    QUERY_ID_OF_PAIR,
+    ROWS,
+    TEXT,
+    Field,
+    goes_by,
+    normal_name,
+)
 from ragforge.files.text import decode
 
 _DELIMITERS = "\t,;"
 """Semicolons are what spreadsheets write where the comma is the decimal sign."""
+_CELL_CHARS = 2**31 - 1
+"""The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
 
 
-def read_rows_of(source: Source, shapes: Iterable[str], *, by_query: str = "") -> Iterator[Row]:
+def read_rows_of(
+    source: Source,
+    shapes: Iterable[str],
+    *,
+    by_query: str = "",
+    under: Field = ROWS,
+    verbatim: tuple[Field, ...] = (),
+) -> Iterator[Row]:
     """Yield the rows of a file that holds nothing but rows.
 
     Args:
@@ -24,6 +44,8 @@ def read_rows_of(source: Source, shapes: Iterable[str], *, by_query: str = "") -
         shapes: Examples of what is accepted, for the message.
         by_query: The field that the values of a JSON object {query id: list or object} stand for;
             "" where such a file is not accepted.
+        under: The names under which a JSON object may hold the list.
+        verbatim: Fields whose cells in a table keep the blanks around them.
 
     Raises:
         DataError: The file holds something else, or no row.
@@ -32,10 +54,10 @@ def read_rows_of(source: Source, shapes: Iterable[str], *, by_query: str = "") -
         case "jsonl":
             return read_json_lines(source.path, source.lines)
         case "columns":
-            return read_table(source)
+            return read_table(source, verbatim)
         case "json":
             document = read_document(source)
-            rows = document_rows(source.path, document)
+            rows = document_rows(source.path, document, under)
             if rows is None and by_query:
                 rows = _rows_by_query(source.path, document, by_query)
             if rows is None:
@@ -49,20 +71,36 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
     Raises:
         DataError: A line is not one whole JSON object.
     """
-    for number, line in lines:
-        where = f"{path}:{number}"
-        text = decode(line, where)
-        if not text.strip():
-            continue
+    at = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal at
+        for number, line in lines:
+            at = number
+            text = decode(line, f"{path}:{number}")
+            if text.strip():
+                yield text
+
+    reader = jsonlines.Reader(texts(), loads=load_json)
+    while True:
         try:
-            found = load_json(text)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{where}: is not one complete JSON object: {shown(text)}") from error
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: {error}") from error
-        if not isinstance(found, dict):
-            raise DataError(f"{where}: expected a JSON object, got {shown(found)}")
-        yield make_row(where, found)
+            found = reader.read(type=dict)
+        except EOFError:
+            return
+        except (jsonlines.InvalidLineError, RecursionError) as error:
+            raise DataError(f"{path}:{at}: {_broken_line(error)}") from error
+        yield make_row(f"{path}:{at}", found)
+
+
+def _broken_line(error: jsonlines.InvalidLineError | RecursionError) -> str:
+    """Say what is wrong with a line."""
+    if isinstance(error, RecursionError):
+        return str(error)
+    if isinstance(error.__cause__, json.JSONDecodeError):
+        return f"is not one complete JSON object: {shown(error.line)}"
+    if error.__cause__ is not None:
+        return str(error.__cause__)
+    return f"expected a JSON object, got {shown(load_json(error.line))}"
 
 
 def read_document(source: Source) -> object:
@@ -83,7 +121,7 @@ def read_document(source: Source) -> object:
         raise DataError(f"{source.path}: {error}") from error
 
 
-def document_rows(path: Path, document: object) -> list[Row] | None:
+def document_rows(path: Path, document: object, under: Field) -> list[Row] | None:
     """Return the rows of what `read_document` returned; None where it is no list of rows.
 
     Raises:
@@ -94,53 +132,56 @@ def document_rows(path: Path, document: object) -> list[Row] | None:
     if not isinstance(document, dict):
         return None
     for name, value in document.items():
-        if goes_by(name, ROWS) and _is_list_of_objects(value):
+        if goes_by(name, under) and _is_list_of_objects(value):
             return _item_rows(f"{path}: {name}", value)
     names = {normal_name(name) for name, value in document.items() if isinstance(value, str | int)}
-    if any(normal_name(name) in names for name in (*QUERY_ID_OF_PAIR.accepted, *QUERY.accepted)):
+    known = (*QUERY_ID_OF_PAIR.accepted, *QUERY.accepted, *TEXT.accepted)
+    if any(normal_name(name) in names for name in known):
         return [make_row(str(path), document)]
     return None
 
 
-def read_table(source: Source) -> Iterator[Row]:
-    """Yield the lines of a table behind its header; blanks around a cell do not count.
+def read_table(source: Source, verbatim: tuple[Field, ...] = ()) -> Iterator[Row]:
+    """Yield the lines of a table behind its header, each under the number of its first line.
+
+    Blanks around a cell do not count, but in the columns of the verbatim fields.
 
     Raises:
         DataError: A line has more or fewer cells than the header, or a quoted cell has no end.
     """
-    path = source.path
-    delimiter = _delimiter(source.first)
-    reader = csv.reader(
-        (decode(line, f"{path}:{number}") for number, line in source.lines),
-        delimiter=delimiter,
-        strict=True,
-    )
     header: list[str] = []
-    try:
-        for cells in reader:
-            values = [cell.strip() for cell in cells]
-            if not any(values):
-                continue
-            where = f"{path}:{reader.line_num}"
-            if not header:
-                header = values
-                _check_header(where, header)
-                continue
-            if len(values) != len(header):
-                raise DataError(
-                    f"{where}: expected {len(header)} cells as in the header, got {len(values)}"
-                )
-            yield make_row(where, dict(zip(header, values, strict=True)))
-    except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: is no line of a table: {error}") from error
+    kept: set[str] = set()
+    for number, cells in _numbered_cells(source):
+        values = [cell.strip() for cell in cells]
+        if not any(values):
+            continue
+        where = f"{source.path}:{number}"
+        if not header:
+            header = values
+            _check_header(where, header)
+            kept = {name for name in header if any(goes_by(name, field) for field in verbatim)}
+            continue
+        if len(values) != len(header):
+            raise DataError(
+                f"{where}: expected {len(header)} cells as in the header, got {len(values)}"
+            )
+        row = dict(zip(header, values, strict=True))
+        if kept:
+            row |= {name: cell for name, cell in zip(header, cells, strict=True) if name in kept}
+        yield make_row(where, row)
 
 
-def has_header(source: Source) -> bool:
-    """Whether the first line names columns: of files without names, `.csv` never are."""
+def has_header(source: Source, fields: tuple[Field, ...] = (QUERY_ID, QUERY)) -> bool:
+    """Whether the first line names columns: of files without names, `.csv` never are.
+
+    Args:
+        source: A table.
+        fields: Of which a header has to name one.
+    """
     if source.path.name.lower().removesuffix(".gz").endswith(".csv"):
         return True
     cells = [cell.strip().strip('"') for cell in source.first.split(_delimiter(source.first))]
-    known = {normal_name(name) for name in (*QUERY_ID.accepted, *QUERY.accepted)}
+    known = {normal_name(name) for field in fields for name in field.accepted}
     return len(cells) > 1 and any(normal_name(cell) in known for cell in cells)
 
 
@@ -156,6 +197,27 @@ def none_found(path: Path, what: str) -> DataError:
 
 def _delimiter(header: str) -> str:
     return max(_DELIMITERS, key=header.count)
+
+
+def _numbered_cells(source: Source) -> Iterator[tuple[int, list[str]]]:
+    path = source.path
+    reader = csv.reader(
+        (decode(line, f"{path}:{number}") for number, line in source.lines),
+        delimiter=_delimiter(source.first),
+        strict=True,
+    )
+    while True:
+        number = reader.line_num + 1
+        previous = csv.field_size_limit(_CELL_CHARS)
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise DataError(f"{path}:{number}: is no line of a table: {error}") from error
+        finally:
+            csv.field_size_limit(previous)
+        if cells is None:
+            return
+        yield number, cells
 
 
 def _check_header(where: str, header: list[str]) -> None:

@@ -1,3 +1,5 @@
+import re
+import shlex
 import unicodedata
 
 import pytest
@@ -169,6 +171,35 @@ def test_file_that_is_not_utf8_text_is_refused(tmp_path, content, message):
         ids(tmp_path)
 
 
+@pytest.mark.parametrize("content", [b"caf\xe9", b"a\x00b", "text".encode("utf-16")])
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("x.md", "/x.md"),
+        ("guide/x.md", "guide/x.md"),
+        ("guide/a b.md", "'guide/a b.md'"),
+        ("guide/[x]*.md", "'guide/[[]x][*].md'"),
+    ],
+)
+def test_unreadable_file_of_a_folder_comes_with_the_pattern_that_leaves_it_out(
+    docs, name, content, pattern
+):
+    """One stray file must not cost the user a search for how to go on."""
+    (docs / name).write_bytes(content)
+
+    with pytest.raises(DataError, match=re.escape(f"; or leave it out with `--exclude {pattern}`")):
+        ids(docs)
+    assert len(ids(docs, exclude=shlex.split(pattern))) == 6
+
+
+def test_unreadable_file_given_by_name_comes_without_a_pattern(docs):
+    """Patterns are not asked about it."""
+    (docs / "x.md").write_bytes(b"caf\xe9")
+
+    with pytest.raises(DataError, match=r"iconv\)$"):
+        ids(docs / "x.md")
+
+
 def test_two_files_with_one_doc_id_are_refused(tmp_path):
     """Their chunks could not be told apart."""
     for folder in ("one", "two"):
@@ -177,6 +208,50 @@ def test_two_files_with_one_doc_id_are_refused(tmp_path):
 
     with pytest.raises(DataError, match=r"two/index\.md: has the doc_id 'index\.md' of .*one"):
         ids(tmp_path / "one", tmp_path / "two")
+
+
+def test_two_given_files_with_one_doc_id_are_refused(docs, tmp_path):
+    """Being given by name does not make a file the same as another."""
+    (tmp_path / "a.md").write_text("other text")
+
+    with pytest.raises(DataError, match=r"has the doc_id 'a\.md' of"):
+        ids(docs, tmp_path / "a.md")
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ["docs", "docs/drafts/e.md"],
+        ["docs/a.md", "docs"],
+        ["docs", "docs/../docs/a.md"],
+        ["docs", "docs"],
+        ["docs/drafts/old", "docs", "docs/drafts"],
+        ["link.md", "docs"],
+        ["docs", "linked/a.md"],
+    ],
+)
+def test_file_that_is_given_twice_is_read_once_as_its_folder_has_it(docs, paths):
+    """`docs/* docs/guide` names files twice, and a second copy would be judged for nothing."""
+    (docs.parent / "link.md").symlink_to(docs / "a.md")
+    (docs.parent / "linked").symlink_to(docs, target_is_directory=True)
+
+    assert ids(*(docs.parent / path for path in paths)) == ids(docs)
+
+
+def test_file_given_by_name_that_its_folder_leaves_out_is_read(docs):
+    """A wide exclude can be amended by a name."""
+    assert ids(docs, docs / "drafts" / "e.md", exclude=["/*.*", "drafts"]) == [
+        "guide/d.html",
+        "e.md",
+    ]
+
+
+def test_link_to_a_file_of_the_same_folder_is_a_document_of_its_own(docs):
+    """Both names may be what evidence refers to."""
+    (docs / "z.md").symlink_to(docs / "a.md")
+
+    assert ids(docs, docs / "a.md") == ids(docs)
+    assert "z.md" in ids(docs)
 
 
 def test_doc_id_is_composed(tmp_path):
