@@ -19,6 +19,7 @@ READINGS: Final = {
 }
 """What to make of (retrieval is good, answer is good)."""
 
+NO_ANSWER: Final = "no answer"
 NOT_GRADED: Final = "no graded answer"
 NO_RELEVANT: Final = "no relevant chunk known"
 NO_CONTEXT: Final = "nothing was retrieved"
@@ -70,7 +71,12 @@ class AnswerSummary:
     """Answers that could not be had or graded."""
     n_ungraded: int
     """Answers that nobody tried to grade yet."""
+    n_gradable: int
+    """Queries of the set whose answers can be graded."""
+    n_unanswered: int
+    """Those of them to which the system gave no answer at all."""
     score: Estimate
+    """Its bounds are over all queries that can be graded, answered or not."""
     hallucination: Estimate
     """Share of answers that claim what no retrieved chunk says."""
     n_unchecked: int
@@ -86,7 +92,14 @@ class SystemRecords:
     answers: Mapping[str, Answer]
     grades: Mapping[str, AnswerGrade]
     failed: frozenset[str]
-    """Queries for which the system gave no answer."""
+    """Queries for which no graded answer could be had."""
+    gradable: frozenset[str]
+    """Queries of the set that have an expected answer or are meant to have none."""
+
+    @property
+    def unanswered(self) -> frozenset[str]:
+        """The queries that could be graded, and to which the system gave no answer at all."""
+        return self.gradable - self.answers.keys() - self.grades.keys() - self.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +121,15 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
     verdicts = Counter(grade.verdict for grade in done)
     checked = [grade.has_hallucination for grade in done if grade.has_hallucination is not None]
     nothing = [None] * len(failed)
+    n_absent = len(records.gradable - records.grades.keys() - failed)
     return AnswerSummary(
         system=records.system,
         verdicts={verdict: verdicts[verdict] for verdict in VERDICTS},
         n_failed=len(failed),
         n_ungraded=len(records.answers.keys() - grades.keys() - failed),
-        score=estimate([*(grade.score for grade in done), *nothing]),
+        n_gradable=len(records.gradable),
+        n_unanswered=len(records.unanswered),
+        score=estimate([*(grade.score for grade in done), *nothing], n_absent),
         hallucination=estimate([*map(float, checked), *nothing]),
         n_unchecked=len(done) - len(checked),
         diagnoses=_diagnoses(records, relevance),
@@ -122,17 +138,17 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
 
 def _diagnoses(records: SystemRecords, relevance: Relevance) -> tuple[Diagnosis, ...]:
     own = {query_id: answer.chunk_ids for query_id, answer in records.answers.items()}
-    asked = sorted(records.grades.keys() | records.failed)
+    asked = sorted(records.grades.keys() | records.failed | records.gradable)
     done = [query_id for query_id, grade in records.grades.items() if grade.verdict is not None]
     if all(own.get(query_id) for query_id in done) or not relevance.rankings:
-        return (_diagnose("", asked, own, records.grades, relevance),)
+        return (_diagnose("", asked, own, records, relevance),)
     found = []
     for run, rankings in relevance.rankings.items():
         contexts = {
             query_id: own.get(query_id) or tuple(rankings.get(query_id, ())[:CONTEXT_DEPTH])
             for query_id in asked
         }
-        found.append(_diagnose(run, asked, contexts, records.grades, relevance))
+        found.append(_diagnose(run, asked, contexts, records, relevance))
     return tuple(found)
 
 
@@ -140,16 +156,19 @@ def _diagnose(
     run: str,
     query_ids: Iterable[str],
     contexts: Mapping[str, Sequence[str]],
-    answer_grades: Mapping[str, AnswerGrade],
+    records: SystemRecords,
     relevance: Relevance,
 ) -> Diagnosis:
     cells: dict[tuple[bool, bool], list[str]] = {key: [] for key in READINGS}
     undecided: dict[str, list[str]] = {}
+    unanswered = records.unanswered
     for query_id in query_ids:
-        answer = answer_grades.get(query_id)
+        answer = records.grades.get(query_id)
         context = contexts.get(query_id, ())
         retrieval = _is_good(relevance.grades.get(query_id, {}), context, relevance.threshold)
-        if answer is None or answer.verdict is None:
+        if query_id in unanswered:
+            undecided.setdefault(NO_ANSWER, []).append(query_id)
+        elif answer is None or answer.verdict is None:
             undecided.setdefault(NOT_GRADED, []).append(query_id)
         elif isinstance(retrieval, str):
             undecided.setdefault(retrieval, []).append(query_id)

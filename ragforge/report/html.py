@@ -72,7 +72,8 @@ def _sections(summary: Summary) -> Iterable[_Section]:
 def _header(summary: Summary) -> Html:
     by_weight = sorted(summary.judges, key=lambda judge: -judge.count)
     names = dict.fromkeys(judge_name(judge) for judge in by_weight)
-    judged = f"Judged by {', '.join(names)}." if names else "Nothing is judged yet."
+    nothing = "No judgment succeeded." if summary.counts.n_pairs else "Nothing is judged yet."
+    judged = f"Judged by {', '.join(names)}." if names else nothing
     return element(
         "header",
         element("p", "Evaluation report", class_="eyebrow"),

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from ragforge.report.answer_tables import answers, checked, context_name
 from ragforge.report.answers import AnswerSummary, Cell, Diagnosis
+from ragforge.report.estimate import counts
 from ragforge.report.html_table import estimate_cell, scroll_table, table_row
 from ragforge.report.markup import Html, element, join
 from ragforge.report.shown import one_line, plural, share
 from ragforge.report.summary import Summary
-from ragforge.report.tables import answers, checked, context_name, counts
 from ragforge.report.words import DIAGNOSIS_NOTE
 
 _WITH_TEXT = 20
@@ -24,6 +25,7 @@ def answers_block(summary: Summary) -> Html:
                 *(element("td", f"{count:,}", class_="num") for count in item.verdicts.values()),
                 element("td", f"{item.n_failed:,}", class_="num"),
                 element("td", f"{item.n_ungraded:,}", class_="num"),
+                element("td", f"{item.n_unanswered:,}", class_="num"),
                 estimate_cell(item.score, counts(item.score)),
                 estimate_cell(item.hallucination, checked(item)),
             ],

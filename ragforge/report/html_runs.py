@@ -1,12 +1,13 @@
 """The parts of the page about runs: measures, spread over queries, slices."""
 
 from ragforge.report.charts import Bars, bar_chart, described
+from ragforge.report.estimate import counts
 from ragforge.report.html_table import estimate_cell, scroll_table, table_block, table_row
 from ragforge.report.markup import Html, element, join
 from ragforge.report.runs import NO_HIT, PRIMARY, RunSummary
 from ragforge.report.shown import number, plural
 from ragforge.report.summary import Summary
-from ragforge.report.tables import attention, counts, first_relevant, sliced_by
+from ragforge.report.tables import attention, first_relevant, sliced_by
 from ragforge.report.words import MEAN_NOTE
 
 _TONES = 6
@@ -54,7 +55,13 @@ def spread_block(summary: Summary) -> Html:
 
 def slices_block(summary: Summary) -> Html:
     """Return the primary measure by property of the query, a table each."""
-    return element("div", *(_slice(summary, name) for name in sliced_by(summary)), class_="slices")
+    # The tables fill two columns one after the other: short ones share a column beside a long one.
+    names = sorted(sliced_by(summary), key=lambda name: _n_values(summary, name))
+    return element("div", *(_slice(summary, name) for name in names), class_="slices")
+
+
+def _n_values(summary: Summary, dimension: str) -> int:
+    return sum(part.dimension == dimension for part in summary.runs[0].slices)
 
 
 def _slice(summary: Summary, dimension: str) -> Html:

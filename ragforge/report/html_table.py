@@ -6,8 +6,7 @@ from ragforge.report.charts import meter
 from ragforge.report.estimate import Estimate
 from ragforge.report.markup import Child, Html, element, join
 from ragforge.report.shown import number
-from ragforge.report.table import numeric_column
-from ragforge.report.tables import Table
+from ragforge.report.table import Table, numeric_column
 
 
 def table_block(table: Table, *, titled: bool = True) -> Html | None:
@@ -54,7 +53,7 @@ def table_row(head: Child, cells: Iterable[Html]) -> Html:
 def estimate_cell(found: Estimate, note: str = "") -> Html:
     """Return a cell with a mean, its bounds where failures could change it, and a thin bar."""
     bounds = None
-    if found.n_failed and found.low is not None and found.high is not None:
+    if found.is_bounded:
         bounds = element("span", f"{number(found.low)}\u2013{number(found.high)}", class_="bounds")
     return element(
         "td",

@@ -24,6 +24,8 @@ class Judge:
     prompt: str
     prompt_sha256: str
     count: int
+    """Records it made, those included that hold its failure."""
+    n_failed: int
 
     @property
     def is_baseline(self) -> bool:
@@ -80,22 +82,49 @@ def grades_by_source(judgments: Iterable[Judgment]) -> tuple[SourceGrades, ...]:
 def judges(
     judgments: Iterable[Judgment], answer_grades: Mapping[str, Iterable[AnswerGrade]]
 ) -> tuple[Judge, ...]:
-    """List the judges, those of relevance first, with the number of records each made."""
-    found: Counter[tuple[str, str, str, str, str]] = Counter()
+    """List the judges, those of relevance first, with the number of records each made.
+
+    A failure that does not say whose it is belongs to no judge: nobody's grade came of it.
+    """
+    of_relevance = _Records()
     for judgment in judgments:
-        found["relevance", *_identity(judgment.provenance, judgment.source)] += 1
-    listed = [Judge(*identity, count) for identity, count in sorted(found.items())]
-    found.clear()
+        is_failed = judgment.grade is None
+        of_relevance.add("relevance", judgment.provenance, judgment.source, is_failed=is_failed)
+    of_answers = _Records()
     for system, grades in answer_grades.items():
         for grade in grades:
-            found[f"answers of {system}", *_identity(grade.provenance, "")] += 1
-    return (*listed, *(Judge(*identity, count) for identity, count in sorted(found.items())))
+            is_failed = grade.verdict is None
+            of_answers.add(f"answers of {system}", grade.provenance, "", is_failed=is_failed)
+    return (*of_relevance.judges(), *of_answers.judges())
 
 
 def count_failures(failures: Iterable[Failure]) -> tuple[FailureCount, ...]:
     """Count failures by stage and kind."""
     counts = Counter((failure.what, failure.kind) for failure in failures)
     return tuple(FailureCount(what, kind, n) for (what, kind), n in sorted(counts.items()))
+
+
+class _Records:
+    """Counts records by who made them."""
+
+    def __init__(self) -> None:
+        self._made: Counter[tuple[str, str, str, str, str]] = Counter()
+        self._failed: Counter[tuple[str, str, str, str, str]] = Counter()
+
+    def add(
+        self, task: str, provenance: Provenance | None, source: str, *, is_failed: bool
+    ) -> None:
+        if provenance is None and is_failed:
+            return
+        identity = task, *_identity(provenance, source)
+        self._made[identity] += 1
+        self._failed[identity] += is_failed
+
+    def judges(self) -> list[Judge]:
+        return [
+            Judge(*identity, count, self._failed[identity])
+            for identity, count in sorted(self._made.items())
+        ]
 
 
 def _weight(judgment: Judgment) -> tuple[bool, int]:

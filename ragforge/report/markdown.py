@@ -5,8 +5,8 @@ from typing import Final
 
 from ragforge.report.shown import visible
 from ragforge.report.summary import Summary
-from ragforge.report.table import numeric_column
-from ragforge.report.tables import Table, all_tables
+from ragforge.report.table import Table, numeric_column
+from ragforge.report.tables import all_tables
 from ragforge.report.words import Notice, notices, size_line
 
 _ESCAPES: Final = (

@@ -63,6 +63,14 @@ def share(part: float | None, whole: float = 1.0) -> str:
     return MISSING if part is None or not whole else f"{100 * part / whole:.0f} %"
 
 
+def duration(seconds: float) -> str:
+    """Return a time in the unit it reads best in, with at least two significant digits."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    milliseconds = seconds * 1000
+    return f"{milliseconds:.0f} ms" if milliseconds >= 9.95 else f"{milliseconds:#.2g} ms"
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a count with its noun: `1 query`, `1,200 queries`."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

@@ -68,6 +68,8 @@ class Summary:
     measures: tuple[str, ...]
     rel_threshold: int
     """Lowest relevant grade in force."""
+    highest_grade: int | None
+    """Of the judgments that runs are measured on; None where there is no grade."""
     runs: tuple[RunSummary, ...]
     worst: dict[str, tuple[WorstQuery, ...]]
     """By run, the worst first."""
@@ -115,6 +117,7 @@ def summarise(
         failures=count_failures(failures),
         measures=tuple(task.measures),
         rel_threshold=task.rel_threshold,
+        highest_grade=_highest_grade(task),
         runs=tuple(run.summary for run in runs),
         worst=worst.fill(queries, chunks.starts),
         answers=_answers(systems, settled, runs, task.rel_threshold),
@@ -169,6 +172,11 @@ def _task(
     return Task(answerable, qrels, names, probe.rel_threshold)
 
 
+def _highest_grade(task: Task) -> int | None:
+    found = (grade for judged in task.qrels.values() for grade in judged.values())
+    return max((grade for grade in found if grade is not None), default=None)
+
+
 def _failed(failures: Iterable[Failure], what: Stage) -> dict[str, set[str]]:
     """Return the queries of a stage's failures by run or system; the keys are NAME/QUERYID."""
     found: dict[str, set[str]] = {}
@@ -199,6 +207,11 @@ def _systems(
         for system, query_ids in _failed(failures, "answer").items()
         if query_ids & queries.keys()
     }
+    gradable = frozenset(
+        query.query_id
+        for query in queries.values()
+        if query.expected_answer or not query.answerable
+    )
     found = []
     for system in sorted(with_answers | graded | failed.keys()):
         answers = dataset.answers(system) if system in with_answers else []
@@ -209,6 +222,7 @@ def _systems(
                 {item.query_id: item for item in answers if item.query_id in queries},
                 {item.query_id: item for item in grades if item.query_id in queries},
                 frozenset(failed.get(system, ())),
+                gradable,
             )
         )
     return found

@@ -1,8 +1,9 @@
-"""Fixed-width tables for terminals."""
+"""Tables of text: what one holds, and how a terminal shows it."""
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ragforge.report.shown import MISSING, visible
@@ -11,6 +12,16 @@ _GAP: Final = "  "
 _NUMERIC: Final = re.compile(r"[-+±$]?\d[\d,.]*(?:e-?\d+)?(?: ?[%\w]{1,2})?(?: ?[\[(].*[\])])?")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 """Longer than the units that may follow a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with what a reader has to know about it."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
 
 
 def render_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

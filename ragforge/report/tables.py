@@ -1,18 +1,17 @@
 """The tables of a report, as rows of text: what terminal, Markdown and page have in common."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.files.manifest import Spent
-from ragforge.report.answers import READINGS, AnswerSummary, Diagnosis
-from ragforge.report.estimate import Estimate
+from ragforge.report.answer_tables import answers, diagnosis
+from ragforge.report.estimate import with_n
 from ragforge.report.judging import GRADES
 from ragforge.report.runs import DIMENSIONS, PRIMARY, RunSummary
-from ragforge.report.shown import MISSING, number, one_line, share
+from ragforge.report.shown import MISSING, duration, number, one_line, share
 from ragforge.report.summary import Making, Summary
+from ragforge.report.table import Table
 from ragforge.report.words import (
-    DIAGNOSIS_NOTE,
     GRADE_MEANINGS,
     MEAN_NOTE,
     judge_name,
@@ -21,16 +20,6 @@ from ragforge.report.words import (
 )
 
 UNKNOWN: Final = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with what a reader has to know about it."""
-
-    title: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
 
 
 def all_tables(summary: Summary) -> list[Table]:
@@ -141,46 +130,6 @@ def worst(summary: Summary) -> Table:
     return Table("Worst queries", headers, tuple(rows))
 
 
-def answers(summary: Summary) -> Table:
-    """Verdicts and means by answer system."""
-    rows = []
-    for item in summary.answers:
-        rows.append(
-            (
-                item.system,
-                *(f"{count:,}" for count in item.verdicts.values()),
-                f"{item.n_failed:,}",
-                f"{item.n_ungraded:,}",
-                with_n(item.score),
-                f"{item.hallucination} ({checked(item)})",
-            )
-        )
-    headers = (
-        "system",
-        "correct",
-        "partial",
-        "incorrect",
-        "not attempted",
-        "failed",
-        "not graded",
-        "mean score",
-        "hallucination rate",
-    )
-    note = "Hallucination rate: answers that claim what no retrieved chunk says, of those checked."
-    return Table("Answers", headers, tuple(rows), note)
-
-
-def diagnosis(summary: Summary) -> Table:
-    """Whether retrieval or the model is to blame, by system and run."""
-    rows = tuple(
-        (answer.system, context_name(grid), *_diagnosis(grid))
-        for answer in summary.answers
-        for grid in answer.diagnoses
-    )
-    headers = ("system", "context", *READINGS.values(), "undecided")
-    return Table("Retrieval or the model?", headers, rows, DIAGNOSIS_NOTE)
-
-
 def judged_by(summary: Summary) -> Table:
     """Who judged."""
     rows = tuple(
@@ -190,10 +139,11 @@ def judged_by(summary: Summary) -> Table:
             judge.prompt or MISSING,
             judge.prompt_sha256[:12] or MISSING,
             f"{judge.count:,}",
+            f"{judge.n_failed:,}",
         )
         for judge in summary.judges
     )
-    headers = ("what", "judge", "prompt", "prompt sha256", "records")
+    headers = ("what", "judge", "prompt", "prompt sha256", "records", "failed")
     return Table("Judged by", headers, rows)
 
 
@@ -240,31 +190,10 @@ def making(made: Making) -> Table:
         ("models", ", ".join(made.models) or MISSING),
         ("licence", made.licence or "not stated"),
         *_spent(made.spent),
-        *((f"made from: {name}", value) for name, value in made.made_from.items()),
+        *((f"made from: {name}", value or MISSING) for name, value in made.made_from.items()),
         *((f"prompt {name}", f"sha256 {digest}") for name, digest in made.prompts.items()),
     ]
     return Table("Provenance and cost", ("fact", "value"), tuple(rows))
-
-
-def with_n(found: Estimate, failed: str = "failed") -> str:
-    """Return a mean with its bounds and what is behind it; `failed` names the failures."""
-    return f"{found} ({counts(found, failed)})"
-
-
-def counts(found: Estimate, failed: str = "failed") -> str:
-    """Return the numbers of values and, where there are any, of failures."""
-    return f"n {found.n:,}" + (f", {found.n_failed:,} {failed}" if found.n_failed else "")
-
-
-def checked(item: AnswerSummary) -> str:
-    """Return the numbers of answers behind a hallucination rate."""
-    rest = f", {item.n_unchecked:,} not checked" if item.n_unchecked else ""
-    return counts(item.hallucination) + rest
-
-
-def context_name(grid: Diagnosis) -> str:
-    """Say which chunks stand for the context of the answers."""
-    return f"top 5 of {grid.run}" if grid.run else "its own chunks"
 
 
 def _attention(run: RunSummary) -> Iterable[str]:
@@ -280,18 +209,8 @@ def _attention(run: RunSummary) -> Iterable[str]:
     )
     yield from (f"{len(query_ids):,}" for query_ids in counts)
     yield share(run.holes.share)
-    yield MISSING if run.latency is None else seconds(run.latency.median_s)
-    yield MISSING if run.latency is None else seconds(run.latency.p95_s)
-
-
-def seconds(value: float) -> str:
-    """Return a time in the unit it reads best in."""
-    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.2f} s"
-
-
-def _diagnosis(grid: Diagnosis) -> Iterable[str]:
-    yield from (f"{len(cell.query_ids):,}" for cell in grid.cells)
-    yield f"{sum(len(item.query_ids) for item in grid.undecided):,}"
+    yield MISSING if run.latency is None else duration(run.latency.median_s)
+    yield MISSING if run.latency is None else duration(run.latency.p95_s)
 
 
 def _spent(spent: Spent) -> Iterable[tuple[str, str]]:

@@ -4,8 +4,8 @@ from textwrap import fill
 
 from ragforge.report.shown import visible
 from ragforge.report.summary import Summary
-from ragforge.report.table import render_table
-from ragforge.report.tables import Table, all_tables
+from ragforge.report.table import Table, render_table
+from ragforge.report.tables import all_tables
 from ragforge.report.words import Notice, notices, size_line
 
 _WIDTH = 88

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.measures import parse_measure
+from ragforge.measures.names import SYNTAX
+from ragforge.report.answers import AnswerSummary
 from ragforge.report.judging import Judge
 from ragforge.report.runs import RunSummary
 from ragforge.report.shown import plural, share
@@ -15,6 +17,13 @@ MEAN_NOTE: Final = (
     "n counts the queries that have a value. Where failures could change a mean, the range by it "
     "gives its bounds: every failure at its worst, every failure at its best. "
     "A failure is never counted as 0."
+)
+ANSWERS_NOTE: Final = (
+    "“No answer” counts the queries that can be graded (they have an expected answer, or are meant "
+    "to have none) and that the system did not answer at all. The mean score is over the graded "
+    "answers, n of them. Its bounds count every query without a graded answer as well, be it not "
+    "answered, failed or not graded yet: as 0 at the low end, as 1 at the high end. "
+    "Hallucination rate: answers that claim what no retrieved chunk says, of those checked."
 )
 DIAGNOSIS_NOTE: Final = (
     "Retrieval is good when at least one relevant chunk was among the chunks the answer was "
@@ -66,8 +75,11 @@ def notices(summary: Summary) -> list[Notice]:
     found = []
     if summary.baseline_judges:
         found.append(_baseline(summary.baseline_judges))
+    found.extend(_out_of_reach(summary))
     for run in summary.runs:
         found.extend(_run_notices(run))
+    for item in summary.answers:
+        found.extend(_unanswered(item))
     counts = summary.counts
     if counts.n_failed_pairs:
         pairs = plural(counts.n_failed_pairs, "judged pair")
@@ -128,6 +140,40 @@ def _baseline(judges: Iterable[Judge]) -> Notice:
         "judge again with a model before you compare or decide anything."
     )
     return Notice(BASELINE_TITLE, text, is_loud=True)
+
+
+def _out_of_reach(summary: Summary) -> Iterable[Notice]:
+    """Tell of thresholds that no grade reaches: what they call relevant does not exist."""
+    highest = summary.highest_grade
+    if highest is None or not summary.runs:
+        return
+    measures = [parse_measure(name) for name in summary.measures]
+    thresholds = {
+        str(measure): measure.rel or summary.rel_threshold
+        for measure in measures
+        if "rel" in SYNTAX[measure.name].settings
+    }
+    affected = [name for name, threshold in thresholds.items() if threshold > highest]
+    if summary.rel_threshold > highest:
+        default = f"Relevant means grade {summary.rel_threshold} or above here. "
+    else:
+        default = ""
+    if affected or default:
+        zero = (
+            f" These measures are 0 for every ranking: {', '.join(affected)}." if affected else ""
+        )
+        text = f"{default}The highest grade in the judgments is {highest}.{zero}"
+        yield Notice("Nothing can be relevant", text, is_loud=True)
+
+
+def _unanswered(item: AnswerSummary) -> Iterable[Notice]:
+    if item.n_unanswered:
+        have = "has" if item.n_unanswered == 1 else "have"
+        text = (
+            f"{item.n_unanswered:,} of {item.n_gradable:,} queries that can be graded {have} no "
+            "answer. The mean score does not count them; its bounds do, as 0 and as 1."
+        )
+        yield Notice(f"Answers of {item.system}", text)
 
 
 def _run_notices(run: RunSummary) -> Iterable[Notice]:

@@ -2,6 +2,7 @@ import pytest
 
 from ragforge.records import Answer
 from ragforge.report.answers import (
+    NO_ANSWER,
     NO_CONTEXT,
     NO_RELEVANT,
     NOT_GRADED,
@@ -21,17 +22,18 @@ GRADES = {
 
 @pytest.fixture
 def summarised(make_grade):
-    """Summarise answers given as query -> (verdict, context)."""
+    """Summarise answers given as query -> (verdict, context); the verdict "" is no grade."""
 
-    def summarise(given, rankings=None, failed=()):
+    def summarise(given, rankings=None, failed=(), gradable=()):
         records = SystemRecords(
             "sys",
             {
                 q: Answer(query_id=q, answer="a", chunk_ids=chunks)
                 for q, (_, chunks) in given.items()
             },
-            {q: make_grade(q, verdict) for q, (verdict, _) in given.items()},
+            {q: make_grade(q, verdict) for q, (verdict, _) in given.items() if verdict != ""},
             frozenset(failed),
+            frozenset(gradable),
         )
         return summarise_answers(records, Relevance(GRADES, 2, rankings or {}))
 
@@ -101,3 +103,45 @@ def test_means_carry_bounds_for_failed_grades_and_failed_answers(summarised):
 def test_all_failed_has_no_mean(summarised):
     """A judge that is down must not make a system look worthless."""
     assert summarised({"q1": (None, ())}).score == Estimate(None, 0, 1, 0.0, 1.0)
+
+
+def test_queries_without_an_answer_are_in_the_bounds_and_not_in_the_mean(summarised):
+    """A system that answers the easy questions only must not look perfect."""
+    queries = [f"q{n}" for n in range(1, 9)]
+
+    found = summarised({"q1": ("correct", ("good",))}, gradable=queries)
+
+    assert (found.n_unanswered, found.n_gradable) == (7, 8)
+    assert found.score == Estimate(1.0, 1, 0, 1 / 8, 1.0, n_absent=7)
+
+
+def test_answers_that_are_not_graded_yet_are_in_the_bounds_and_are_answers(summarised):
+    """Grading that was stopped half-way says nothing about the other half."""
+    given = {"q1": ("incorrect", ("good",)), "q2": ("", ("good",))}
+
+    found = summarised(given, gradable=["q1", "q2"])
+
+    assert (found.n_unanswered, found.n_ungraded) == (0, 1)
+    assert found.score == Estimate(0.0, 1, 0, 0.0, 0.5, n_absent=1)
+
+
+def test_failed_answers_are_not_counted_as_no_answer(summarised):
+    """A query counted twice would widen the bounds for nothing."""
+    found = summarised({"q1": (None, ())}, failed=["q3"], gradable=["q1", "q2", "q3"])
+
+    assert (found.n_failed, found.n_unanswered) == (2, 1)
+    assert found.score == Estimate(None, 0, 2, 0.0, 1.0, n_absent=1)
+
+
+def test_answers_to_queries_that_cannot_be_graded_change_nothing(summarised):
+    """Nobody can say what a right answer to them is, so none is owed."""
+    found = summarised({"q1": ("correct", ("good",)), "q2": ("", ())}, gradable=["q1"])
+
+    assert (found.n_unanswered, found.score) == (0, Estimate(1.0, 1, 0, 1.0, 1.0))
+
+
+def test_grid_names_the_queries_without_an_answer(summarised):
+    """The reader wants to know which questions were left out."""
+    [grid] = summarised({"q1": ("correct", ("good",))}, gradable=["q1", "q2"]).diagnoses
+
+    assert [(item.reason, item.query_ids) for item in grid.undecided] == [(NO_ANSWER, ("q2",))]

@@ -1,4 +1,4 @@
-from ragforge.report.estimate import Estimate, estimate
+from ragforge.report.estimate import Estimate, counts, estimate, with_n
 from ragforge.report.shown import MISSING
 
 
@@ -22,3 +22,16 @@ def test_bounds_are_printed_only_where_something_failed():
     """Bounds that equal the mean are noise."""
     assert str(estimate([0.5, 1.0])) == "0.750"
     assert str(estimate([0.5, None])) == "0.500 [0.250, 0.750]"
+
+
+def test_absent_values_widen_the_bounds_like_failures_and_are_none():
+    """What nobody tried to get is unknown, but it did not fail."""
+    assert estimate([1.0, None], n_absent=2) == Estimate(1.0, 1, 1, 0.25, 1.0, n_absent=2)
+    assert estimate([], n_absent=3) == Estimate(None, 0, 0, 0.0, 1.0, n_absent=3)
+
+
+def test_mean_over_a_part_says_of_how_many():
+    """n alone does not show that most of the set is missing."""
+    assert with_n(estimate([0.0], n_absent=7)) == "0.000 [0.000, 0.875] (n 1 of 8)"
+    assert counts(estimate([0.0, None], n_absent=7)) == "n 1 of 9, 1 failed"
+    assert counts(estimate([0.0, None])) == "n 1, 1 failed"

@@ -1,4 +1,4 @@
-from ragforge.records import Judgment, Provenance
+from ragforge.records import AnswerGrade, Judgment, Provenance
 from ragforge.report.judging import SourceGrades, grades_by_source, judges, settle
 
 
@@ -50,3 +50,50 @@ def test_judges_are_told_apart_by_model_and_prompt():
         ("llm", "1", 1),
     ]
     assert [judge.is_baseline for judge in found] == [True, False]
+
+
+LLM = Provenance(kind="llm", model="m", prompt="p", prompt_sha256="1")
+
+
+def answer_grade(verdict, provenance):
+    return AnswerGrade(
+        query_id="q",
+        verdict=verdict,
+        score=None if verdict is None else 1.0,
+        has_hallucination=None,
+        provenance=provenance,
+    )
+
+
+def test_failure_that_names_nobody_makes_no_second_judge():
+    """A page that names a judge who gave no grade casts doubt on all of them."""
+    given = [judgment(1, "judge", "a", LLM), judgment(None, "judge", "b")]
+    grades = [answer_grade("correct", LLM), answer_grade(None, None)]
+
+    found = judges(given, {"own": grades})
+
+    assert [(j.task, j.kind, j.count, j.n_failed) for j in found] == [
+        ("relevance", "llm", 1, 0),
+        ("answers of own", "llm", 1, 0),
+    ]
+
+
+def test_failure_that_names_its_judge_is_counted_with_the_others():
+    """How often a judge fails is part of what it is worth; each call has its own key."""
+    again = LLM.model_copy(update={"call_key": "k"})
+    given = [judgment(1, "judge", "a", LLM), judgment(None, "judge", "b", again)]
+    grades = [answer_grade("correct", LLM), answer_grade(None, again)]
+
+    found = judges(given, {"own": grades})
+
+    assert [(j.task, j.count, j.n_failed) for j in found] == [
+        ("relevance", 2, 1),
+        ("answers of own", 2, 1),
+    ]
+
+
+def test_grade_without_a_named_judge_stays_a_judge_not_recorded():
+    """Its grade is in the numbers, so that somebody unknown made it has to be said."""
+    [found] = judges([judgment(1, "judge")], {})
+
+    assert (found.kind, found.count) == ("", 1)

@@ -1,6 +1,15 @@
 import pytest
 
-from ragforge.report.shown import MISSING, excerpt, number, one_line, plural, share, visible
+from ragforge.report.shown import (
+    MISSING,
+    duration,
+    excerpt,
+    number,
+    one_line,
+    plural,
+    share,
+    visible,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +53,19 @@ def test_missing_values_are_dashes():
 def test_counts_agree_with_their_noun():
     """A report is read by people."""
     assert (plural(1, "query", "queries"), plural(1200, "run")) == ("1 query", "1,200 runs")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.000123, "0.12 ms"),
+        (0.0001, "0.10 ms"),
+        (0.0012, "1.2 ms"),
+        (0.00996, "10 ms"),
+        (0.123, "123 ms"),
+        (1.5, "1.50 s"),
+    ],
+)
+def test_times_keep_two_significant_digits(seconds, shown):
+    """A fast retriever takes some time, and "0 ms" tells two of them not apart."""
+    assert duration(seconds) == shown
