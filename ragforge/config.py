@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from ragforge.errors import ConfigError
@@ -51,6 +51,14 @@ def _address(value: str) -> str:
     if parts.username or parts.password:
         raise ValueError("no user name or password in the address: it is stored and shown")
     return value
+
+
+def _threshold(value: object) -> object:
+    if value == "auto" or (
+        isinstance(value, int | str) and re.fullmatch("[1-9][0-9]*", str(value))
+    ):
+        return value
+    raise ValueError("expected auto or a whole number from 1")
 
 
 class ModelSettings(Section):
@@ -135,7 +143,7 @@ class EvaluateSettings(Section):
 
     measures: tuple[str, ...] = ()
     """Measures such as nDCG@10, P(rel=2)@5, RR; the default set where unset."""
-    rel_threshold: Literal["auto"] | PositiveInt = "auto"
+    rel_threshold: Annotated[Literal["auto"] | PositiveInt, BeforeValidator(_threshold)] = "auto"
     """Lowest grade that counts as relevant; auto is 2 where grades go beyond 1, else 1."""
 
 

@@ -59,9 +59,13 @@ class CallError(Exception):
         kind: One of the kinds of `records.Failure`.
         message: What happened, in the provider's words where it gave any.
         raw: The reply as it came, "" where none came.
+        call_keys: Keys of the stored replies that were no use.
     """
 
-    def __init__(self, kind: str, message: str, raw: str = "") -> None:
+    def __init__(
+        self, kind: str, message: str, raw: str = "", *, call_keys: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.raw = raw
+        self.call_keys = call_keys

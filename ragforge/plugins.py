@@ -50,7 +50,7 @@ def _load(spec: str, group: str) -> object:
 def _loaded(point: EntryPoint, group: str) -> object:
     try:
         module = importlib.import_module(point.module)
-    except Exception as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise UsageError(
             f"{group}: {point.value!r}: importing {point.module} raised "
             f"{type(error).__name__}: {error}"

@@ -152,3 +152,5 @@ class Failure(Record):
     message: str
     raw: str = ""
     """The model's reply as it came."""
+    call_keys: tuple[str, ...] = ()
+    """Keys of the stored replies that were no use; forgotten when failed units are asked again."""

@@ -70,18 +70,19 @@ def test_ci_runs_the_command_of_the_readme():
 def test_no_file_names_a_machine_path():
     """The product runs anywhere; a path of one machine in it is a mistake."""
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"],
+        ["git", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
-    ).stdout.split()
+    ).stdout.split("\0")
     pattern = re.compile("/" + r"(?:work|home|root|Users)/[a-z]")
 
     found = [
         name
         for name in listed
-        if not name.startswith("tests/data/")
+        if name
+        and not name.startswith("tests/data/")
         and pattern.search((ROOT / name).read_text(encoding="utf-8", errors="replace"))
     ]
 

@@ -3,6 +3,7 @@
 stdout carries data, stderr carries talk. What the exit codes mean is in `errors`.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -33,8 +34,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The words behind the program's name; those of the process where None.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _dispatch(words)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _interrupted(words)
+    except OSError as error:
+        print(f"ragforge: error: standard output: {error.strerror}", file=sys.stderr)
+        return 3
+
+
+def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
-        print(_help())
+        print(_help(), flush=True)
         return 0 if words else 2
     if words[0] in ("-V", "--version"):
         from ragforge import __version__
@@ -44,15 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = words[0]
     if name not in COMMANDS:
         return _unknown(name)
-    try:
-        from ragforge.cli.invocation import invoke
+    from ragforge.cli.invocation import invoke
 
-        return invoke(import_module(f"ragforge.cli.{name.replace('import', 'import_')}"), words)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return _interrupted(words)
+    return invoke(import_module(f"ragforge.cli.{name.replace('import', 'import_')}"), words)
 
 
 def _help() -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_dry_run, print_estimate
+from ragforge.cli.paid import add_mode, mode_of, print_estimate
 from ragforge.cli.talk import Progress, complain
 from ragforge.pipeline.answering import AnsweringResult
 
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name", metavar="NAME", help="name of the system (default: that of the file)"
     )
-    add_dry_run(parser)
+    add_mode(parser)
     add_json(parser)
     add_common(parser, *PAID)
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
-    system = arguments.name or arguments.answers.name.split(".")[0]
+    system = arguments.answers.name.split(".")[0] if arguments.name is None else arguments.name
     result = asyncio.run(
         grade_system(
             dataset,
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             system,
             settings,
             Progress(arguments.quiet),
-            dry_run=arguments.dry_run,
+            mode_of(arguments),
         )
     )
     if result.estimate is not None:
@@ -52,8 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         print(dumps(_json(result)))
     else:
-        found = _json(result)
-        complain(f"{system}: {result.n_answers} answers, judge {result.judge}: {found['verdicts']}")
+        verdicts = Counter(item.verdict or "failed" for item in result.grades)
+        told = ", ".join(f"{name} {count}" for name, count in sorted(verdicts.items()))
+        complain(f"{system}: {result.n_answers} answers, judge {result.judge}: {told}")
         print(dataset.path / "answer_grades" / f"{system}.jsonl")
     return 0
 

@@ -59,7 +59,7 @@ def table_of(found: Evaluation) -> str:
     """Return the measures by runs, with what one must know to read them."""
     scores = list(found.scores.values())
     first = scores[0]
-    rows = [[name, *(_mean(item.summary(name)) for item in scores)] for name in first.measures]
+    rows = [[name, *(_mean(item.summary(name)) for item in scores)] for name in found.measures]
     rows.append(["queries", *(str(len(item.query_ids)) for item in scores)])
     if any(item.summary(first.measures[0]).n_failed for item in scores):
         failed = [str(item.summary(first.measures[0]).n_failed) for item in scores]
@@ -74,6 +74,8 @@ def table_of(found: Evaluation) -> str:
         rows.append(["median latency, s", *(number(value, DIGITS) for value in medians)])
         rows.append(["p95 latency, s", *(number(value, DIGITS) for value in tails)])
     note = f"relevant: grade >= {found.rel_threshold}"
+    if found.n_unanswerable:
+        note += f"; {found.n_unanswerable} unanswerable queries left out"
     if found.judged_by:
         note += f"; judged by {', '.join(found.judged_by)}"
     return f"{render_table(['measure', *found.scores], rows)}\n{note}"
@@ -96,8 +98,15 @@ def _json(found: Evaluation, *, per_query: bool) -> dict[str, object]:
     runs = {}
     for name, scores in found.scores.items():
         latency = found.latencies.get(name)
+        told = scores.to_dict()
+        told["measures"] = {measure: asdict(scores.summary(measure)) for measure in found.measures}
+        if per_query:
+            told["per_query"] = {
+                query_id: {measure: values[measure] for measure in found.measures}
+                for query_id, values in scores.per_query.items()
+            }
         runs[name] = {
-            **scores.to_dict(per_query=per_query),
+            **told,
             "first_relevant_rank": scores.first_relevant_rank,
             "latency_s": asdict(latency) if latency else None,
         }
@@ -109,7 +118,7 @@ def _json(found: Evaluation, *, per_query: bool) -> dict[str, object]:
 
 
 def _per_query(found: Evaluation) -> str:
-    measures = next(iter(found.scores.values())).measures
+    measures = found.measures
     rows = [
         [query_id, name, *(number(values[measure], DIGITS) for measure in measures)]
         for name, scores in found.scores.items()

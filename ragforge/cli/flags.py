@@ -2,11 +2,9 @@
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from ragforge.config import Setting, Settings, each_setting, load
-from ragforge.errors import UsageError
 
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""
@@ -46,18 +44,6 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 def dumps(value: object) -> str:
     """Return the JSON that `--json` prints: indented, sorted as built, never NaN."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def existing(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths if all exist.
-
-    Raises:
-        UsageError: One does not.
-    """
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: no such file or directory")
-    return list(paths)
 
 
 def _add(group: "argparse._ArgumentGroup", setting: Setting) -> None:

@@ -15,9 +15,11 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-from ragforge.cli.flags import PAID, add_common, add_json, dumps, existing, settings_of
-from ragforge.cli.paid import add_dry_run, print_estimate
+from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
+from ragforge.cli.paid import add_mode, mode_of, print_estimate
 from ragforge.cli.talk import Progress, complain
+from ragforge.errors import ShortfallError
+from ragforge.pipeline.generating import GenerationResult
 from ragforge.stages.generate.stage import Generated
 
 
@@ -31,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, type=Path, metavar="DIR", help="directory of the dataset"
     )
-    add_dry_run(parser)
+    add_mode(parser)
     add_json(parser)
     add_common(parser, "generate", "chunk", *PAID)
 
@@ -39,43 +41,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.pipeline.corpus import load_chunks
-    from ragforge.pipeline.generating import check_delivered, generate_dataset
+    from ragforge.pipeline.generating import generate_dataset, shortfall
 
     settings = settings_of(arguments)
     observer = Progress(arguments.quiet)
-    documents = existing(arguments.documents or [])
+    documents = arguments.documents or []
     chunks = load_chunks(documents, arguments.chunks, settings.chunk, observer)
     result = asyncio.run(
-        generate_dataset(arguments.out, chunks, settings, observer, dry_run=arguments.dry_run)
+        generate_dataset(arguments.out, chunks, settings, observer, mode_of(arguments))
     )
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
         return 0
-    generated = result.generated
+    short = shortfall(result, settings.generate.n)
     if arguments.json:
-        print(
-            dumps(
-                {
-                    "dataset": str(arguments.out),
-                    "chunks": len(chunks),
-                    "queries": len(generated.queries),
-                    "failed": len(generated.failures),
-                    "rejected": dict(sorted(generated.rejected.items())),
-                    "difficulty": dict(
-                        sorted(Counter(item.difficulty or "" for item in generated.queries).items())
-                    ),
-                    "documents_covered": len(
-                        {item.evidence[0].doc_id for item in generated.queries}
-                    ),
-                    "spent": result.dataset.manifest.spent.model_dump(),
-                }
-            )
-        )
+        print(dumps({**_json(result, len(chunks)), "shortfall": short or None}))
     else:
         _tell(result.generated, len(chunks))
         print(arguments.out)
-    check_delivered(result, settings.generate.n)
+    if short:
+        complain(f"ragforge: error: {short}")
+        return ShortfallError.exit_code
     return 0
+
+
+def _json(result: GenerationResult, n_chunks: int) -> dict[str, object]:
+    queries = result.generated.queries
+    return {
+        "dataset": str(result.dataset.path),
+        "chunks": n_chunks,
+        "queries": len(queries),
+        "failed": len(result.generated.failures),
+        "rejected": dict(sorted(result.generated.rejected.items())),
+        "difficulty": dict(sorted(Counter(item.difficulty or "" for item in queries).items())),
+        "documents_covered": len({item.evidence[0].doc_id for item in queries}),
+        "spent": result.dataset.manifest.spent.model_dump(),
+    }
 
 
 def _tell(generated: Generated, n_chunks: int) -> None:

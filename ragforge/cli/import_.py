@@ -10,7 +10,7 @@ Example: ragforge import golden.jsonl --documents docs/ --out set/
 import argparse
 from pathlib import Path
 
-from ragforge.cli.flags import add_common, add_json, dumps, existing, settings_of
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import Progress, complain
 
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.out is None:
             raise UsageError("--documents and --chunks need --out DIR")
         settings = settings_of(arguments)
-        documents = existing(arguments.documents or [])
+        documents = arguments.documents or []
         chunks = load_chunks(documents, arguments.chunks, settings.chunk, observer)
         dataset = dataset_for(arguments.out, chunks)
     else:

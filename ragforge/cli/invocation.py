@@ -3,17 +3,21 @@
 import argparse
 import os
 import shlex
+import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 from ragforge import __version__
 from ragforge.cli import COMMANDS
+from ragforge.cli.flags import dumps
 from ragforge.cli.talk import complain
-from ragforge.errors import BudgetError, EndpointError, RagforgeError
+from ragforge.errors import BudgetError, DataError, EndpointError, RagforgeError, UsageError
 
 BUG = 70
 
@@ -31,22 +35,39 @@ def invoke(command: ModuleType, words: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    if threading.current_thread() is threading.main_thread():
+        # A scheduler's stop is to lose no more than Ctrl-C does.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         command.configure(parser)
         code: int = command.run(parser.parse_args(words[1:]))
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except RagforgeError as error:
-        complain(f"ragforge: error: {error}")
-        if isinstance(error, EndpointError | BudgetError):
-            complain(f"What was done is kept. To go on:\n  ragforge {shlex.join(words)}")
-        return error.exit_code
+        return _explained(error, words)
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 2
+        return stop.code if isinstance(stop.code, int) else UsageError.exit_code
     except BrokenPipeError:
         raise
+    except OSError as error:
+        where = error.filename or "standard output"
+        return _explained(DataError(f"{where}: {error.strerror or error}"), words)
     except Exception:  # noqa: BLE001  # the last frame: a bug becomes exit code 70 and a log file
         return _bug(words)
     return code
+
+
+def _explained(error: RagforgeError, words: Sequence[str]) -> int:
+    complain(f"ragforge: error: {error}")
+    if isinstance(error, EndpointError | BudgetError):
+        complain(
+            "When that is mended, the same command goes on where this one stopped:\n"
+            f"  ragforge {shlex.join(words)}"
+        )
+    if "--json" in words:
+        with suppress(OSError):
+            print(dumps({"error": {"message": str(error), "exit_code": error.exit_code}}))
+    return error.exit_code
 
 
 def _bug(words: Sequence[str]) -> int:

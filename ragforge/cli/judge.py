@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_dry_run, print_estimate
+from ragforge.cli.paid import add_mode, mode_of, print_estimate
 from ragforge.cli.talk import Progress, complain
 from ragforge.errors import UsageError
 from ragforge.pipeline.judging import JudgingResult
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="where judged pairs are written")
     parser.add_argument("--per-query", action="store_true", help="print the summary of each query")
-    add_dry_run(parser)
+    add_mode(parser, again=True)
     add_json(parser)
     add_common(parser, "judge", *PAID)
 
@@ -50,15 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError("--pairs needs --out FILE for the judgments")
         if arguments.run:
             raise UsageError("--run goes with --dataset, not with --pairs")
-        work = judge_file(
-            arguments.pairs, arguments.out, settings, observer, dry_run=arguments.dry_run
-        )
+        work = judge_file(arguments.pairs, arguments.out, settings, observer, mode_of(arguments))
         place = arguments.out
     else:
         if arguments.out is not None:
             raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
         dataset = open_dataset(arguments.dataset)
-        work = judge_dataset(dataset, arguments.run, settings, observer, dry_run=arguments.dry_run)
+        work = judge_dataset(dataset, arguments.run, settings, observer, mode_of(arguments))
         place = dataset.path / "judgments.jsonl"
     result = asyncio.run(work)
     if result.estimate is not None:
@@ -104,8 +102,9 @@ def _tell(result: JudgingResult, *, per_query: bool) -> None:
         print(render_table(headers, rows))
     grades = ", ".join(f"{grade}: {count}" for grade, count in _grades(result).items())
     coverage = Counter(item.answerCoverage or "unknown" for item in result.summaries)
+    judged = len(result.judgments) - len(result.failures)
     covered = ", ".join(f"{name} {count}" for name, count in sorted(coverage.items()))
     complain(
-        f"judge {result.judge}: {len(result.judgments)} of {result.n_pairs} pairs judged now, "
+        f"judge {result.judge}: {judged} of {result.n_pairs} pairs judged now, "
         f"{len(result.failures)} failed; grades {grades}; answer coverage of queries: {covered}"
     )

@@ -4,14 +4,35 @@ import argparse
 from typing import Any
 
 from ragforge.cli.flags import dumps
+from ragforge.pipeline.backend import Mode
 
 
-def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    """Add `--dry-run`."""
+def add_mode(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
+    """Add `--dry-run`, `--retry-failed`, and `--again` where there is anything to do again."""
     parser.add_argument(
         "--dry-run",
         action="store_true",
         help="print calls, tokens and money that a run would take, and ask nothing",
+    )
+    parser.add_argument(
+        "--retry-failed",
+        action="store_true",
+        help="ask again where a stored reply was refused, cut off or unusable",
+    )
+    if again:
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="judge again what another model or prompt graded; human grades stay",
+        )
+
+
+def mode_of(arguments: argparse.Namespace) -> Mode:
+    """Return how the stage is to be run."""
+    return Mode(
+        dry_run=arguments.dry_run,
+        retry_failed=arguments.retry_failed,
+        again=getattr(arguments, "again", False),
     )
 
 

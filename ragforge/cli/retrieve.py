@@ -11,6 +11,8 @@ Examples:
 
 import argparse
 import asyncio
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
@@ -41,10 +43,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
-    name = arguments.name or _name_of(arguments.retriever)
-    made = asyncio.run(
-        make_run(dataset, arguments.retriever, name, settings, Progress(arguments.quiet))
-    )
+    name = _name_of(arguments.retriever) if arguments.name is None else arguments.name
+    # What the user's retriever prints must not end up in the data on stdout.
+    with redirect_stdout(sys.stderr):
+        made = asyncio.run(
+            make_run(dataset, arguments.retriever, name, settings, Progress(arguments.quiet))
+        )
     if arguments.trec:
         from ragforge.files.trec import write_trec_run
 

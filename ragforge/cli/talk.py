@@ -16,7 +16,8 @@ _NOTES_SHOWN = 3
 
 def complain(text: str) -> None:
     """Print a message to stderr; what a terminal would obey is shown instead."""
-    tqdm.write(visible(text), file=sys.stderr)
+    if sys.stderr is not None:
+        tqdm.write(visible(text), file=sys.stderr)
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class Progress:
         self._done = self._failed = self._bought = self._cached = self._retries = 0
         self._total = int(event.numbers.get("total", 0))
         self._told_s = time.monotonic()
-        if not self.quiet and sys.stderr.isatty():
+        if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
             self._bar = tqdm(
                 total=self._total or None, desc=event.stage, file=sys.stderr, leave=False
             )

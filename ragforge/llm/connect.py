@@ -76,7 +76,8 @@ class EndpointEmbedder:
         """
         from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
-        endpoint = OpenAIEndpoint(self.settings)
+        settings = self.settings.model_copy(update={"name": self.settings.embedding_model})
+        endpoint = OpenAIEndpoint(settings)
         vectors: list[list[float]] = []
         try:
             for start in range(0, len(texts), _EMBEDDING_BATCH):

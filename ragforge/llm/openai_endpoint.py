@@ -66,6 +66,7 @@ class OpenAIEndpoint:
         self._learnt = learnt
         self._bounded = bounded
         self._first = asyncio.Lock()
+        self._alone = True
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",
             base_url=settings.base_url or None,
@@ -90,18 +91,28 @@ class OpenAIEndpoint:
         """
         if self._proven:
             return await self._attempt(request, self._dialect)
-        async with self._first:
-            dialect = self._dialect
-            while not self._proven:
-                try:
-                    reply = await self._attempt(request, dialect)
-                except _FormRefusedError as refusal:
-                    dialect = refusal.milder
-                    continue
-                self._dialect, self._proven = dialect, True
-                if self._learnt and dialect != self._remembered:
-                    self._learnt(dialect)
-                return reply
+        if self._alone:
+            async with self._first:
+                return await self._probe(request)
+        return await self._probe(request)
+
+    async def _probe(self, request: ChatRequest) -> ChatReply:
+        """Ask in ever milder forms until one is taken."""
+        dialect = self._dialect
+        while not self._proven:
+            try:
+                reply = await self._attempt(request, dialect)
+            except _FormRefusedError as refusal:
+                dialect = refusal.milder
+                continue
+            except TransientError:
+                # An endpoint that hangs would else be waited for by one request after the other.
+                self._alone = False
+                raise
+            self._dialect, self._proven = dialect, True
+            if self._learnt and dialect != self._remembered:
+                self._learnt(dialect)
+            return reply
         return await self._attempt(request, self._dialect)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -190,7 +201,8 @@ class OpenAIEndpoint:
         message = " ".join(self._without_key(message).split())[:_MESSAGE_SHOWN]
         said = f"{self.address}: HTTP {error.status_code}: {message}"
         if error.status_code in _FATAL_STATUS or code == "insufficient_quota":
-            return EndpointError(f"{said} (model {self._settings.name!r})")
+            key = f", key from {self._settings.api_key_env}" if self._key else ", no key set"
+            return EndpointError(f"{said} (model {self._settings.name!r}{key})")
         if error.status_code in _TRANSIENT_STATUS or error.status_code >= 500:
             wait_s = retry_after_s(error.response.headers)
             raw = self._start(error.response.text)

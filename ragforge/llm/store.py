@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -88,6 +88,14 @@ class CallStore:
         row = (key, model, text, digest, usage.prompt_tokens, usage.completion_tokens, cost_usd)
         with self._speaking():
             self._connection.execute("INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?)", row)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Put replies aside, so that they are asked for again; what they cost stays counted."""
+        with self._speaking():
+            self._connection.executemany(
+                "UPDATE replies SET key = key || '#' || hex(randomblob(8)) WHERE key = ?",
+                [(key,) for key in keys],
+            )
 
     def dialect(self, endpoint: str) -> Dialect | None:
         """Return what was learnt about an endpoint and model."""

@@ -65,19 +65,30 @@ async def ask_structured(
     Raises:
         CallError: Kind `refused`, `truncated`, `filtered`, or `invalid` after the second turn.
     """
+    keys: list[str] = []
+    try:
+        reply = await _ask(model, request, keys)
+        try:
+            return Structured(_parse(reply, reply_type, check), reply, repaired=False)
+        except InvalidReplyError as broken:
+            again = _repair(request, reply, str(broken))
+        reply = await _ask(model, again, keys)
+        try:
+            return Structured(_parse(reply, reply_type, check), reply, repaired=True)
+        except InvalidReplyError as broken:
+            kind = "refused" if _REFUSAL.match(reply.text) else "invalid"
+            raise CallError(kind, f"{broken} (after one repair turn)", reply.text) from broken
+    except CallError as error:
+        error.call_keys = tuple(keys)
+        raise
+
+
+async def _ask(model: ChatModel, request: ChatRequest, keys: list[str]) -> ChatReply:
     reply = await model.ask(request)
+    if reply.key:
+        keys.append(reply.key)
     _check_end(reply)
-    try:
-        return Structured(_parse(reply, reply_type, check), reply, repaired=False)
-    except InvalidReplyError as broken:
-        again = _repair(request, reply, str(broken))
-    reply = await model.ask(again)
-    _check_end(reply)
-    try:
-        return Structured(_parse(reply, reply_type, check), reply, repaired=True)
-    except InvalidReplyError as broken:
-        kind = "refused" if _REFUSAL.match(reply.text) else "invalid"
-        raise CallError(kind, f"{broken} (after one repair turn)", reply.text) from broken
+    return reply
 
 
 def reply_schema(reply_type: type[BaseModel]) -> dict[str, object]:

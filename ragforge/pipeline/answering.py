@@ -9,7 +9,7 @@ from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers
 from ragforge.files.dataset import Dataset, checked_name
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.backend import Backend, open_backend
+from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure
 from ragforge.stages.answer.cases import AnswerJudge, Case, cases
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
@@ -38,8 +38,7 @@ async def grade_system(
     system: str,
     settings: Settings,
     observer: Observer,
-    *,
-    dry_run: bool = False,
+    mode: Mode = EARNEST,
 ) -> AnsweringResult:
     """Take the answers of a system into a dataset and grade them.
 
@@ -49,7 +48,7 @@ async def grade_system(
         system: Name to keep them under.
         settings: Model and budget.
         observer: Told of progress.
-        dry_run: Count calls only; nothing is written.
+        mode: A dry run writes nothing.
 
     Raises:
         DataError: The file does not hold to its format, or answers none of the queries.
@@ -58,14 +57,14 @@ async def grade_system(
     """
     checked_name(system)
     answers, todo = _read(dataset, answers_path, observer)
-    if not dry_run:
+    if not mode.dry_run:
         dataset.write_answers(system, answers)
     async with open_backend(
-        settings, PROMPT, dataset.store_path, observer, dry_run=dry_run
+        settings, PROMPT, dataset.store_path, observer, mode=mode, failures=dataset.failures
     ) as backend:
 
         def keep(graded: Collected[AnswerGrade]) -> None:
-            if not dry_run:
+            if not mode.dry_run:
                 _write(dataset, system, graded)
                 backend.note_in(dataset)
 
@@ -74,10 +73,10 @@ async def grade_system(
             _judge(backend),
             system=system,
             concurrency=settings.model.concurrency,
-            observer=silent if dry_run else observer,
+            observer=silent if mode.dry_run else observer,
             keep=keep,
         )
-    if dry_run:
+    if mode.dry_run:
         return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())
     _refuse_total_failure(backend.name, graded)
     return AnsweringResult(

@@ -1,6 +1,6 @@
 """The model behind a stage, or the offline baseline where none is configured."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from ragforge.llm.dry_run import Tally
 from ragforge.llm.store import CallStore
 from ragforge.observe import Event, Observer
 from ragforge.prompts import load_prompt
+from ragforge.records import Failure
 from ragforge.stages.asking import Asker
 
 OFFLINE_NOTE = (
@@ -21,6 +22,24 @@ OFFLINE_NOTE = (
 
 NO_CALLS: dict[str, object] = {"calls": 0, "cached": 0}
 """What the offline baseline is estimated to take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How a stage is run.
+
+    Args:
+        dry_run: Count calls only; nothing is asked or written.
+        retry_failed: Ask again where a stored reply was no use.
+        again: Judge again what another judge graded; what people graded stays.
+    """
+
+    dry_run: bool = False
+    retry_failed: bool = False
+    again: bool = False
+
+
+EARNEST = Mode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +83,18 @@ async def open_backend(
     store_path: Path,
     observer: Observer,
     *,
-    dry_run: bool = False,
+    mode: Mode,
+    failures: Callable[[], Iterable[Failure]],
 ) -> AsyncIterator[Backend]:
     """Open the model that the settings name together with a prompt.
+
+    Args:
+        settings: Model, budget and prompts.
+        prompt: Its name.
+        store_path: The call store.
+        observer: Told of calls and retries.
+        mode: Whether to ask, and what to ask again.
+        failures: Those of earlier runs of the stage; read only when they are asked again.
 
     Raises:
         ConfigError: The model or the prompt cannot be taken.
@@ -77,6 +105,8 @@ async def open_backend(
         yield Backend()
         return
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
-    async with connect(settings, store_path, observer, dry_run=dry_run) as connection:
+    async with connect(settings, store_path, observer, dry_run=mode.dry_run) as connection:
+        if mode.retry_failed:
+            connection.store.forget(key for item in failures() for key in item.call_keys)
         asker = Asker(connection.model, connection.name, settings.model, loaded)
         yield Backend(asker, connection.store, connection.tally)

@@ -9,7 +9,7 @@ from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.qrels import read_qrels
 from ragforge.files.runs import read_run
-from ragforge.measures import DEFAULT_MEASURES, Scores, evaluate
+from ragforge.measures import DEFAULT_MEASURES, Scores, evaluate, parse_measure
 from ragforge.report.judging import judges
 from ragforge.report.runs import Latency, latency_of
 from ragforge.report.summary import measure_dataset
@@ -25,12 +25,16 @@ class Evaluation:
         latencies: By run name, where a run has them.
         rel_threshold: In force for binary measures that name none.
         judged_by: Who made the judgments, in words; empty where the file does not tell.
+        measures: Canonical names, in the order asked for.
+        n_unanswerable: Queries left out because no chunk is to answer them.
     """
 
     scores: dict[str, Scores]
     latencies: dict[str, Latency]
     rel_threshold: int
     judged_by: tuple[str, ...]
+    measures: tuple[str, ...]
+    n_unanswerable: int
 
 
 def evaluate_dataset(
@@ -61,6 +65,8 @@ def evaluate_dataset(
         latencies={name: found for name, found in latencies.items() if found is not None},
         rel_threshold=next(iter(scores.values())).rel_threshold,
         judged_by=tuple(judge_name(judge) for judge in judges(dataset.judgments(), {})),
+        measures=_names(settings),
+        n_unanswerable=sum(not query.answerable for query in dataset.queries()),
     )
 
 
@@ -88,7 +94,12 @@ def evaluate_files(
         if found is not None:
             latencies[name] = found
     threshold = next(iter(scores.values())).rel_threshold
-    return Evaluation(scores, latencies, threshold, ())
+    return Evaluation(scores, latencies, threshold, (), _names(settings), 0)
+
+
+def _names(settings: EvaluateSettings) -> tuple[str, ...]:
+    asked = settings.measures or DEFAULT_MEASURES
+    return tuple(dict.fromkeys(str(parse_measure(name)) for name in asked))
 
 
 def _name_of(path: Path, taken: Mapping[str, Scores]) -> str:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.errors import CallError, ShortfallError, UsageError
+from ragforge.errors import CallError, UsageError
 from ragforge.files.dataset import Dataset, create_dataset, refuse_other_files
 from ragforge.files.manifest import digest_texts
 from ragforge.observe import Observer
-from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
+from ragforge.pipeline.backend import EARNEST, NO_CALLS, Backend, Mode, open_backend
 from ragforge.records import Chunk
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.generate.plan import Seed, plan_round
@@ -39,8 +39,7 @@ async def generate_dataset(
     chunks: Sequence[Chunk],
     settings: Settings,
     observer: Observer,
-    *,
-    dry_run: bool = False,
+    mode: Mode = EARNEST,
 ) -> GenerationResult:
     """Generate queries from chunks into a dataset directory.
 
@@ -51,7 +50,7 @@ async def generate_dataset(
         chunks: The corpus, sorted by id.
         settings: Model, budget, seed, number and language of queries.
         observer: Told of progress.
-        dry_run: Count calls only; nothing but the call store's folder is touched.
+        mode: A dry run touches nothing but the call store's folder.
 
     Raises:
         UsageError: The directory holds another dataset, or one edited by hand.
@@ -60,10 +59,10 @@ async def generate_dataset(
     dataset = Dataset(out)
     refuse_other_files(out)
     async with open_backend(
-        settings, PROMPT, dataset.store_path, observer, dry_run=dry_run
+        settings, PROMPT, dataset.store_path, observer, mode=mode, failures=dataset.failures
     ) as backend:
         generation = _generation(backend, settings, observer)
-        if dry_run:
+        if mode.dry_run:
             estimate = await _count(chunks, generation, backend)
             return GenerationResult(dataset, Generated(), estimate)
         dataset = create_dataset(out, _made_from(chunks, settings, backend))
@@ -78,22 +77,21 @@ async def generate_dataset(
     return GenerationResult(dataset, generated, None)
 
 
-def check_delivered(result: GenerationResult, wanted: int) -> None:
-    """Raise where fewer queries came out than were wanted.
-
-    Raises:
-        ShortfallError: With the reasons.
-    """
+def shortfall(result: GenerationResult, wanted: int) -> str:
+    """Return why fewer queries came out than were wanted, "" where as many did."""
     generated = result.generated
     if len(generated.queries) >= wanted:
-        return
-    reasons = [f"{code} {count}" for code, count in sorted(generated.rejected.items())]
+        return ""
+    reasons = [
+        f"rejected as {code.replace('_', ' ')}: {count}"
+        for code, count in sorted(generated.rejected.items())
+    ]
     if generated.without:
-        reasons.append(f"no (further) query found in a chunk {generated.without}")
+        reasons.append(f"nothing (more) to ask in a chunk: {generated.without}")
     if generated.failures:
-        reasons.append(f"failed {len(generated.failures)} (see failures.jsonl)")
+        reasons.append(f"failed: {len(generated.failures)} (see failures.jsonl)")
     why = "; ".join(reasons) or "no chunk is long enough to ask about"
-    raise ShortfallError(
+    return (
         f"{result.dataset.path}: {len(generated.queries)} of {wanted} queries; every chunk was "
         f"tried, left out: {why}"
     )

@@ -1,6 +1,6 @@
 """Taking a hand-made set of queries into a dataset: its quotes become judgments of chunks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,9 @@ def import_queries(
 ) -> ImportResult:
     """Add the queries of a file to a dataset, with the grades of their relevant passages.
 
-    A query that is there already is replaced; so are its human grades.
+    A query that is there already is replaced; so are its human grades. Where the file tells only
+    relevant from not, relevant is grade 2: on a scale to 3, grade 1 would say that no part of the
+    answer is there. An id may be that of a document if the document is one chunk.
 
     Args:
         path: Queries in any of the shapes that `read_queries` takes.
@@ -42,16 +44,18 @@ def import_queries(
         made_by: Who graded, for provenance.
 
     Raises:
-        DataError: The file does not hold to its format.
+        DataError: The file does not hold to its format, or none of its relevant passages is in
+            any chunk; nothing is written then.
     """
     imported = read_queries(path, make_id=lambda text: query_id(text, "en"))
-    chunks = list(dataset.chunks())
-    taking = _Taking(ChunkIndex(chunks), {chunk.chunk_id for chunk in chunks}, made_by)
+    taking = _Taking(list(dataset.chunks()), made_by, binary=_is_binary(imported))
     for item in imported:
         taking.take(item)
     if taking.lost:
         shown = "; ".join(taking.lost[:3])
         told = f"{len(taking.lost)} relevant passages are in no chunk: {shown}"
+        if not taking.judgments:
+            raise DataError(f"{path}: {told}; is it a set for other documents?")
         observer(Event("note", message=told))
     fresh = {query.query_id for query in taking.queries}
     kept_queries = [old for old in dataset.all_queries() if old.query_id not in fresh]
@@ -81,9 +85,13 @@ def dataset_for(out: Path, chunks: Sequence[Chunk]) -> Dataset:
 class _Taking:
     """Collects queries and judgments, quotes resolved to chunks."""
 
-    def __init__(self, index: ChunkIndex, chunk_ids: set[str], made_by: str) -> None:
-        self._index = index
-        self._chunk_ids = chunk_ids
+    def __init__(self, chunks: list[Chunk], made_by: str, *, binary: bool) -> None:
+        self._index = ChunkIndex(chunks)
+        self._ids: dict[str, list[str]] = {}
+        for chunk in chunks:
+            self._ids.setdefault(chunk.doc_id, []).append(chunk.chunk_id)
+        self._ids.update({chunk.chunk_id: [chunk.chunk_id] for chunk in chunks})
+        self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
         self._provenance = Provenance(kind="human", model=made_by)
         self.queries: list[Query] = []
         self.judgments: dict[tuple[str, str], Judgment] = {}
@@ -94,10 +102,15 @@ class _Taking:
         query = item.query
         evidence: list[Evidence] = []
         for chunk_id, grade in item.grades.items():
-            if chunk_id not in self._chunk_ids:
-                self.lost.append(f"{query.query_id}: {chunk_id}")
+            meant = self._ids.get(chunk_id, [])
+            if len(meant) != 1:
+                many = f" (a document of {len(meant)} chunks; name one, or a quote)"
+                self.lost.append(f"{query.query_id}: {chunk_id}{many if meant else ''}")
             elif grade is not None:
-                self._judge(query.query_id, chunk_id, _checked(query, chunk_id, grade), "")
+                checked = _checked(query, chunk_id, grade)
+                self._judge(
+                    query.query_id, meant[0], self._relevant if checked == 1 else checked, ""
+                )
         for anchor in item.anchors:
             held = self._index.holding(anchor.quote, anchor.doc_id)
             if not held:
@@ -123,6 +136,14 @@ class _Taking:
             source="human",
             provenance=self._provenance,
         )
+
+
+def _is_binary(imported: Iterable[ImportedQuery]) -> bool:
+    """Whether a file tells relevant from not, and no more."""
+    return all(
+        not item.anchors and all(grade in (None, 0, 1) for grade in item.grades.values())
+        for item in imported
+    )
 
 
 def _checked(query: Query, chunk_id: str, grade: int) -> int:

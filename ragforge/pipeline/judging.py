@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import write_records
+from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.pairs import read_pairs
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.backend import Backend, open_backend
+from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import LLMJudge
@@ -46,50 +47,48 @@ async def judge_dataset(
     run_names: Sequence[str],
     settings: Settings,
     observer: Observer,
-    *,
-    dry_run: bool = False,
+    mode: Mode = EARNEST,
 ) -> JudgingResult:
     """Judge the pool of some runs; pairs that have a grade are not judged again.
+
+    The grades of the offline baseline count as none where a model is to judge.
 
     Args:
         dataset: Has chunks, queries and runs.
         run_names: Whose top ranks are pooled; all runs where empty.
         settings: Depth, prompt, model and budget.
         observer: Told of progress.
-        dry_run: Count calls only.
+        mode: A dry run writes nothing.
 
     Raises:
         DataError: There is no such run, or none at all.
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
-    names = list(run_names) or dataset.run_names()
-    if not names:
-        raise DataError(
-            f"{dataset.path}: has no runs; make one with "
-            f"`ragforge retrieve --dataset {dataset.path} --retriever bm25`"
-        )
-    chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
-    runs = [dataset.run(name) for name in names]
-    _tell_unknown(sorted(set(unknown_chunks(runs, chunks))), observer)
-    pairs = pool(dataset.require_queries(), runs, chunks, settings.judge.depth)
-    todo = open_pairs(pairs, dataset.judgments())
+    pairs = _pool(dataset, run_names, settings.judge.depth, observer)
     async with open_backend(
-        settings, settings.judge.prompt, dataset.store_path, observer, dry_run=dry_run
+        settings,
+        settings.judge.prompt,
+        dataset.store_path,
+        observer,
+        mode=mode,
+        failures=dataset.failures,
     ) as backend:
+        todo = open_pairs(pairs, dataset.judgments(), partial(_stays, backend, mode))
 
         def keep(judged: Collected[Judgment]) -> None:
-            if not dry_run:
+            if judged.results and not mode.dry_run:
                 merge_into(dataset, judged)
                 backend.note_in(dataset)
 
         judged = await _judge(todo, backend, settings, observer, keep)
-    known = [*dataset.judgments()]
-    return _result(len(pairs), backend, judged, known, dry_run=dry_run)
+    pooled = {(pair.query_id, pair.chunk_id) for pair in pairs}
+    known = [item for item in dataset.judgments() if (item.query_id, item.chunk_id) in pooled]
+    return _result(len(pairs), backend, judged, known, mode)
 
 
 async def judge_file(
-    pairs_path: Path, out: Path, settings: Settings, observer: Observer, *, dry_run: bool = False
+    pairs_path: Path, out: Path, settings: Settings, observer: Observer, mode: Mode = EARNEST
 ) -> JudgingResult:
     """Judge the pairs of a file into a file of judgments.
 
@@ -102,17 +101,48 @@ async def judge_file(
     pairs = [
         Pair(row.query_id, row.query, row.chunk_id, row.text) for row in read_pairs(pairs_path)
     ]
-    store_path = out.parent / ".ragforge" / "calls.sqlite"
     async with open_backend(
-        settings, settings.judge.prompt, store_path, observer, dry_run=dry_run
+        settings,
+        settings.judge.prompt,
+        out.parent / ".ragforge" / "calls.sqlite",
+        observer,
+        mode=mode,
+        failures=partial(_failures_beside, out),
     ) as backend:
 
         def keep(judged: Collected[Judgment]) -> None:
-            if not dry_run:
+            if not mode.dry_run:
                 _write(out, judged)
 
         judged = await _judge(pairs, backend, settings, observer, keep)
-    return _result(len(pairs), backend, judged, judged.results, dry_run=dry_run)
+    return _result(len(pairs), backend, judged, judged.results, mode)
+
+
+def _pool(dataset: Dataset, run_names: Sequence[str], depth: int, observer: Observer) -> list[Pair]:
+    names = list(run_names) or dataset.run_names()
+    if not names:
+        raise DataError(
+            f"{dataset.path}: has no runs; make one with "
+            f"`ragforge retrieve --dataset {dataset.path} --retriever bm25`"
+        )
+    chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
+    runs = [dataset.run(name) for name in names]
+    _tell_unknown(sorted(set(unknown_chunks(runs, chunks))), observer)
+    return pool(dataset.require_queries(), runs, chunks, depth)
+
+
+def _stays(backend: Backend, mode: Mode, old: Judgment) -> bool:
+    """Whether a grade is not asked for again."""
+    by = old.provenance
+    if old.grade is None:
+        return False
+    if old.source == "human" or by is None or backend.asker is None:
+        return True
+    if by.kind == "baseline":
+        return False
+    asker = backend.asker
+    same = (by.model, by.prompt_sha256) == (asker.name, asker.prompt.sha256)
+    return same or not mode.again
 
 
 async def _judge(
@@ -131,9 +161,10 @@ async def _judge(
         keep=keep,
     )
     if pairs and len(judged.failures) == len(pairs) and backend.tally is None:
+        first = judged.failures[0]
         raise EndpointError(
-            f"{backend.name}: judging failed on all {len(pairs)} pairs; "
-            f"the first: {judged.failures[0].kind}: {judged.failures[0].message}"
+            f"{backend.name}: judging failed on all {len(pairs)} pairs; the first: {first.kind}: "
+            f"{first.message}; --retry-failed asks again for replies that were no use"
         )
     return judged
 
@@ -143,24 +174,31 @@ def _result(
     backend: Backend,
     judged: Collected[Judgment],
     known: Iterable[Judgment],
-    *,
-    dry_run: bool,
+    mode: Mode,
 ) -> JudgingResult:
     return JudgingResult(
         judge=backend.name,
         n_pairs=n_pairs,
-        judgments=[] if dry_run else judged.results,
-        failures=[] if dry_run else judged.failures,
-        summaries=[] if dry_run else summarise(known),
-        estimate=backend.estimate() if dry_run else None,
+        judgments=[] if mode.dry_run else judged.results,
+        failures=[] if mode.dry_run else judged.failures,
+        summaries=[] if mode.dry_run else summarise(known),
+        estimate=backend.estimate() if mode.dry_run else None,
     )
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(f"{out.name}.failures.jsonl")
+
+
+def _failures_beside(out: Path) -> Iterable[Failure]:
+    beside = _beside(out)
+    return read_records(beside, Failure) if beside.exists() else ()
 
 
 def _write(out: Path, judged: Collected[Judgment]) -> None:
     write_records(out, judged.results, lambda item: (item.query_id, item.chunk_id))
-    beside = out.with_name(f"{out.name}.failures.jsonl")
-    if judged.failures or beside.exists():
-        write_records(beside, judged.failures, lambda item: item.key)
+    if judged.failures or _beside(out).exists():
+        write_records(_beside(out), judged.failures, lambda item: item.key)
 
 
 def _tell_unknown(unknown: list[str], observer: Observer) -> None:

@@ -1,5 +1,6 @@
 """Making a run: a retriever over the queries of a dataset."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ragforge.config import Settings
@@ -47,7 +48,9 @@ async def make_run(
     def note(message: str) -> None:
         observer(Event("note", message=message))
 
-    retriever = make_retriever(spec, dataset.chunks(), embedder, find=find, note=note)
+    retriever = make_retriever(
+        spec, dataset.chunks(), embedder, find=find, note=note, timeout_s=model.timeout_s
+    )
     tried = {f"{name}/{query.query_id}" for query in queries}
 
     def keep(collected: Collected[Ranking]) -> None:
@@ -63,9 +66,21 @@ async def make_run(
         observer=observer,
         keep=keep,
     )
+    _tell_unknown(dataset, collected.results, note)
     if collected.failures and not collected.results:
         raise EndpointError(
             f"retriever {spec!r} failed on all {len(queries)} queries; "
             f"the first: {collected.failures[0].message}"
         )
     return RunResult(name, collected.results, collected.failures)
+
+
+def _tell_unknown(dataset: Dataset, rankings: list[Ranking], note: Callable[[str], None]) -> None:
+    known = {chunk.chunk_id for chunk in dataset.chunks()}
+    unknown = {hit.chunk_id for item in rankings for hit in item.ranking} - known
+    if unknown:
+        shown = ", ".join(sorted(unknown)[:3])
+        note(
+            f"warning: {len(unknown)} retrieved chunk ids are not in chunks.jsonl, such as "
+            f"{shown}; they can be neither judged nor relevant"
+        )

@@ -22,6 +22,7 @@ def make_retriever(
     *,
     find: Find,
     note: Note = keep_quiet,
+    timeout_s: float = 30.0,
 ) -> Retriever:
     """Return the retriever that a spec names.
 
@@ -31,6 +32,7 @@ def make_retriever(
         chunks: The corpus; read once, not at all if the spec is wrong.
         embedder: For `dense`; None where no embedding model is set.
         find: `plugins.find`.
+        timeout_s: What one request to an address may take.
         note: Told once of each oddity in the results of somebody else's retriever.
 
     Raises:
@@ -52,7 +54,7 @@ def make_retriever(
     if spec.startswith(("http:", "https:")):
         from ragforge.retrieval.http import HttpRetriever
 
-        return HttpRetriever(_address(spec), chunks, note=note)
+        return HttpRetriever(_address(spec), chunks, timeout_s=timeout_s, note=note)
     from ragforge.retrieval.adapter import adapt
 
     return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, note=note)

@@ -41,6 +41,8 @@ async def retrieve(
             hits = await retriever.retrieve(query.query, k)
         except DataError as error:
             raise CallError("error", str(error)) from error
+        except SystemExit as error:
+            raise CallError("error", f"the retriever called exit({error.code})") from error
         latency_s = time.perf_counter() - started
         return Ranking(
             query_id=query.query_id, ranking=tuple(hits[:k]), latency_s=round(latency_s, 6)

@@ -162,11 +162,11 @@ async def _attempt(unit: U, work: Work[U, R]) -> Outcome[U, R]:
     except RagforgeError:
         raise
     except CallError as error:
-        failure = _failure(unit, work, error.kind, str(error), error.raw)
+        failure = _failure(unit, work, error)
     except (Exception, asyncio.CancelledError) as error:  # the one place where a bug becomes one
         if _cut_off():
             raise
-        failure = _failure(unit, work, "error", f"{type(error).__name__}: {error}", "")
+        failure = _failure(unit, work, CallError("error", f"{type(error).__name__}: {error}"))
     else:
         work.observer(Event("unit", stage=work.stage, outcome="done"))
         return Outcome(unit, result, None)
@@ -180,14 +180,15 @@ def _cut_off() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _failure(unit: U, work: Work[U, R], kind: str, message: str, raw: str) -> Failure:
+def _failure(unit: U, work: Work[U, R], error: CallError) -> Failure:
     return Failure.model_validate(
         {
             "what": work.stage,
             "key": work.key(unit),
-            "kind": kind,
-            "message": _speakable(message),
-            "raw": _speakable(raw),
+            "kind": error.kind,
+            "message": _speakable(str(error)),
+            "raw": _speakable(error.raw),
+            "call_keys": error.call_keys,
         }
     )
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -19,7 +21,7 @@ def said(capsys):
     [
         (["jugde"], 2, "did you mean 'judge'?"),
         (["generate", "--out", "x"], 2, "--documents --chunks is required"),
-        (["generate", "--documents", "nowhere", "--out", "x"], 2, "nowhere: no such file"),
+        (["generate", "--documents", "nowhere", "--out", "x"], 3, "nowhere"),
         (["generate", "--chunks", "nowhere.jsonl", "--out", "x"], 3, "nowhere.jsonl"),
         (["chunk", "nowhere", "--out", "x"], 3, "nowhere"),
         (["retrieve", "--dataset", "nowhere", "--retriever", "bm25"], 3, "no such directory"),
@@ -249,3 +251,45 @@ def test_a_dataset_without_queries_says_how_to_get_some(dataset, capsys):
 
     assert main(["retrieve", "--dataset", str(dataset), "--retriever", "bm25"]) == 3
     assert "ragforge generate" in said(capsys)
+
+
+def test_a_golden_set_of_other_documents_is_refused(tmp_path, dataset, capsys):
+    """Queries without a single relevant passage would all score 0."""
+    path = tmp_path / "golden.json"
+    query = {"id": "h1", "query": "What?", "relevant_doc_ids": ["elsewhere"]}
+    path.write_text(json.dumps({"queries": [query]}), encoding="utf-8")
+    before = (dataset / "queries.jsonl").read_bytes()
+
+    assert main(["import", str(path), "--dataset", str(dataset)]) == 3
+    assert "in no chunk: h1: elsewhere" in said(capsys)
+    assert (dataset / "queries.jsonl").read_bytes() == before
+
+
+def test_links_and_pipes_are_written_through(tmp_path, documents):
+    """Replacing a link or a device by a file would take it from everybody else."""
+    target, link = tmp_path / "real.jsonl", tmp_path / "link.jsonl"
+    link.symlink_to(target)
+
+    assert main(["chunk", str(documents), "--out", str(link), "-q"]) == 0
+    assert link.is_symlink()
+    assert target.stat().st_size > 0
+
+
+def test_an_error_is_one_json_object_too(tmp_path, capsys):
+    """A script that asked for JSON must get JSON, whatever happens."""
+    assert main(["report", "--dataset", str(tmp_path / "no")]) == 3
+    capsys.readouterr()
+
+    assert main(["evaluate", "--dataset", str(tmp_path / "no"), "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["error"]["exit_code"] == 3
+
+
+@pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "2>&-"])
+def test_a_stream_that_cannot_be_written_is_no_bug(dataset, redirection):
+    """A full log disk is the user's to see, not a traceback."""
+    words = f"{sys.executable} -m ragforge evaluate --dataset {dataset} {redirection}"
+
+    shown = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False)
+
+    assert shown.returncode in (0, 3)
+    assert "bug" not in shown.stderr

@@ -59,6 +59,8 @@ def start(endpoint, pairs, out):
         stderr=subprocess.PIPE,
         text=True,
         cwd=out.parent,
+        # A shell's background jobs ignore SIGINT, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
@@ -274,3 +276,45 @@ def test_a_closed_pipe_is_no_error(dataset):
     shown = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=True)
 
     assert "Traceback" not in shown.stderr
+
+
+def test_a_model_judges_what_the_baseline_judged(dataset, serve):
+    """The baseline is a stopgap; its grades must give way to a judge's."""
+    assert main(["judge", "--dataset", str(dataset), "-q"]) == 0
+
+    assert main(["judge", "--dataset", str(dataset), *model(serve())]) == 0
+
+    kinds = {row["provenance"]["kind"] for row in rows(dataset / "judgments.jsonl")}
+    assert kinds == {"llm"}
+
+
+def test_another_model_judges_again_only_when_told(dataset, serve):
+    """A judge that is swapped by accident must not overwrite a bought set of grades."""
+    first, second = serve(), serve()
+    words = ["judge", "--dataset", str(dataset)]
+    main([*words, *model(first)])
+
+    assert main([*words, *model(second)]) == 0
+    assert second.seen == []
+    assert main([*words, "--again", "--prompts-dir", ".", *model(first)]) == 0
+    assert main([*words, "--again", "--model", "other", *model(second)[2:]]) == 0
+    assert len(second.seen) == len(first.seen)
+
+
+def test_failed_replies_are_asked_again_when_told(tmp_path, pairs, serve):
+    """A bad reply is kept like a good one, until somebody wants another try."""
+    sick = [True]
+
+    def respond(path, body, number):
+        return Reply(completion("nonsense")) if sick else answering(path, body, number)
+
+    endpoint, out = serve(respond), tmp_path / "judged.jsonl"
+    words = ["judge", "--pairs", str(pairs), "--out", str(out), *model(endpoint)]
+    assert main(words) == 4
+    asked = len(endpoint.seen)
+    sick.clear()
+
+    assert main(words) == 4
+    assert len(endpoint.seen) == asked
+    assert main([*words, "--retry-failed"]) == 0
+    assert None not in {row["grade"] for row in rows(out)}

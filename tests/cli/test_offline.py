@@ -223,3 +223,17 @@ def test_generating_again_leaves_imported_queries_and_their_grades_alone(
     assert (rows(dataset / "queries.jsonl"), rows(dataset / "judgments.jsonl")) == before
     assert "h1" in {row["query_id"] for row in before[0]}
     assert {row["source"] for row in before[1]} == {"evidence", "human"}
+
+
+def test_relevant_without_a_grade_counts_as_part_of_the_answer(tmp_path, documents, capsys):
+    """Once a judge adds grades to 3, a human's plain "relevant" must still count."""
+    golden = tmp_path / "golden.json"
+    query = {"id": "h1", "query": "What keeps oak?", "relevant_doc_ids": ["care.txt"]}
+    golden.write_text(json.dumps({"queries": [query]}), encoding="utf-8")
+    out = tmp_path / "set"
+
+    words = ["import", str(golden), "--documents", str(documents), "--out", str(out), "-q"]
+    assert main(words) == 0
+
+    [judgment] = rows(out / "judgments.jsonl")
+    assert (judgment["grade"], judgment["source"]) == (2, "human")

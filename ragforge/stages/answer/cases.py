@@ -43,6 +43,10 @@ class Case:
 class AnswerJudge(Protocol):
     """Grades answers."""
 
+    @property
+    def provenance(self) -> Provenance:
+        """Who grades, for the answers that get no grade."""
+
     async def grade(self, case: Case) -> AnswerGrade:
         """Return a grade whose verdict is not None.
 

@@ -20,6 +20,11 @@ _SUPPORTED_FROM = 0.5
 class LexicalAnswerJudge:
     """Grades by the words an answer shares with the expected one."""
 
+    @property
+    def provenance(self) -> Provenance:
+        """The baseline's name."""
+        return Provenance(kind="baseline", model=_NAME)
+
     async def grade(self, case: Case) -> AnswerGrade:
         """Return the grade of an answer; never fails."""
         score, verdict, why = _compare(case)
@@ -31,7 +36,7 @@ class LexicalAnswerJudge:
             score=score,
             has_hallucination=bool(unsupported) if case.contexts else None,
             explanation=f"{why}{told}",
-            provenance=Provenance(kind="baseline", model=_NAME),
+            provenance=self.provenance,
         )
 
 

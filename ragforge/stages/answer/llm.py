@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragforge.corpus.anchors import locate
-from ragforge.records import AnswerGrade, Verdict
+from ragforge.records import AnswerGrade, Provenance, Verdict
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
 
@@ -35,6 +35,11 @@ class LLMAnswerJudge:
     """Grades answers by asking a model."""
 
     asker: Asker
+
+    @property
+    def provenance(self) -> Provenance:
+        """The model and its prompt."""
+        return self.asker.provenance("")
 
     async def grade(self, case: Case) -> AnswerGrade:
         """Return the grade of an answer; see `AnswerJudge`."""

@@ -1,9 +1,10 @@
 """Grading many answers: concurrent, and whatever is done is kept when it is stopped."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ragforge.observe import Observer
-from ragforge.records import AnswerGrade, Failure
+from ragforge.records import AnswerGrade, Failure, Provenance
 from ragforge.stages.answer.cases import AnswerJudge, Case, graded_by_rule
 from ragforge.stages.runner import Collected, Work, collect
 
@@ -41,14 +42,15 @@ async def grade_answers(
         concurrency=concurrency,
         observer=observer,
     )
-    return await collect(cases, work, blank=_ungraded, keep=keep)
+    return await collect(cases, work, blank=partial(_ungraded, judge.provenance), keep=keep)
 
 
-def _ungraded(case: Case, failure: Failure) -> AnswerGrade:
+def _ungraded(judge: Provenance, case: Case, failure: Failure) -> AnswerGrade:
     return AnswerGrade(
         query_id=case.query.query_id,
         verdict=None,
         score=None,
         has_hallucination=None,
         failure=failure.kind,
+        provenance=judge,
     )

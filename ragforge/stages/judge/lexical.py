@@ -15,6 +15,11 @@ _THRESHOLDS = ((0.85, 3), (0.6, 2), (0.3, 1))
 class LexicalJudge:
     """Grades by the share of the query's content words that the chunk holds."""
 
+    @property
+    def provenance(self) -> Provenance:
+        """The baseline's name."""
+        return Provenance(kind="baseline", model=_NAME)
+
     async def judge(self, pair: Pair) -> Judgment:
         """Return the judgment of a pair; never fails."""
         asked = set(content_stems(pair.query))
@@ -29,7 +34,7 @@ class LexicalJudge:
             contains_answer=grade >= 2,
             evidence=evidence,
             reasoning=f"holds {len(held)} of {len(asked)} content words of the query",
-            provenance=Provenance(kind="baseline", model=_NAME),
+            provenance=self.provenance,
         )
 
 

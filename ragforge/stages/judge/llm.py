@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
-from ragforge.records import Grade, Judgment
+from ragforge.records import Grade, Judgment, Provenance
 from ragforge.stages.asking import Asker, locate_shown, quoted, upto
 from ragforge.stages.judge.pairs import Pair
 
@@ -29,6 +29,11 @@ class LLMJudge:
     """Judges pairs by asking a model."""
 
     asker: Asker
+
+    @property
+    def provenance(self) -> Provenance:
+        """The model and its prompt."""
+        return self.asker.provenance("")
 
     async def judge(self, pair: Pair) -> Judgment:
         """Return the judgment of a pair; see `Judge`."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ragforge.records import Chunk, Judgment, Query, Ranking
+from ragforge.records import Chunk, Judgment, Provenance, Query, Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,10 @@ class Pair:
 
 class Judge(Protocol):
     """Grades pairs."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Who judges, for the pairs that get no judgment."""
 
     async def judge(self, pair: Pair) -> Judgment:
         """Return a judgment whose grade is not None.

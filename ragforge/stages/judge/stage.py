@@ -1,10 +1,11 @@
 """Judging many pairs: concurrent, and whatever is done is kept when it is stopped."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from ragforge.files.dataset import Dataset
 from ragforge.observe import Observer
-from ragforge.records import Failure, Judgment
+from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import Judge, Pair
 from ragforge.stages.runner import Collected, Work, collect
 
@@ -36,12 +37,14 @@ async def judge_pairs(
         concurrency=concurrency,
         observer=observer,
     )
-    return await collect(pairs, work, blank=_unjudged, keep=keep)
+    return await collect(pairs, work, blank=partial(_unjudged, judge.provenance), keep=keep)
 
 
-def open_pairs(pairs: Iterable[Pair], known: Iterable[Judgment]) -> list[Pair]:
-    """Return the pairs without a grade."""
-    graded = {(old.query_id, old.chunk_id) for old in known if old.grade is not None}
+def open_pairs(
+    pairs: Iterable[Pair], known: Iterable[Judgment], stays: Callable[[Judgment], bool]
+) -> list[Pair]:
+    """Return the pairs whose judgment is missing or does not stay."""
+    graded = {(old.query_id, old.chunk_id) for old in known if stays(old)}
     return [pair for pair in pairs if (pair.query_id, pair.chunk_id) not in graded]
 
 
@@ -54,7 +57,11 @@ def merge_into(dataset: Dataset, judged: Collected[Judgment]) -> None:
     dataset.replace_failures("judge", judged.failures, tried.__contains__)
 
 
-def _unjudged(pair: Pair, failure: Failure) -> Judgment:
+def _unjudged(judge: Provenance, pair: Pair, failure: Failure) -> Judgment:
     return Judgment(
-        query_id=pair.query_id, chunk_id=pair.chunk_id, grade=None, failure=failure.kind
+        query_id=pair.query_id,
+        chunk_id=pair.chunk_id,
+        grade=None,
+        failure=failure.kind,
+        provenance=judge,
     )

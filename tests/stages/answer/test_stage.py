@@ -2,13 +2,15 @@ import pytest
 
 from ragforge.errors import CallError
 from ragforge.observe import silent
-from ragforge.records import AnswerGrade
+from ragforge.records import AnswerGrade, Provenance
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.stage import grade_answers
 
 
 class ScriptedJudge:
     """Finds every answer correct, or raises."""
+
+    provenance = Provenance(kind="llm", model="scripted")
 
     def __init__(self, error=None):
         self.error, self.asked = error, []

@@ -2,13 +2,15 @@ import pytest
 
 from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
-from ragforge.records import Failure, Judgment
+from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.stage import judge_pairs, open_pairs
 
 
 class ScriptedJudge:
     """Grades by chunk, or raises what the chunk is mapped to."""
+
+    provenance = Provenance(kind="llm", model="scripted")
 
     def __init__(self, **grades):
         self.grades = grades
@@ -45,6 +47,9 @@ def test_a_failed_pair_stays_without_a_grade(judged):
 
     [collected] = judged(pairs("a", "b"), judge)
 
+    assert {one.provenance for one in collected.results if one.failure} == {
+        ScriptedJudge.provenance
+    }
     assert [(one.chunk_id, one.grade, one.failure) for one in collected.results] == [
         ("a", 3, None),
         ("b", None, "truncated"),
@@ -66,10 +71,14 @@ def test_a_stop_keeps_what_was_judged(judged):
 
 def test_pairs_with_a_grade_are_not_judged_again():
     """Failed pairs are tried again by the next run; graded ones are done."""
+
+    def graded(old):
+        return old.grade is not None
+
     known = [
         Judgment(query_id="q", chunk_id="a", grade=0),
         Judgment(query_id="q", chunk_id="b", grade=None, failure="invalid"),
         Judgment(query_id="other", chunk_id="c", grade=3),
     ]
 
-    assert [pair.chunk_id for pair in open_pairs(pairs("a", "b", "c"), known)] == ["b", "c"]
+    assert [pair.chunk_id for pair in open_pairs(pairs("a", "b", "c"), known, graded)] == ["b", "c"]
