@@ -18,7 +18,7 @@ from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 from ragforge.measures import Scores, Summary
 from ragforge.pipeline.evaluating import Evaluation, evaluate_dataset, evaluate_files
-from ragforge.report.shown import MISSING, number
+from ragforge.report.shown import MISSING, duration, number
 from ragforge.report.table import render_table
 
 DIGITS = 4
@@ -71,8 +71,8 @@ def table_of(found: Evaluation) -> str:
         latencies = [found.latencies.get(name) for name in found.scores]
         medians = [item.median_s if item else None for item in latencies]
         tails = [item.p95_s if item else None for item in latencies]
-        rows.append(["median latency, s", *(number(value, DIGITS) for value in medians)])
-        rows.append(["p95 latency, s", *(number(value, DIGITS) for value in tails)])
+        rows.append(["median latency", *map(_latency, medians)])
+        rows.append(["p95 latency", *map(_latency, tails)])
     note = f"relevant: grade >= {found.rel_threshold}"
     if found.n_unanswerable:
         note += f"; {found.n_unanswerable} unanswerable queries left out"
@@ -137,3 +137,7 @@ def _mean(summary: Summary) -> str:
 def _median_rank(scores: Scores) -> str:
     ranks = [rank for rank in scores.first_relevant_rank.values() if rank is not None]
     return f"{median(ranks):g}" if ranks else MISSING
+
+
+def _latency(seconds: float | None) -> str:
+    return MISSING if seconds is None else duration(seconds)

@@ -16,16 +16,17 @@ def answers(summary: Summary) -> Table:
         rows.append(
             (
                 item.system,
+                with_n(item.score),
                 *(f"{count:,}" for count in item.verdicts.values()),
                 f"{item.n_failed:,}",
                 f"{item.n_ungraded:,}",
                 f"{item.n_unanswered:,}",
-                with_n(item.score),
                 f"{item.hallucination} ({checked(item)})",
             )
         )
     headers = (
         "system",
+        "mean score",
         "correct",
         "partial",
         "incorrect",
@@ -33,7 +34,6 @@ def answers(summary: Summary) -> Table:
         "failed",
         "not graded",
         "no answer",
-        "mean score",
         "hallucination rate",
     )
     return Table("Answers", headers, tuple(rows), ANSWERS_NOTE)

@@ -22,11 +22,11 @@ def answers_block(summary: Summary) -> Html:
         table_row(
             element("bdi", item.system),
             [
+                estimate_cell(item.score, counts(item.score)),
                 *(element("td", f"{count:,}", class_="num") for count in item.verdicts.values()),
                 element("td", f"{item.n_failed:,}", class_="num"),
                 element("td", f"{item.n_ungraded:,}", class_="num"),
                 element("td", f"{item.n_unanswered:,}", class_="num"),
-                estimate_cell(item.score, counts(item.score)),
                 estimate_cell(item.hallucination, checked(item)),
             ],
         )

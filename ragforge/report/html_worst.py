@@ -11,7 +11,10 @@ from ragforge.report.summary import Summary
 from ragforge.report.words import GRADE_MEANINGS
 from ragforge.report.worst import ShownChunk, WorstQuery
 
-_NONE: Final = f"Of the queries that could be measured, none is below 1 in {PRIMARY}."
+_NONE: Final = (
+    "Of the queries that were measured and have a known relevant chunk, "
+    f"none is below 1 in {PRIMARY}."
+)
 
 _SOURCES: Final = {
     "human": "graded by a person",

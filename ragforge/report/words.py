@@ -74,7 +74,7 @@ def notices(summary: Summary) -> list[Notice]:
     """Return what to be careful about, the weightiest first."""
     found = []
     if summary.baseline_judges:
-        found.append(_baseline(summary.baseline_judges))
+        found.append(_baseline(summary))
     found.extend(_out_of_reach(summary))
     for run in summary.runs:
         found.extend(_run_notices(run))
@@ -132,13 +132,24 @@ def judge_name(judge: Judge) -> str:
     return f"{judge.model} ({kind})" if judge.model else kind
 
 
-def _baseline(judges: Iterable[Judge]) -> Notice:
-    tasks = " and ".join(sorted({judge.task.split()[0] for judge in judges}, reverse=True))
-    text = (
-        f"No language model judged {tasks}: a lexical rule did. The numbers below show that "
-        "everything runs. They do not show how good a retriever or a system is; "
-        "judge again with a model before you compare or decide anything."
-    )
+def _baseline(summary: Summary) -> Notice:
+    """Tell how much of the judging a lexical rule did: all of it, or a part beside a model."""
+    rules = summary.baseline_judges
+    asked = {judge.task for judge in summary.judges if judge.kind == "llm"}
+    tasks = " and ".join(sorted({judge.task.split()[0] for judge in rules}, reverse=True))
+    if any(judge.task not in asked for judge in rules):
+        text = (
+            f"No language model judged {tasks}: a lexical rule did. The numbers below show that "
+            "everything runs. They do not show how good a retriever or a system is; "
+            "judge again with a model before you compare or decide anything."
+        )
+    else:
+        count = sum(judge.count for judge in rules)
+        text = (
+            f"{plural(count, f'judgment of {tasks} comes', f'judgments of {tasks} come')} from a "
+            "lexical rule, the others from a language model. Judge these with the model too before "
+            "you decide anything."
+        )
     return Notice(BASELINE_TITLE, text, is_loud=True)
 
 
@@ -163,7 +174,7 @@ def _out_of_reach(summary: Summary) -> Iterable[Notice]:
             f" These measures are 0 for every ranking: {', '.join(affected)}." if affected else ""
         )
         text = f"{default}The highest grade in the judgments is {highest}.{zero}"
-        yield Notice("Nothing can be relevant", text, is_loud=True)
+        yield Notice("No grade reaches the threshold", text, is_loud=True)
 
 
 def _unanswered(item: AnswerSummary) -> Iterable[Notice]:

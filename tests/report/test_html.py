@@ -160,6 +160,18 @@ def test_baseline_judge_is_announced_before_any_number(dataset):
     assert 0 < text.index("Judged by the offline baseline") < text.index("<main")
 
 
+def test_a_part_judged_by_rule_is_told_from_the_whole(dataset):
+    """Evidence by rule beside a model's grades is a remark, not the end of the measurement."""
+    rule = Provenance(kind="baseline", model="offline")
+    first, *others = dataset.judgments()
+    dataset.write_judgments([first.model_copy(update={"provenance": rule}), *others])
+
+    text = render_html(summarise(dataset))
+
+    assert "1 judgment of relevance comes from a lexical rule" in text
+    assert "No language model judged" not in text
+
+
 def test_language_model_judge_brings_no_baseline_notice(page):
     """A warning that is always there is no warning."""
     assert "Judged by the offline baseline" not in page.text
@@ -180,3 +192,26 @@ def test_page_of_an_unfinished_dataset_says_what_is_missing(new_dataset):
 
     assert "There is no run yet; `ragforge retrieve` makes one." in page.texts
     assert "Nothing is judged yet." in page.texts
+
+
+def test_run_without_bad_queries_does_not_claim_that_all_are_perfect(dataset):
+    """Where nothing is relevant no query can be shown, whatever its value."""
+    dataset.write_judgments([Judgment(query_id="q1", chunk_id="c1", grade=0)])
+
+    text = render_html(summarise(dataset))
+
+    assert "Of the queries that were measured and have a known relevant chunk, none is" in text
+
+
+def test_short_slices_go_before_long_ones(dataset):
+    """The page fills columns in this order, and a long table first would leave a hole."""
+    given = (("q1", "easy", "log"), ("q2", "medium", "log"), ("q3", "hard", "synthetic"))
+    dataset.write_queries(
+        Query(query_id=query_id, query="?", difficulty=difficulty, origin=origin)
+        for query_id, difficulty, origin in given
+    )
+    page = Page(render_html(summarise(dataset)))
+
+    headings = [text for text in page.texts if text.startswith("nDCG@10 by ")]
+
+    assert headings == ["nDCG@10 by origin", "nDCG@10 by difficulty"]

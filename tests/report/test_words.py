@@ -7,7 +7,7 @@ from ragforge.report.summary import summarise
 from ragforge.report.text import render_text
 from ragforge.report.words import notices
 
-OUT_OF_REACH = "Nothing can be relevant"
+OUT_OF_REACH = "No grade reaches the threshold"
 
 
 @pytest.fixture
