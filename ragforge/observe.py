@@ -10,6 +10,7 @@ class Event:
 
     Args:
         name: `stage.start` and `stage.end` frame a stage, `unit` is one finished unit of work,
+            `tick` says every few seconds that the stage is still at it, however long a unit takes,
             `call` one reply (bought or from the store), `retry` an attempt to be repeated,
             `note` a sentence for the user.
         stage: Which stage, such as "judge"; "" outside of any.
@@ -18,7 +19,7 @@ class Event:
         numbers: total, prompt_tokens, completion_tokens, latency_s, wait_s, cost_usd as they apply.
     """
 
-    name: Literal["stage.start", "stage.end", "unit", "call", "retry", "note"]
+    name: Literal["stage.start", "stage.end", "unit", "tick", "call", "retry", "note"]
     stage: str = ""
     outcome: Literal["", "done", "failed", "cached"] = ""
     message: str = ""

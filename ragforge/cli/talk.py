@@ -51,6 +51,8 @@ class Progress:
             self._start(event)
         elif event.name == "unit":
             self._unit(event)
+        elif event.name == "tick":
+            self._tick(event)
         else:
             self._end(event)
 
@@ -72,6 +74,10 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(self._counts(), refresh=False)
             self._bar.update(1)
+
+    def _tick(self, event: Event) -> None:
+        if self._bar is not None:
+            self._bar.refresh()
         elif not self.quiet and time.monotonic() - self._told_s >= _PLAIN_EVERY_S:
             self._told_s = time.monotonic()
             of_total = f" of {self._total}" if self._total else ""

@@ -13,6 +13,9 @@ from ragforge.records import Failure, Stage
 U = TypeVar("U")
 R = TypeVar("R")
 
+TICK_S = 5.0
+"""Seconds between two signs of life."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[U, R]):
@@ -55,6 +58,7 @@ async def run(units: Iterable[U], work: Work[U, R]) -> AsyncGenerator[Outcome[U,
     waiting = _Waiting(units)
     done: asyncio.Queue[Outcome[U, R] | _End] = asyncio.Queue(work.concurrency)
     workers = [asyncio.create_task(_work_off(waiting, work, done)) for _ in range(work.concurrency)]
+    ticker = asyncio.create_task(_tick(work))
     stopped: BudgetError | None = None
     try:
         running = len(workers)
@@ -72,9 +76,15 @@ async def run(units: Iterable[U], work: Work[U, R]) -> AsyncGenerator[Outcome[U,
         if stopped is not None:
             raise stopped
     finally:
-        for task in workers:
+        for task in (*workers, ticker):
             task.cancel()
-        await asyncio.wait(workers)
+        await asyncio.wait((*workers, ticker))
+
+
+async def _tick(work: Work[U, R]) -> None:
+    while True:
+        await asyncio.sleep(TICK_S)
+        work.observer(Event("tick", stage=work.stage))
 
 
 class _Waiting(Iterator[U]):

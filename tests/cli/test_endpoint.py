@@ -318,3 +318,13 @@ def test_failed_replies_are_asked_again_when_told(tmp_path, pairs, serve):
     assert len(endpoint.seen) == asked
     assert main([*words, "--retry-failed"]) == 0
     assert None not in {row["grade"] for row in rows(out)}
+
+
+def test_evidence_is_not_given_up_for_a_failed_judgment(dataset, serve):
+    """A weak judge must not empty a set of what is known without it."""
+    endpoint = serve(lambda path, body, n: Reply(completion("nonsense")))
+
+    assert main(["judge", "--dataset", str(dataset), *model(endpoint)]) == 4
+
+    found = rows(dataset / "judgments.jsonl")
+    assert [row["grade"] for row in found if row["source"] == "evidence"] == [3, 3, 3]

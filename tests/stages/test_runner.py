@@ -8,6 +8,7 @@ from fakes import Recorder
 from ragforge.errors import BudgetError, CallError, DataError
 from ragforge.observe import silent
 from ragforge.records import Failure
+from ragforge.stages import runner
 from ragforge.stages.runner import Collected, Work, collect, run
 
 
@@ -259,3 +260,21 @@ def test_progress_is_told_unit_by_unit():
         ("stage.end", ""),
     ]
     assert recorder.events[0].numbers == {"total": 2.0}
+
+
+def test_a_long_unit_is_accompanied_by_signs_of_life(monkeypatch):
+    """Progress must go on being told while a single call takes minutes."""
+    monkeypatch.setattr(runner, "TICK_S", 0.001)
+    ticked = asyncio.Event()
+
+    def observe(event):
+        if event.name == "tick":
+            ticked.set()
+
+    async def until_ticked(unit):
+        await ticked.wait()
+        return unit
+
+    job = work(until_ticked, observer=observe)
+
+    assert [outcome.result for outcome in asyncio.run(outcomes_of([1], job))] == [1]

@@ -49,9 +49,15 @@ def open_pairs(
 
 
 def merge_into(dataset: Dataset, judged: Collected[Judgment]) -> None:
-    """Write judgments into a dataset: new ones replace old ones of the same pair."""
+    """Write judgments into a dataset: new ones replace old ones of the same pair.
+
+    What a query's own evidence says is not given up for a judgment that failed.
+    """
     merged = {(old.query_id, old.chunk_id): old for old in dataset.judgments()}
-    merged |= {(new.query_id, new.chunk_id): new for new in judged.results}
+    for new in judged.results:
+        old = merged.get((new.query_id, new.chunk_id))
+        if new.grade is not None or old is None or old.source != "evidence":
+            merged[new.query_id, new.chunk_id] = new
     tried = {f"{new.query_id}/{new.chunk_id}" for new in judged.results}
     dataset.write_judgments(merged.values())
     dataset.replace_failures("judge", judged.failures, tried.__contains__)

@@ -1,0 +1,54 @@
+import pytest
+
+from ragforge.cli import talk
+from ragforge.observe import Event
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test sets."""
+    now = [0.0]
+    monkeypatch.setattr(talk.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_long_silence_is_broken_by_a_plain_line(clock, capsys):
+    """A hanging endpoint must not look like a hanging program."""
+    progress = talk.Progress()
+    progress(Event("stage.start", stage="judge", numbers={"total": 4.0}))
+    progress(Event("unit", stage="judge", outcome="done"))
+    clock[0] = 31.0
+
+    progress(Event("tick", stage="judge"))
+
+    assert "judge: 1 of 4 done, 0 failed" in capsys.readouterr().err
+
+
+def test_a_tick_soon_after_the_last_line_says_nothing(clock, capsys):
+    """A log must not fill up with signs of life."""
+    progress = talk.Progress()
+    progress(Event("stage.start", stage="judge"))
+    clock[0] = 10.0
+
+    progress(Event("tick", stage="judge"))
+
+    assert capsys.readouterr().err == ""
+
+
+def test_quiet_means_no_progress(clock, capsys):
+    """`-q` is for schedulers that mail whatever is printed."""
+    progress = talk.Progress(quiet=True)
+    progress(Event("stage.start", stage="judge"))
+    clock[0] = 31.0
+
+    progress(Event("tick", stage="judge"))
+    progress(Event("stage.end", stage="judge"))
+
+    assert capsys.readouterr().err == ""
+
+
+def test_what_a_terminal_would_obey_is_shown_instead(capsys):
+    """A reply of a model must not clear the screen or rename the window."""
+    talk.complain("\x1b[2Jgone\x07")
+
+    assert capsys.readouterr().err == "\\x1b[2Jgone\\x07\n"
