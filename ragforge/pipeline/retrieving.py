@@ -1,15 +1,16 @@
 """Making a run: a retriever over the queries of a dataset."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ragforge.config import Settings
-from ragforge.errors import EndpointError
+from ragforge.errors import CallError, EndpointError
 from ragforge.files.dataset import Dataset, checked_name
 from ragforge.llm.connect import EndpointEmbedder
 from ragforge.observe import Event, Observer
 from ragforge.plugins import find
-from ragforge.records import Failure, Ranking
+from ragforge.records import Chunk, Failure, Ranking
+from ragforge.retrieval import Buildable
 from ragforge.retrieval.resolve import make_retriever
 from ragforge.stages.retrieve import retrieve
 from ragforge.stages.runner import Collected
@@ -48,9 +49,12 @@ async def make_run(
     def note(message: str) -> None:
         observer(Event("note", message=message))
 
+    chunks = list(dataset.chunks())
     retriever = make_retriever(
-        spec, dataset.chunks(), embedder, find=find, note=note, timeout_s=model.timeout_s
+        spec, chunks, embedder, find=find, note=note, timeout_s=model.timeout_s
     )
+    if isinstance(retriever, Buildable):
+        await _build(retriever, spec)
     tried = {f"{name}/{query.query_id}" for query in queries}
 
     def keep(collected: Collected[Ranking]) -> None:
@@ -66,7 +70,7 @@ async def make_run(
         observer=observer,
         keep=keep,
     )
-    _tell_unknown(dataset, collected.results, note)
+    _tell_unknown(chunks, collected.results, note)
     if collected.failures and not collected.results:
         raise EndpointError(
             f"retriever {spec!r} failed on all {len(queries)} queries; "
@@ -75,8 +79,18 @@ async def make_run(
     return RunResult(name, collected.results, collected.failures)
 
 
-def _tell_unknown(dataset: Dataset, rankings: list[Ranking], note: Callable[[str], None]) -> None:
-    known = {chunk.chunk_id for chunk in dataset.chunks()}
+async def _build(retriever: Buildable, spec: str) -> None:
+    """Build what a retriever needs first, so that no query's latency has it in it."""
+    try:
+        await retriever.build()
+    except CallError as error:
+        raise EndpointError(f"retriever {spec!r} cannot be built: {error}") from error
+
+
+def _tell_unknown(
+    chunks: Sequence[Chunk], rankings: list[Ranking], note: Callable[[str], None]
+) -> None:
+    known = {chunk.chunk_id for chunk in chunks}
     unknown = {hit.chunk_id for item in rankings for hit in item.ranking} - known
     if unknown:
         shown = ", ".join(sorted(unknown)[:3])

@@ -1,7 +1,7 @@
 """What a retriever and an embedder are; the modules here hold those that ship with ragforge."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ragforge.records import Hit
 
@@ -31,6 +31,19 @@ class Retriever(Protocol):
                 goes on. Any other exception but the following counts likewise, with kind `error`.
             RagforgeError: Every query would fail alike (a wrong address, an unreadable index); the
                 run stops.
+        """
+        ...
+
+
+@runtime_checkable
+class Buildable(Protocol):
+    """A retriever that can prepare itself before the first query, whose latency would hold it."""
+
+    async def build(self) -> None:
+        """Prepare; a second call does nothing.
+
+        Raises:
+            CallError, EndpointError: It cannot be prepared.
         """
         ...
 

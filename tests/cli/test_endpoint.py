@@ -328,3 +328,13 @@ def test_evidence_is_not_given_up_for_a_failed_judgment(dataset, serve):
 
     found = rows(dataset / "judgments.jsonl")
     assert [row["grade"] for row in found if row["source"] == "evidence"] == [3, 3, 3]
+
+
+def test_embeddings_that_fail_stop_the_run_before_any_query(dataset, serve, capsys):
+    """A corpus that cannot be embedded is one failure, not one a query."""
+    endpoint = serve(lambda path, body, n: fault(500, "no such engine"))
+    words = ["retrieve", "--dataset", str(dataset), "--retriever", "dense"]
+
+    assert main([*words, *model(endpoint, "--embedding-model", "e")]) == 4
+    assert "retriever 'dense' cannot be built" in capsys.readouterr().err
+    assert not (dataset / "runs" / "dense.jsonl").exists()
