@@ -32,7 +32,7 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
 
     Foreign rows may have further fields, native rows may not. Numbers are taken as ids. A row
     without a document is a document of its own, a title becomes the heading path. Offsets of
-    foreign rows are not taken: what they count is not known. `.gz` is unpacked.
+    foreign rows are not taken: what they count is not known. `.gz` and `.zst` are unpacked.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `names` lists; or a folder

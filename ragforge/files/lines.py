@@ -1,14 +1,18 @@
-"""The lines of a data file, plain or gzip, and what kind of file they make.
+"""The lines of a data file, plain, gzip or Zstandard, and what kind of file they make.
 
 A file is opened once and read forward, so that a pipe (`/dev/fd/63`) is as good as a file.
 """
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from sys import version_info
+from types import ModuleType
 from typing import IO, Literal
 
 from ragforge.errors import DataError
@@ -16,10 +20,14 @@ from ragforge.files.text import decode
 
 Line = tuple[int, bytes]
 """Line number, from 1, and the line with its end."""
+Group = tuple[int, list[bytes]]
+"""Line number of the first, from 1, and lines with their ends."""
 
 _JSON_LINES = (".jsonl", ".ndjson")
 _COLUMNS = (".csv", ".tsv", ".trec", ".qrels", ".run")
-_PACKED_OTHERWISE = {".zst": "zstd -d", ".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
+_GROUP_BYTES = 1 << 18
+_PACKED = (".gz", ".zst")
+_PACKED_OTHERWISE = {".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +38,13 @@ class Source:
     kind: Literal["json", "jsonl", "columns"]
     first: str
     """The first line that is neither blank nor a comment, without blanks around it."""
-    lines: Iterator[Line]
-    """All lines, from the first; they can be read once."""
+    groups: Iterator[Group]
+    """All lines, from the first, some thousands at a time; they can be read once."""
+
+    @property
+    def lines(self) -> Iterator[Line]:
+        """The same lines one by one."""
+        return _ungrouped(self.groups)
 
 
 def open_source(path: Path, holds: str = "data") -> Source:
@@ -45,50 +58,97 @@ def open_source(path: Path, holds: str = "data") -> Source:
         DataError: The file cannot be read, is packed in another way than gzip, is binary, or holds
             nothing.
     """
-    lines = read_lines(path)
-    ahead: list[Line] = []
-    for number, line in lines:
-        ahead.append((number, line))
-        first = decode(line, f"{path}:{number}").strip()
-        if first and not first.startswith("#"):
-            return Source(path, _kind(path, first), first, chain(ahead, lines))
+    groups = read_groups(path)
+    ahead: list[Group] = []
+    for group in groups:
+        ahead.append(group)
+        for number, line in _ungrouped([group]):
+            first = decode(line, f"{path}:{number}").strip()
+            if first and not first.startswith("#"):
+                return Source(path, _kind(path, first), first, chain(ahead, groups))
     raise DataError(f"{path}: is empty: no {holds}; expected at least one line")
 
 
-def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file as they are, unpacked where its name ends in .gz.
+def read_groups(path: Path) -> Iterator[Group]:
+    """Yield the lines of a file as they are, unpacked where its name ends in .gz or .zst.
 
     Raises:
         DataError: The file cannot be read or unpacked.
     """
-    tool = _PACKED_OTHERWISE.get(path.suffix.lower())
+    number = 1
+    with open_unpacked(path) as stream:
+        while lines := stream.readlines(_GROUP_BYTES):
+            yield number, lines
+            number += len(lines)
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open the bytes of a file, unpacked where its name ends in .gz or .zst.
+
+    Raises:
+        DataError: The file cannot be read or unpacked; raised while reading, too.
+    """
+    suffix = path.suffix.lower()
+    tool = _PACKED_OTHERWISE.get(suffix)
     if tool is not None:
-        raise DataError(f"{path}: {path.suffix} is not read, only .gz is; unpack it first ({tool})")
+        known = " and ".join(_PACKED)
+        raise DataError(f"{path}: {suffix} is not read, only {known} are; unpack it first ({tool})")
+    faults: tuple[type[Exception], ...] = (EOFError, *_faults_of(suffix))
     try:
         with _open(path) as stream:
-            yield from enumerate(stream, start=1)
+            yield stream
+    except faults as error:
+        raise DataError(f"{path}: is not a whole {suffix} file: {error}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (EOFError, zlib.error) as error:
-        raise DataError(f"{path}: is not a whole gzip file: {error}") from error
+
+
+def unpacked_name(path: Path) -> str:
+    """Return the name of a file without folder, `.gz` and `.zst`."""
+    return path.stem if path.suffix.lower() in _PACKED else path.name
 
 
 def plain_name(path: Path) -> str:
-    """Return the name of a file without folder, `.gz` and the suffix of its kind."""
-    name = path.stem if path.suffix.lower() == ".gz" else path.name
+    """Return the name of a file without folder, packing and the suffix of its kind."""
+    name = unpacked_name(path)
     kinds = (*_JSON_LINES, *_COLUMNS, ".json", ".txt")
     return name[: name.rindex(".")] if Path(name).suffix.lower() in kinds else name
 
 
+def _ungrouped(groups: Iterable[Group]) -> Iterator[Line]:
+    for first, lines in groups:
+        yield from enumerate(lines, start=first)
+
+
 def _open(path: Path) -> IO[bytes]:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rb")  # type: ignore[return-value]  # a GzipFile is an IO[bytes]
-    return path.open("rb")
+    match path.suffix.lower():
+        case ".gz":
+            return gzip.open(path, "rb")  # type: ignore[return-value]  # a GzipFile is an IO[bytes]
+        case ".zst":
+            return _zstandard().open(path, "rb")  # type: ignore[no-any-return]
+        case _:
+            return path.open("rb")
+
+
+def _faults_of(suffix: str) -> tuple[type[Exception], ...]:
+    """Return what unpacking may raise; Zstandard is imported only where a file needs it."""
+    match suffix:
+        case ".gz":
+            return (zlib.error, gzip.BadGzipFile)
+        case ".zst":
+            return (_zstandard().ZstdError,)
+        case _:
+            return ()
+
+
+def _zstandard() -> ModuleType:
+    # The standard library has it from 3.14 on, under another name.
+    return import_module("compression.zstd" if version_info >= (3, 14) else "backports.zstd")
 
 
 def _kind(path: Path, first: str) -> Literal["json", "jsonl", "columns"]:
-    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    suffix = name.suffix.lower()
+    suffix = Path(unpacked_name(path)).suffix.lower()
     if suffix in _JSON_LINES:
         return "jsonl"
     if suffix == ".json":

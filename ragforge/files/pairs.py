@@ -31,7 +31,7 @@ class PairRow:
 def read_pairs(path: Path) -> Iterator[PairRow]:
     """Yield the pairs of a file in its order, one at a time but for `.json`.
 
-    Further fields, such as a grade, are passed over. `.gz` is unpacked.
+    Further fields, such as a grade, are passed over. `.gz` and `.zst` are unpacked.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `fields` lists.

@@ -32,11 +32,11 @@ _NATIVE: Final = {"query_id", "chunk_id", "grade"}
 def read_qrels(path: Path) -> Mapping[str, Mapping[str, int | None]]:
     """Return query id to chunk id to grade; None where a judgment gave no grade.
 
-    The shape is recognised by suffix and first line; `.gz` is unpacked. Query and chunk ids are
-    texts. A query without id goes by its text. A query without relevant chunks is there, empty.
-    Grades are any whole numbers; 0 to 3 in rows with the names of `judgments.jsonl`. Ids that are
-    listed as relevant without grade get the lowest grade that counts as relevant in the file: see
-    `grade_of_listed`. Where a listed id has a grade too, that grade counts.
+    The shape is recognised by suffix and first line; `.gz` and `.zst` are unpacked. Query and chunk
+    ids are texts. A query without id goes by its text. A query without relevant chunks is there,
+    empty. Grades are any whole numbers; 0 to 3 in rows with the names of `judgments.jsonl`. Ids
+    that are listed as relevant without grade get the lowest grade that counts as relevant in the
+    file: see `grade_of_listed`. Where a listed id has a grade too, that grade counts.
 
     Args:
         path: A file of one of `SHAPES`, or a folder.
@@ -49,15 +49,28 @@ def read_qrels(path: Path) -> Mapping[str, Mapping[str, int | None]]:
     if source.kind == "columns" and not has_header(source):
         if len(source.first.split()) < _FEWEST_COLUMNS:
             raise unknown_shape(source.path, SHAPES)
-        return read_trec_qrels(source.path, source.lines)
+        return read_trec_qrels(source.path, source.groups)
+    return qrels_of_rows(str(path), read_rows_of(source, SHAPES, by_query="relevant"))
+
+
+def qrels_of_rows(where: str, rows: Iterator[Row]) -> Mapping[str, Mapping[str, int | None]]:
+    """Return what rows say about pairs of query and chunk, or each about a query, as `read_qrels`.
+
+    Args:
+        where: Where the rows are from, for messages.
+        rows: All of the kind of the first.
+
+    Raises:
+        DataError: There is none, or one cannot be taken.
+    """
     collected = _Collected()
-    for row, about_query in _shaped(source.path, read_rows_of(source, SHAPES, by_query="relevant")):
+    for row, about_query in _shaped(where, rows):
         if about_query:
             collected.add_query(row)
         else:
             collected.add_pair(row)
     if not collected.queries:
-        raise none_found(path, "judgments")
+        raise none_found(where, "judgments")
     return collected.settled()
 
 
@@ -119,14 +132,14 @@ def _file(folder: Path) -> Path:
     return native if native.is_file() else beir_split(folder)
 
 
-def _shaped(path: Path, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
+def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
     """Yield rows, and whether they are about a query rather than a pair; the first decides."""
     about_query: bool | None = None
     for row in rows:
         if about_query is None:
             about_query = row.has(RELEVANT, GRADES)
             if not row.has(QUERY_ID, QUERY) or not (about_query or row.has(CHUNK_ID)):
-                raise unknown_shape(path, SHAPES)
+                raise unknown_shape(where, SHAPES)
         if about_query and not row.has(RELEVANT, GRADES):
             row.require(RELEVANT)
         yield row, about_query

@@ -4,12 +4,11 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-
-import jsonlines
+from typing import TYPE_CHECKING
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, examples, load_json, make_row, shown
-from ragforge.files.lines import Line, Source
+from ragforge.files.lines import Line, Source, unpacked_name
 from ragforge.files.names import (
     QUERY,
     QUERY_ID,
@@ -21,6 +20,9 @@ from ragforge.files.names import (
     normal_name,
 )
 from ragforge.files.text import decode
+
+if TYPE_CHECKING:
+    import jsonlines
 
 _DELIMITERS = "\t,;"
 """Semicolons are what spreadsheets write where the comma is the decimal sign."""
@@ -71,6 +73,8 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
     Raises:
         DataError: A line is not one whole JSON object.
     """
+    import jsonlines  # Half of what reading a TREC file would import.
+
     at = 0
 
     def texts() -> Iterator[str]:
@@ -92,7 +96,7 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
         yield make_row(f"{path}:{at}", found)
 
 
-def _broken_line(error: jsonlines.InvalidLineError | RecursionError) -> str:
+def _broken_line(error: "jsonlines.InvalidLineError | RecursionError") -> str:
     """Say what is wrong with a line."""
     if isinstance(error, RecursionError):
         return str(error)
@@ -178,21 +182,21 @@ def has_header(source: Source, fields: tuple[Field, ...] = (QUERY_ID, QUERY)) ->
         source: A table.
         fields: Of which a header has to name one.
     """
-    if source.path.name.lower().removesuffix(".gz").endswith(".csv"):
+    if unpacked_name(source.path).lower().endswith(".csv"):
         return True
     cells = [cell.strip().strip('"') for cell in source.first.split(_delimiter(source.first))]
     known = {normal_name(name) for field in fields for name in field.accepted}
     return len(cells) > 1 and any(normal_name(cell) in known for cell in cells)
 
 
-def unknown_shape(path: Path, shapes: Iterable[str]) -> DataError:
+def unknown_shape(where: Path | str, shapes: Iterable[str]) -> DataError:
     """Return the error that shows what would have been accepted."""
-    return DataError(f"{path}: has none of the shapes accepted:{examples(shapes)}")
+    return DataError(f"{where}: has none of the shapes accepted:{examples(shapes)}")
 
 
-def none_found(path: Path, what: str) -> DataError:
+def none_found(where: Path | str, what: str) -> DataError:
     """Return the error about a file in which there is nothing to read."""
-    return DataError(f"{path}: holds no {what}; expected at least one")
+    return DataError(f"{where}: holds no {what}; expected at least one")
 
 
 def _delimiter(header: str) -> str:

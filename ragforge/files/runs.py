@@ -54,9 +54,9 @@ class Run:
 def read_run(path: Path) -> Run:
     """Return the run in a file.
 
-    The shape is recognised by suffix and first line; `.gz` is unpacked. Query and chunk ids are
-    texts. A query without id goes by its text. Infinite scores are taken where the format can
-    spell them.
+    The shape is recognised by suffix and first line; `.gz` and `.zst` are unpacked. Query and chunk
+    ids are texts. A query without id goes by its text. Infinite scores are taken where the format
+    can spell them.
 
     Args:
         path: A file of one of `SHAPES`.
@@ -70,17 +70,30 @@ def read_run(path: Path) -> Run:
     if source.kind == "columns" and not has_header(source):
         if len(source.first.split()) < _FEWEST_COLUMNS:
             raise unknown_shape(path, SHAPES)
-        return Run(plain_name(path), read_trec_run(path, source.lines), {})
+        return Run(plain_name(path), read_trec_run(path, source.groups), {})
+    return run_of_rows(str(path), read_rows_of(source, SHAPES, by_query="ranking"))
+
+
+def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
+    """Return the run that rows of single hits, or of a ranking each, make; as `read_run`.
+
+    Args:
+        where: Where the rows are from, for messages and the name.
+        rows: All of the kind of the first.
+
+    Raises:
+        DataError: There is none, or one cannot be taken.
+    """
     collected = _Collected()
-    for row, is_ranking in _shaped(path, read_rows_of(source, SHAPES, by_query="ranking")):
+    for row, is_ranking in _shaped(where, rows):
         if is_ranking:
             collected.add_ranking(row)
         else:
             collected.add_pair(row)
     rankings = collected.settled()
     if not rankings:
-        raise none_found(path, "ranking")
-    return Run(plain_name(path), rankings, collected.latencies_s)
+        raise none_found(where, "ranking")
+    return Run(plain_name(Path(where)), rankings, collected.latencies_s)
 
 
 @dataclass(slots=True)
@@ -118,14 +131,14 @@ class _Collected:
         return self.rankings
 
 
-def _shaped(path: Path, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
+def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
     """Yield rows, and whether they hold a ranking rather than one hit; the first decides."""
     is_ranking: bool | None = None
     for row in rows:
         if is_ranking is None:
             is_ranking = row.has(RANKING)
             if not row.has(QUERY_ID, QUERY_OF_PAIR) or not (is_ranking or row.has(CHUNK_ID)):
-                raise unknown_shape(path, SHAPES)
+                raise unknown_shape(where, SHAPES)
         if is_ranking:
             row.require(RANKING)
         yield row, is_ranking

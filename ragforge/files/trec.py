@@ -4,32 +4,47 @@ As in trec_eval, columns stand between any mix of ASCII blanks and tabs (other c
 blank belong to ids), and a line that starts with # is a comment.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, count, pairwise
 from math import isnan
+from operator import ne
 from pathlib import Path
+from typing import TypeVar
 
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
 from ragforge.files.fields import parse_number, parse_whole, shown
-from ragforge.files.lines import Line
+from ragforge.files.lines import Group, Line
 from ragforge.files.text import decode
 
 _QRELS_COLUMNS = 4
 _RUN_COLUMNS = 6
+_VALUE_AT = {_QRELS_COLUMNS: 3, _RUN_COLUMNS: 4}
+_MARK = "\0"
+"""Stands for the end of a line: no file that is text holds it."""
+
+Number = TypeVar("Number", int, float)
 
 
-def read_trec_qrels(path: Path, lines: Iterable[Line]) -> dict[str, dict[str, int]]:
+def read_trec_qrels(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, int]]:
     """Return query id to chunk id to grade; the second column is passed over.
 
     Args:
         path: Named in errors.
-        lines: The lines of the file.
+        groups: The lines of the file.
 
     Raises:
         DataError: A line has not four columns, a grade is no whole number (any is taken, negative
             ones too), or a pair comes twice.
     """
     qrels: dict[str, dict[str, int]] = {}
+    for first, lines in groups:
+        if not _add_regular(qrels, lines, _QRELS_COLUMNS, _grades):
+            _add_qrels_lines(qrels, path, enumerate(lines, start=first))
+    return qrels
+
+
+def _add_qrels_lines(qrels: dict[str, dict[str, int]], path: Path, lines: Iterable[Line]) -> None:
     for number, columns in _columns(path, lines):
         if len(columns) != _QRELS_COLUMNS:
             expected = "4 columns (query_id 0 chunk_id grade)"
@@ -42,10 +57,9 @@ def read_trec_qrels(path: Path, lines: Iterable[Line]) -> dict[str, dict[str, in
         if chunk_id in grades:
             raise _twice(f"{path}:{number}", query_id, chunk_id)
         grades[chunk_id] = grade
-    return qrels
 
 
-def read_trec_run(path: Path, lines: Iterable[Line]) -> dict[str, dict[str, float]]:
+def read_trec_run(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, float]]:
     """Return query id to chunk id to score; the column of ranks is passed over, as is the tag.
 
     A line without tag is refused as trec_eval does: it may be one that was cut off, and then its
@@ -53,13 +67,20 @@ def read_trec_run(path: Path, lines: Iterable[Line]) -> dict[str, dict[str, floa
 
     Args:
         path: Named in errors.
-        lines: The lines of the file; those of a query need not stand together.
+        groups: The lines of the file; those of a query need not stand together.
 
     Raises:
         DataError: A line has fewer than six columns, a score is no number (infinities are), or a
             query lists a chunk twice.
     """
     run: dict[str, dict[str, float]] = {}
+    for first, lines in groups:
+        if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
+            _add_run_lines(run, path, enumerate(lines, start=first))
+    return run
+
+
+def _add_run_lines(run: dict[str, dict[str, float]], path: Path, lines: Iterable[Line]) -> None:
     for number, columns in _columns(path, lines):
         if len(columns) < _RUN_COLUMNS:
             expected = "6 columns (query_id Q0 chunk_id rank score tag)"
@@ -72,7 +93,73 @@ def read_trec_run(path: Path, lines: Iterable[Line]) -> dict[str, dict[str, floa
         if chunk_id in scores:
             raise _twice(f"{path}:{number}", query_id, chunk_id)
         scores[chunk_id] = score
-    return run
+
+
+def _add_regular(
+    into: dict[str, dict[str, Number]],
+    lines: list[bytes],
+    width: int,
+    values_of: Callable[[list[str]], list[Number] | None],
+) -> bool:
+    """Add lines as a whole: query, passed over, chunk, ..., value at the last place but the tag.
+
+    Return False, having done nothing, where one of them has to be looked at by itself: it has
+    another number of columns, characters beyond ASCII, an odd number, or repeats a pair.
+    """
+    raw = b"".join(lines)
+    if not raw.isascii() or _MARK.encode() in raw:
+        return False
+    words = raw.decode().replace("\n", f" {_MARK} ").split()
+    if not raw.endswith(b"\n"):
+        words.append(_MARK)
+    step = width + 1
+    if len(words) != step * len(lines) or words[width::step].count(_MARK) != len(lines):
+        return False
+    query_ids = words[0::step]
+    chunk_ids = words[2::step]
+    values = values_of(words[_VALUE_AT[width] :: step])
+    if values is None:
+        return False
+    added = _by_query(query_ids, chunk_ids, values)
+    if any(query_id.startswith("#") for query_id in added):
+        return False
+    known = into.keys() & added.keys()
+    if sum(map(len, added.values())) < len(values) or any(
+        not into[query_id].keys().isdisjoint(added[query_id]) for query_id in known
+    ):
+        return False
+    for query_id, own in added.items():
+        into.setdefault(query_id, {}).update(own)
+    return True
+
+
+def _by_query(
+    query_ids: list[str], chunk_ids: list[str], values: list[Number]
+) -> dict[str, dict[str, Number]]:
+    borders = [0, *compress(count(1), map(ne, query_ids, query_ids[1:])), len(query_ids)]
+    found: dict[str, dict[str, Number]] = {}
+    for start, end in pairwise(borders):
+        own = zip(chunk_ids[start:end], values[start:end], strict=True)
+        found.setdefault(query_ids[start], {}).update(own)
+    return found
+
+
+def _scores(words: list[str]) -> list[float] | None:
+    scores = _numbers(words, float)
+    return None if scores is None or isnan(sum(scores)) else scores
+
+
+def _grades(words: list[str]) -> list[int] | None:
+    return _numbers(words, int)
+
+
+def _numbers(words: list[str], kind: Callable[[str], Number]) -> list[Number] | None:
+    if "_" in "".join(words):  # Python reads 1_0 as 10.
+        return None
+    try:
+        return list(map(kind, words))
+    except ValueError:
+        return None
 
 
 def write_trec_qrels(path: Path, qrels: Mapping[str, Mapping[str, int | None]]) -> int:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from backports import zstd
 
 from ragforge.errors import DataError
 from ragforge.files.qrels import read_qrels
@@ -157,11 +158,15 @@ def test_byte_order_mark_is_no_part_of_the_first_id(tmp_path):
     [
         ("qrels.txt.gz", b"1 0 a 1\n"),
         ("j.jsonl.gz", b'{"query_id": 1, "chunk_id": "a", "grade": 1}\n'),
+        ("qrels.trec.zst", b"1 0 a 1\n"),
+        ("j.jsonl.zst", b'{"query_id": 1, "chunk_id": "a", "grade": 1}\n'),
     ],
 )
-def test_gzip_is_unpacked(tmp_path, name, text):
+def test_packed_files_are_unpacked(tmp_path, name, text):
     """Judgments are published packed."""
-    assert read_qrels(write(tmp_path / name, gzip.compress(text))) == {"1": {"a": 1}}
+    pack = zstd.compress if name.endswith(".zst") else gzip.compress
+
+    assert read_qrels(write(tmp_path / name, pack(text))) == {"1": {"a": 1}}
 
 
 def test_pipe_is_read_once_and_whole():
@@ -299,9 +304,15 @@ def test_judgments_of_a_dataset_are_read(tmp_path):
             '{"query_id": "q", "chunk_id": "c"}\n{"query_id": "q", "chunk_id": "d", "grade": 1}\n',
             "j.jsonl:2: grade: expected grades in all rows or in none, got 1",
         ),
-        ("q.txt.gz", b"1 0 a 1\n", "q.txt.gz: cannot be read"),
-        ("q.txt.gz", gzip.compress(b"1 0 a 1\n")[:-9], "q.txt.gz: is not a whole gzip file"),
-        ("q.txt.zst", b"x", "q.txt.zst: .zst is not read, only .gz is; unpack it first (zstd -d)"),
+        ("q.txt.gz", b"1 0 a 1\n", "q.txt.gz: is not a whole .gz file"),
+        ("q.txt.gz", gzip.compress(b"1 0 a 1\n")[:-9], "q.txt.gz: is not a whole .gz file"),
+        ("q.txt.zst", b"1 0 a 1\n", "q.txt.zst: is not a whole .zst file"),
+        ("q.txt.zst", zstd.compress(b"1 0 a 1\n")[:-3], "q.txt.zst: is not a whole .zst file"),
+        (
+            "q.txt.xz",
+            b"x",
+            "q.txt.xz: .xz is not read, only .gz and .zst are; unpack it first (unxz)",
+        ),
     ],
 )
 def test_faults_are_refused_with_their_place(tmp_path, name, text, message):
