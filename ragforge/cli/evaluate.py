@@ -99,7 +99,9 @@ def _json(found: Evaluation, *, per_query: bool) -> dict[str, object]:
     for name, scores in found.scores.items():
         latency = found.latencies.get(name)
         told = scores.to_dict()
-        told["measures"] = {measure: asdict(scores.summary(measure)) for measure in found.measures}
+        told["measures"] = {
+            measure: scores.summary(measure)._asdict() for measure in found.measures
+        }
         if per_query:
             told["per_query"] = {
                 query_id: {measure: values[measure] for measure in found.measures}

@@ -1,11 +1,20 @@
 """Ranking measures: pure arithmetic on plain mappings, equal to trec_eval.
 
-`evaluate` works in two steps. `rankings` finds the ranks of the judged chunks; every measure in
-`formulas` is a function of those ranks. `bounds` says what failures could have changed.
+`evaluate` works in two steps. `locating` (with numpy: `batches`) finds the ranks of the judged
+chunks and puts them into a `table`; every measure in `formulas` is computed from that, over
+`columns`. `bounds` says what failures could have changed.
 """
 
-from ragforge.measures.evaluation import DEFAULT_MEASURES, evaluate
+from ragforge.measures.evaluation import DEFAULT_MEASURES, evaluate, evaluate_hits
 from ragforge.measures.names import Measure, parse_measure
 from ragforge.measures.scores import Scores, Summary
 
-__all__ = ["DEFAULT_MEASURES", "Measure", "Scores", "Summary", "evaluate", "parse_measure"]
+__all__ = [
+    "DEFAULT_MEASURES",
+    "Measure",
+    "Scores",
+    "Summary",
+    "evaluate",
+    "evaluate_hits",
+    "parse_measure",
+]

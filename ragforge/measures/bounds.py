@@ -5,38 +5,37 @@ the extremes of every measure: a grade that rises also lifts the ideal that nDCG
 
 * Measures that a rising grade can only lift (P, RR, DCG, ...), or lift within the cutoff and lower
   beyond it (R, F1), take their extremes at known corners: exact.
-* AP, Rprec, bpref and nDCG are computed for every outcome while there are at most `ENUMERATED` of
-  them: exact. That is always so with four failures on the scale 0 to 3.
+* AP, infAP, Rprec, bpref and nDCG are computed for every outcome while there are at most
+  `ENUMERATED` of them: exact. That is always so with four failures on the scale 0 to 3.
 * Beyond that, AP, Rprec and nDCG are bounded by interval arithmetic, the least numerator over the
-  greatest denominator and the other way round, and bpref by [0, 1]: valid, but wider than needed.
+  greatest denominator and the other way round, and infAP and bpref by [0, 1]: valid, but wider
+  than needed.
 
 Bounds always include the value itself, which leaves failed judgments out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement, product
 from math import comb
-from typing import Final
+from typing import Final, NamedTuple
 
-from ragforge.measures.formulas import BINARY, GRADED, Formula, Query, binary
+from ragforge.measures.formulas import FORMULAS, Value
+from ragforge.measures.lists import ListColumns
 from ragforge.measures.names import Measure
-from ragforge.measures.rankings import JudgedRanking
+from ragforge.measures.table import JudgedRanking, Table
 
 ENUMERATED: Final = 256
 """Outcomes of one query's failed judgments that are tried one by one; 4 ** 4."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """A closed range."""
 
     low: float
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Failures:
+class _Failures(NamedTuple):
     """Failed judgments of one query, seen by a measure that looks as far as its cutoff."""
 
     ranking: JudgedRanking
@@ -54,10 +53,8 @@ class _Failures:
             ranking.query_id,
             [rank for rank, _ in hits],
             [grade for _, grade in hits],
-            sorted([*ranking.judged, *near_grades, *far_grades], reverse=True),
+            tuple(sorted([*ranking.judged, *near_grades, *far_grades], reverse=True)),
             ranking.n_retrieved,
-            [],
-            0,
         )
 
     def corner(self, near: int, far: int) -> JudgedRanking:
@@ -81,18 +78,14 @@ def judgment_bounds(ranking: JudgedRanking, measure: Measure, rel: int, top: int
     Args:
         ranking: The query.
         measure: The measure.
-        rel: Lowest relevant grade where the measure names none.
+        rel: Lowest relevant grade.
         top: Highest grade that a failed judgment could have given.
     """
     failures = _failures(ranking, measure.cutoff)
-    if measure.name in GRADED:
-        grades = range(top + 1)
-        return _bounds(GRADED[measure.name], failures, measure, grades, lambda outcome: outcome)
-    threshold = measure.rel or rel
+    if FORMULAS[measure.name].graded:
+        return _bounds(failures, measure, rel, range(top + 1))
     # Only relevant or not makes a difference, so two grades stand for the whole scale.
-    grades = range(0, min(top, threshold) + 1, threshold)
-    formula = BINARY[measure.name]
-    return _bounds(formula, failures, measure, grades, lambda outcome: binary(outcome, threshold))
+    return _bounds(failures, measure, rel, range(0, min(top, rel) + 1, rel))
 
 
 def failure_bounds(
@@ -105,59 +98,53 @@ def failure_bounds(
     Args:
         ranking: The query with an empty ranking.
         measure: The measure.
-        rel: Lowest relevant grade where the measure names none.
+        rel: Lowest relevant grade.
         top: Highest grade that a failed judgment could have given.
         longest: Chunks retrieved where it worked, at most: what NumRet could have been.
     """
-    formula = BINARY.get(measure.name) or GRADED[measure.name]
-    if not formula.unbounded:
+    if not FORMULAS[measure.name].unbounded:
         return Interval(0.0, 1.0)
-    filled = _failures(ranking, None).corner(top, top)
-    n_ranks = len(filled.judged)
-    ideal = JudgedRanking(
-        ranking.query_id, list(range(1, n_ranks + 1)), filled.judged, filled.judged, longest, [], 0
-    )
+    grades = _failures(ranking, None).corner(top, top).judged
+    ranks = list(range(1, len(grades) + 1))
+    ideal = JudgedRanking(ranking.query_id, ranks, list(grades), grades, longest)
     lowest = judgment_bounds(ranking, measure, rel, top).low
     return Interval(lowest, judgment_bounds(ideal, measure, rel, top).high)
 
 
 def _failures(ranking: JudgedRanking, cutoff: int | None) -> _Failures:
-    ranks = ranking.failed_ranks
+    ranks = ranking.failed.ranks
     near = [rank for rank in ranks if cutoff is None or rank <= cutoff]
-    return _Failures(ranking, near, len(ranks) - len(near) + ranking.n_failed_unretrieved)
+    return _Failures(ranking, near, len(ranks) - len(near) + ranking.failed.n_unretrieved)
 
 
-def _bounds(
-    formula: Formula[Query],
-    failures: _Failures,
-    measure: Measure,
-    grades: Sequence[int],
-    view: Callable[[JudgedRanking], Query],
-) -> Interval:
+def _bounds(failures: _Failures, measure: Measure, rel: int, grades: Sequence[int]) -> Interval:
+    formula = FORMULAS[measure.name]
     worst, best = grades[0], grades[-1]
-    outcomes: list[JudgedRanking]
+    outcomes: Iterable[JudgedRanking]
     if formula.response == "recall":
         outcomes = [failures.corner(worst, best), failures.corner(best, worst)]
     elif formula.response in {"constant", "rises"}:
         outcomes = [failures.corner(worst, worst), failures.corner(best, best)]
     elif failures.n_outcomes(len(grades)) <= ENUMERATED:
-        outcomes = list(failures.outcomes(grades))
+        outcomes = failures.outcomes(grades)
+    elif formula.parts is None:
+        return Interval(0.0, 1.0)
     else:
-        lowest = view(failures.corner(worst, worst))
-        return _ratio_bounds(formula, lowest, view(failures.corner(best, best)), measure)
-    reached = [formula.value(view(r), measure) for r in [failures.ranking, *outcomes]]
+        corners = [failures.corner(worst, worst), failures.corner(best, best)]
+        least_part, most_part = _values(formula.parts[0], corners, measure, rel)
+        least_whole, most_whole = _values(formula.parts[1], corners, measure, rel)
+        low = least_part / most_whole if most_whole else 0.0
+        high = min(1.0, most_part / least_whole) if least_whole else float(most_part > 0)
+        return Interval(low, high)
+    reached = _values(formula.value, [failures.ranking, *outcomes], measure, rel)
     return Interval(min(reached), max(reached))
 
 
-def _ratio_bounds(
-    formula: Formula[Query], lowest: Query, highest: Query, measure: Measure
-) -> Interval:
-    if formula.parts is None:
-        return Interval(0.0, 1.0)
-    part, whole = formula.parts
-    most = whole(highest, measure)
-    least = whole(lowest, measure)
-    low = part(lowest, measure) / most if most else 0.0
-    greatest = part(highest, measure)
-    high = min(1.0, greatest / least) if least else float(greatest > 0)
-    return Interval(low, high)
+def _values(
+    value: Value, rankings: Iterable[JudgedRanking], measure: Measure, rel: int
+) -> list[float]:
+    table = Table()
+    for ranking in rankings:
+        table.add(ranking)
+    columns = ListColumns(table)
+    return columns.listed(value(columns, measure, rel))

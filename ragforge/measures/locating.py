@@ -1,45 +1,28 @@
-"""The first of two steps: from qrels and a run to the ranks of the judged chunks.
+"""From qrels and a run in memory to the table of judged hits.
 
-Every measure is a function of these few numbers, so nothing else of a ranking is ordered or kept.
+Nothing of a ranking is ordered, hashed or kept but what is judged: the rank of a chunk is one more
+than the number of higher scores, and of equal scores with a larger id.
 """
 
-import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isnan
-from typing import Final, SupportsIndex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf, isnan
+from typing import Final
 
 from ragforge.errors import DataError
+from ragforge.measures.table import (
+    LARGEST_GRADE,
+    LEAST_GRADE,
+    FailedJudgments,
+    JudgedRanking,
+    whole_grade,
+)
 
 Judgments = Mapping[str, int | None]
 RankedChunks = Mapping[str, float] | Sequence[str]
 
-LARGEST_GRADE: Final = 1000
-"""2^grade, the exponential gain, has to fit a float together with its sums."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRanking:
-    """All that the measures need to know about one query."""
-
-    query_id: str
-    ranks: list[int]
-    """Ranks, from 1 and ascending, of the retrieved chunks that have a grade."""
-    grades: list[int]
-    """Grades at those ranks."""
-    judged: list[int]
-    """Grades of all judged chunks of the query, retrieved or not, highest first."""
-    n_retrieved: int
-    failed_ranks: list[int]
-    """Ranks of the retrieved chunks whose judgment failed."""
-    n_failed_unretrieved: int
-    """Chunks whose judgment failed and which were not retrieved."""
-
-    @property
-    def has_failures(self) -> bool:
-        """Whether a judgment of this query failed."""
-        return bool(self.failed_ranks) or self.n_failed_unretrieved > 0
+_SCANNED: Final = 4
+"""Up to so many chunks a judged one, looking up every chunk is cheaper than ordering scores."""
 
 
 def judged_ranking(query_id: str, judgments: Judgments, ranking: RankedChunks) -> JudgedRanking:
@@ -54,85 +37,122 @@ def judged_ranking(query_id: str, judgments: Judgments, ranking: RankedChunks) -
 
     Raises:
         DataError: A score is not a number, a chunk is listed twice, or a grade is no whole number
-            or above `LARGEST_GRADE`.
+            or too large to compute with.
     """
     ranks = _ranks(query_id, judgments, ranking)
-    judged: list[int] = []
-    pairs: list[tuple[int, int]] = []
-    failed_ranks: list[int] = []
-    n_failed = 0
-    for chunk_id, given in judgments.items():
-        rank = ranks.get(chunk_id)
-        if given is None:
-            n_failed += 1
-            if rank is not None:
-                failed_ranks.append(rank)
-            continue
-        grade = given if type(given) is int else _checked_grade(query_id, chunk_id, given)
-        judged.append(grade)
-        if rank is not None:
-            pairs.append((rank, grade))
-    pairs.sort()
+    found = [(rank, judgments[chunk_id]) for chunk_id, rank in ranks.items()]
+    return ranking_of(query_id, judgments, len(ranking), found)
+
+
+def ranking_of(
+    query_id: str,
+    judgments: Judgments,
+    n_retrieved: int,
+    hits: Collection[tuple[int, int | None]],
+) -> JudgedRanking:
+    """Put together a query whose judged chunks are located.
+
+    Args:
+        query_id: Named in errors.
+        judgments: Chunk id to grade; None where the judge failed.
+        n_retrieved: Length of the ranking.
+        hits: Rank and grade of the retrieved chunks among them; None where the judge failed.
+
+    Raises:
+        DataError: A grade is no whole number, or too large to compute with.
+    """
+    ordered = sorted(hits)
+    graded = [grade for _, grade in ordered if grade is not None]
+    judged = [grade for grade in judgments.values() if type(grade) is int]
+    judged.sort(reverse=True)
+    regular = len(judged) == len(judgments)
+    if regular and judged[-1] >= LEAST_GRADE and judged[0] <= LARGEST_GRADE:
+        ranks = [rank for rank, _ in ordered]
+        return JudgedRanking(query_id, ranks, graded, tuple(judged), n_retrieved)
+    checked = [
+        _checked_grade(query_id, chunk_id, grade)
+        for chunk_id, grade in judgments.items()
+        if grade is not None
+    ]
+    failed_ranks = [rank for rank, grade in ordered if grade is None]
     return JudgedRanking(
         query_id,
-        [rank for rank, _ in pairs],
-        [grade for _, grade in pairs],
-        _highest_first(query_id, judged),
-        len(ranking),
-        sorted(failed_ranks),
-        n_failed - len(failed_ranks),
+        [rank for rank, grade in ordered if grade is not None],
+        list(map(int, graded)),
+        tuple(sorted(checked, reverse=True)),
+        n_retrieved,
+        FailedJudgments(failed_ranks, len(judgments) - len(checked) - len(failed_ranks)),
     )
 
 
-def _ranks(query_id: str, chunk_ids: Iterable[str], ranking: RankedChunks) -> dict[str, int]:
-    """Return the ranks of at least those `chunk_ids` that are in the ranking."""
+def rank_ties(ranks: dict[str, int], tied: Iterable[float], scores: Mapping[str, float]) -> None:
+    """Move the chunks of `ranks` that share a score behind those of larger id.
+
+    One pass over the ranking collects all groups: a pass per tied chunk would be quadratic.
+
+    Args:
+        ranks: Chunk id to the rank that the highest of its score has; is changed.
+        tied: Scores that several chunks have.
+        scores: Chunk id to score.
+    """
+    groups: dict[float, list[str]] = {score: [] for score in tied}
+    for chunk_id, score in scores.items():
+        if score in groups:
+            groups[score].append(chunk_id)
+    for group in groups.values():
+        group.sort()
+    for chunk_id in ranks:
+        same = groups.get(scores[chunk_id])
+        if same is not None:
+            ranks[chunk_id] += len(same) - 1 - bisect_left(same, chunk_id)
+
+
+def _ranks(query_id: str, judged: Judgments, ranking: RankedChunks) -> dict[str, int]:
+    """Return the ranks of the judged chunks that are in the ranking."""
     if isinstance(ranking, Mapping):
-        return _ranks_by_score(query_id, chunk_ids, ranking)
+        return _ranks_by_score(query_id, judged, ranking)
     if isinstance(ranking, str | bytes):
         raise DataError(f"run: query {query_id!r}: expected scores or a list of ids, got text")
-    ranks = {chunk_id: rank for rank, chunk_id in enumerate(ranking, start=1)}
-    if len(ranks) != len(ranking):
-        twice = next(c for rank, c in enumerate(ranking, start=1) if ranks[c] != rank)
+    if len(set(ranking)) != len(ranking):
+        last = {chunk_id: rank for rank, chunk_id in enumerate(ranking)}
+        twice = next(c for rank, c in enumerate(ranking) if last[c] != rank)
         raise DataError(f"run: query {query_id!r}: chunk {twice!r} is listed more than once")
-    return ranks
+    return {chunk_id: rank for rank, chunk_id in enumerate(ranking, 1) if chunk_id in judged}
 
 
 def _ranks_by_score(
-    query_id: str, chunk_ids: Iterable[str], scores: Mapping[str, float]
+    query_id: str, judged: Judgments, scores: Mapping[str, float]
 ) -> dict[str, int]:
+    if len(scores) <= _SCANNED * len(judged) and _falls(scores.values()):
+        return {c: rank for rank, c in enumerate(scores, start=1) if c in judged}
     ascending = _ascending(query_id, scores)
     n_scores = len(ascending)
     ranks: dict[str, int] = {}
-    tied: dict[float, list[str]] = {}
-    for chunk_id in chunk_ids:
+    tied: set[float] = set()
+    for chunk_id in judged:
         score = scores.get(chunk_id)
         if score is None:
             continue
         n_not_higher = bisect_right(ascending, score)
         ranks[chunk_id] = n_scores - n_not_higher + 1
         if n_not_higher > 1 and ascending[n_not_higher - 2] == score:
-            tied[score] = []
+            tied.add(score)
     if tied:
-        _rank_ties(ranks, tied, scores)
+        rank_ties(ranks, tied, scores)
     return ranks
 
 
-def _rank_ties(
-    ranks: dict[str, int], tied: dict[float, list[str]], scores: Mapping[str, float]
-) -> None:
-    """Move the chunks of `ranks` that share a score behind those of larger id.
-
-    One pass over the ranking collects all groups: a pass per tied chunk would be quadratic.
-    """
-    for chunk_id, score in scores.items():
-        if score in tied:
-            tied[score].append(chunk_id)
-    for group in tied.values():
-        group.sort()
-    for chunk_id in ranks:
-        same = tied.get(scores[chunk_id])
-        if same is not None:
-            ranks[chunk_id] += len(same) - 1 - bisect_left(same, chunk_id)
+def _falls(scores: Iterable[float]) -> bool:
+    """Whether every score is lower than the one before, which NaN never is."""
+    last = inf
+    try:
+        for score in scores:
+            if not score < last:
+                return False
+            last = score
+    except TypeError:
+        return False
+    return True
 
 
 def _ascending(query_id: str, scores: Mapping[str, float]) -> list[float]:
@@ -161,18 +181,10 @@ def _refuse_bad_score(query_id: str, scores: Mapping[str, float]) -> None:
             raise DataError(f"{where}: expected a number, got {score!r}")
 
 
-def _highest_first(query_id: str, grades: list[int]) -> list[int]:
-    ordered = sorted(grades, reverse=True)
-    if ordered and ordered[0] > LARGEST_GRADE:
-        found = f"qrels: query {query_id!r}: grade {ordered[0]}"
-        raise DataError(f"{found}: expected at most {LARGEST_GRADE}")
-    return ordered
-
-
-def _checked_grade(query_id: str, chunk_id: str, grade: SupportsIndex) -> int:
-    """Take whole numbers of other types, such as numpy's."""
-    try:
-        return operator.index(grade)
-    except TypeError:
-        where = f"qrels: query {query_id!r}: chunk {chunk_id!r}: grade"
-        raise DataError(f"{where}: expected a whole number, got {grade!r}") from None
+def _checked_grade(query_id: str, chunk_id: str, grade: object) -> int:
+    whole = whole_grade(grade)
+    if whole is not None and LEAST_GRADE <= whole <= LARGEST_GRADE:
+        return whole
+    where = f"qrels: query {query_id!r}: chunk {chunk_id!r}: grade"
+    expected = "a whole number" if whole is None else f"{LEAST_GRADE} to {LARGEST_GRADE}"
+    raise DataError(f"{where}: expected {expected}, got {grade!r}")

@@ -3,10 +3,9 @@
 Printed names follow ir_measures; aliases (`MRR`, `hit_rate@5`, `ndcg_cut_10`) are only read.
 """
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Literal, TypedDict
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple, TypedDict
 
 from ragforge.errors import UsageError
 
@@ -16,8 +15,7 @@ _DEFAULT_P: Final = 0.8
 _DEFAULT_MAX_GRADE: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """One measure with its settings; `str()` gives the only name it is printed under.
 
     A setting that the measure does not know keeps its default and has no effect.
@@ -54,8 +52,7 @@ class _Settings(TypedDict, total=False):
     max_grade: int
 
 
-@dataclass(frozen=True, slots=True)
-class Syntax:
+class Syntax(NamedTuple):
     """What may follow the name of a measure."""
 
     cutoff: Literal["required", "optional", "none"]
@@ -72,6 +69,7 @@ SYNTAX: Final[dict[str, Syntax]] = {
     "Success": Syntax("optional", _RELEVANT),
     "RR": Syntax("optional", _RELEVANT),
     "AP": Syntax("optional", _RELEVANT),
+    "infAP": Syntax("none", _RELEVANT),
     "Rprec": Syntax("none", _RELEVANT),
     "bpref": Syntax("none", _RELEVANT),
     "RBP": Syntax("optional", ("p", "rel")),
@@ -100,17 +98,17 @@ _ALIASES: Final = {
     "meanreciprocalrank": "RR",
     "map": "AP",
     "averageprecision": "AP",
+    "inferredap": "infAP",
     "meanaverageprecision": "AP",
     "rprecision": "Rprec",
     "setprecision": "SetP",
     "setrecall": "SetR",
 }
+_MOST_DIGITS: Final = 9
 _NAMES: Final = {name.lower(): name for name in SYNTAX} | _ALIASES
-_SHAPE: Final = re.compile(r"\s*([^(@]*?)\s*(?:\(([^()]*)\))?\s*(?:@(.*))?", re.DOTALL)
-_TREC_CUTOFF: Final = re.compile(r"(.*?)(?:_cut)?[_.]([0-9]+)", re.DOTALL)
-_WHOLE_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 
+@lru_cache(maxsize=1024)
 def parse_measure(text: str) -> Measure:
     """Read a measure written as ir_measures, trec_eval or everyday use spells it.
 
@@ -118,19 +116,40 @@ def parse_measure(text: str) -> Measure:
         UsageError: The name is unknown (the nearest are named), a setting does not belong to the
             measure, or a cutoff or setting has a value that cannot be taken.
     """
-    shape = _SHAPE.fullmatch(text)
-    if shape is None:
+    head, at, tail = text.strip().partition("@")
+    cutoff = tail if at else None
+    spelled, bracket, settings = head.strip().partition("(")
+    if bracket and not settings.endswith(")"):
         raise UsageError(f"measure {text!r}: expected NAME, NAME@k or NAME(setting=value)@k")
-    spelled, settings, cutoff = shape.groups()
-    trec = _TREC_CUTOFF.fullmatch(spelled)
-    if cutoff is None and trec is not None:
-        spelled, cutoff = trec.groups()
+    if cutoff is None:
+        spelled, cutoff = _split_cutoff(spelled.strip())
     name = _name(spelled, text)
-    return Measure(name, _cutoff(name, cutoff, text), **_settings(name, settings or "", text))
+    return Measure(name, _cutoff(name, cutoff, text), **_settings(name, settings[:-1], text))
+
+
+def parse_measures(measures: Iterable[str | Measure] | str | Measure) -> dict[str, Measure]:
+    """Read several measures, or one, and return them by the names they are printed under.
+
+    Raises:
+        UsageError: There is none, or one cannot be read.
+    """
+    texts = [measures] if isinstance(measures, str | Measure) else measures
+    parsed = [parse_measure(str(text)) for text in texts]
+    if not parsed:
+        raise UsageError("measures: expected at least one, got none")
+    return {str(measure): measure for measure in parsed}
+
+
+def _split_cutoff(spelled: str) -> tuple[str, str | None]:
+    """Take trec_eval's spellings apart: `P_10`, `P.10`, `ndcg_cut_10`."""
+    name = spelled.rstrip("0123456789")
+    if name == spelled or name[-1:] not in ("_", "."):
+        return spelled, None
+    return name[:-1].removesuffix("_cut"), spelled[len(name) :]
 
 
 def _name(spelled: str, text: str) -> str:
-    folded = re.sub(r"[\s_-]", "", spelled).lower()
+    folded = "".join(spelled.replace("_", " ").replace("-", " ").split()).lower()
     if folded in _NAMES:
         return _NAMES[folded]
     from difflib import get_close_matches
@@ -196,7 +215,8 @@ def _read_p(read: _Settings, value: str, where: str) -> None:
 
 def _whole_number(value: str, where: str) -> int:
     value = value.strip()
-    if _WHOLE_NUMBER.fullmatch(value) is None or int(value) == 0:
+    whole = value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
+    if not whole or int(value) == 0:
         raise UsageError(f"{where}: expected a whole number of at least 1, got {value!r}")
     return int(value)
 

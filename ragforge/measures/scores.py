@@ -1,22 +1,31 @@
 """What an evaluation found: values per query, their means, and which queries to look at."""
 
-from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from heapq import nsmallest
+from math import fsum
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import UsageError
-from ragforge.measures.formulas import GRADED
-from ragforge.measures.names import Measure, parse_measure
-from ragforge.measures.rankings import JudgedRanking
+from ragforge.measures.formulas import FORMULAS
+from ragforge.measures.judged import Judged
+from ragforge.measures.names import Measure, parse_measure, parse_measures
 
-UNJUDGED_DEPTH = 10
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragforge.measures.intervals import ConfidenceInterval
+
+RelThreshold: TypeAlias = int | Literal["auto"]
+
+UNJUDGED_DEPTH: Final = 10
 """Ranks from the top in which `Scores.unjudged` counts holes."""
+SCALE_TOP: Final = 3
+"""Highest grade of the scale that judges are asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """A measure over all queries."""
 
     mean: float | None
@@ -32,37 +41,44 @@ class Summary:
     """Greatest such mean, at least `mean`; equals `low` and `mean` where nothing failed."""
 
 
-@dataclass(frozen=True)
 class Scores:
     """Values of one run; queries are sorted by id, so equal inputs give equal bytes.
 
-    Not slotted, so that the views below are computed when first asked for and then kept.
+    Attributes:
+        measures: Canonical names, in the order asked for.
+        rel_threshold: Lowest grade that counted as relevant where a measure named none.
+        query_ids: Queries with a value.
+        columns: Measure to values, aligned with `query_ids`.
+        summaries: Measure to its means.
+        failed: Judged queries whose retrieval failed: they have no value.
+        judgments_failed: Queries of which every judgment failed: they have no value.
+        without_judgments: Queries whose judgments are empty: they have no value and are in no
+            count.
+        missing_from_run: Judged queries that the run lacks: they count 0, or are left out where
+            only retrieved ones were asked for.
+        n_not_in_qrels: Queries of the run (or failed ones) that the qrels lack: they are ignored.
+        warnings: One text each for what makes the values doubtful.
     """
 
-    measures: tuple[str, ...]
-    """Canonical names, in the order asked for."""
-    rel_threshold: int
-    """Lowest grade that counted as relevant where a measure named none."""
-    query_ids: list[str]
-    """Queries with a value."""
-    columns: Mapping[str, list[float]]
-    """Measure to values, aligned with `query_ids`."""
-    summaries: Mapping[str, Summary]
-    """Measure to its means."""
-    rankings: list[JudgedRanking]
-    """What the values were computed from, aligned with `query_ids`."""
-    failed: list[str]
-    """Judged queries whose retrieval failed: they have no value."""
-    judgments_failed: list[str]
-    """Queries of which every judgment failed: they have no value."""
-    without_judgments: list[str]
-    """Queries whose judgments are empty: they have no value and are in no count."""
-    missing_from_run: list[str]
-    """Judged queries that the run lacks: they count 0."""
-    n_not_in_qrels: int
-    """Queries of the run (or failed ones) that the qrels lack: they are ignored."""
-    warnings: list[str]
-    """One text each for what makes the values doubtful."""
+    def __init__(
+        self,
+        judged: Judged,
+        columns: Mapping[str, list[float]],
+        summaries: Mapping[str, Summary],
+        rel_threshold: int,
+    ) -> None:
+        self.measures = tuple(columns)
+        self.rel_threshold = rel_threshold
+        self.query_ids = judged.table.query_ids
+        self.columns = columns
+        self.summaries = summaries
+        self.failed = [ranking.query_id for ranking in judged.failed]
+        self.judgments_failed = [ranking.query_id for ranking in judged.unjudgeable]
+        self.without_judgments = judged.without_judgments
+        self.missing_from_run = judged.missing_from_run
+        self.n_not_in_qrels = judged.n_not_in_qrels
+        self.warnings = judged.warnings
+        self._judged = judged
 
     def summary(self, measure: str | Measure) -> Summary:
         """Return mean and bounds of a measure, which may be named by an alias."""
@@ -72,36 +88,60 @@ class Scores:
         """Return the mean over the queries with a value; None where there are none."""
         return self.summary(measure).mean
 
-    def worst(self, n: int, measure: str | Measure) -> list[tuple[str, float]]:
-        """Return the `n` queries of least value with their values, the least first."""
-        column = self.columns[self._computed(measure)]
-        pairs = zip(self.query_ids, column, strict=True)
+    def values(self, measure: str | Measure) -> list[float]:
+        """Return the values of a measure, aligned with `query_ids`."""
+        return self.columns[self._computed(measure)]
+
+    def worst(self, n: int, measure: str | Measure | None = None) -> list[tuple[str, float]]:
+        """Return the `n` queries of least value with their values, the least first.
+
+        Args:
+            n: How many, at most.
+            measure: By which; by default the first that was asked for.
+        """
+        values = self.values(self.measures[0] if measure is None else measure)
+        pairs = zip(self.query_ids, values, strict=True)
         return nsmallest(n, pairs, key=lambda pair: (pair[1], pair[0]))
+
+    def rescore(
+        self, measures: Iterable[str | Measure], *, rel_threshold: RelThreshold = "auto"
+    ) -> "Scores":
+        """Compute other measures, cutoffs or thresholds; the run is not read again.
+
+        Args:
+            measures: As for `evaluate`.
+            rel_threshold: As for `evaluate`; not taken over from these scores.
+
+        Raises:
+            UsageError: A measure or the threshold cannot be taken.
+        """
+        return score(self._judged, parse_measures(measures), rel_threshold)
 
     @cached_property
     def per_query(self) -> dict[str, dict[str, float]]:
         """Query id to measure to value."""
-        rows = zip(*(self.columns[name] for name in self.measures), strict=True)
+        names = self.measures
+        rows = zip(*self.columns.values(), strict=True)
         return {
-            query_id: dict(zip(self.measures, row, strict=True))
+            query_id: dict(zip(names, row, strict=True))
             for query_id, row in zip(self.query_ids, rows, strict=True)
         }
 
     @cached_property
     def first_relevant_rank(self) -> dict[str, int | None]:
         """Rank of the first relevant chunk of each query with a value; None where none came."""
-        threshold = self.rel_threshold
+        columns = self._judged.columns
+        ranks = columns.listed(columns.first(columns.hits(self.rel_threshold)))
         return {
-            query.query_id: next(
-                (r for r, g in zip(query.ranks, query.grades, strict=True) if g >= threshold), None
-            )
-            for query in self.rankings
+            query_id: rank or None for query_id, rank in zip(self.query_ids, ranks, strict=True)
         }
 
     @cached_property
     def without_relevant(self) -> list[str]:
         """Queries that have no relevant chunk in the qrels: they count 0, as in trec_eval."""
-        return [q.query_id for q in self.rankings if max(q.judged) < self.rel_threshold]
+        columns = self._judged.columns
+        counts = columns.listed(columns.n_judged(self.rel_threshold))
+        return [q for q, count in zip(self.query_ids, counts, strict=True) if count == 0]
 
     @cached_property
     def without_hit(self) -> list[str]:
@@ -113,24 +153,68 @@ class Scores:
     @cached_property
     def perfect(self) -> list[str]:
         """Queries whose whole ranking could not be better: nDCG without cutoff is 1."""
-        value, full = GRADED["nDCG"].value, Measure("nDCG")
-        return [query.query_id for query in self.rankings if value(query, full) == 1.0]
+        values = self._column(Measure("nDCG"))
+        return [
+            query_id for query_id, value in zip(self.query_ids, values, strict=True) if value == 1.0
+        ]
 
     @cached_property
     def unjudged(self) -> dict[str, int]:
         """Chunks without a grade (or a negative one) in the top 10 of each query with a value."""
-        counts = {}
-        for query in self.rankings:
-            reached = query.grades[: bisect_right(query.ranks, UNJUDGED_DEPTH)]
-            holes = min(UNJUDGED_DEPTH, query.n_retrieved) - sum(g >= 0 for g in reached)
-            counts[query.query_id] = holes
-        return counts
+        columns = self._judged.columns
+        judged = columns.listed(columns.count(columns.hits(0), UNJUDGED_DEPTH))
+        lengths = self._judged.table.n_retrieved
+        return {
+            query_id: min(UNJUDGED_DEPTH, length) - known
+            for query_id, length, known in zip(self.query_ids, lengths, judged, strict=True)
+        }
+
+    def array(self, measure: str | Measure) -> "NDArray[np.float64]":
+        """Return the values of a measure as an array of shape (queries,), see `query_ids`."""
+        import numpy as np
+
+        return np.array(self.values(measure), np.float64)
+
+    def interval(self, measure: str | Measure, level: float = 0.95) -> "ConfidenceInterval":
+        """Return a confidence interval of the mean over queries like these.
+
+        It is the BCa interval of the ideal bootstrap, see `ragforge.measures.intervals`: the same
+        values give the same interval, as no resample is drawn. Failures widen it not at all; their
+        bounds are in the `summary`.
+
+        Args:
+            measure: One that was computed.
+            level: Share of intervals made so that hold the true mean.
+        """
+        from ragforge.measures.intervals import mean_interval
+
+        return mean_interval(self.values(measure), level)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401  # pandas is no dependency
+        """Return the values as a pandas data frame: a row for each query, a column a measure.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns), index=pd.Index(self.query_ids, name="query_id"))
+
+    def to_polars(self) -> Any:  # noqa: ANN401  # polars is no dependency
+        """Return the values as a polars data frame with a column query_id and one a measure.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
+        import polars as pl
+
+        return pl.DataFrame({"query_id": self.query_ids, **self.columns})
 
     def to_dict(self, per_query: bool = False) -> dict[str, object]:
         """Return what JSON can hold; values per query only when asked for."""
         values = {"per_query": self.per_query} if per_query else {}
         return {
-            "measures": {name: asdict(self.summaries[name]) for name in self.measures},
+            "measures": {name: self.summaries[name]._asdict() for name in self.measures},
             **values,
             "rel_threshold": self.rel_threshold,
             "n_queries": len(self.query_ids),
@@ -146,9 +230,95 @@ class Scores:
             "warnings": self.warnings,
         }
 
+    def _column(self, measure: Measure) -> list[Any]:
+        columns = self._judged.columns
+        rel = measure.rel or self.rel_threshold
+        return columns.listed(FORMULAS[measure.name].value(columns, measure, rel))
+
     def _computed(self, measure: str | Measure) -> str:
         name = str(parse_measure(str(measure)))
         if name not in self.columns:
             there = ", ".join(self.measures)
             raise UsageError(f"measure {name!r} was not computed; there are: {there}")
         return name
+
+
+def score(judged: Judged, wanted: Mapping[str, Measure], rel_threshold: RelThreshold) -> Scores:
+    """Compute measures of a run whose judged chunks are found.
+
+    Args:
+        judged: The run.
+        wanted: Measures by canonical name.
+        rel_threshold: As for `evaluate`.
+
+    Raises:
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    threshold = _threshold(judged, rel_threshold)
+    _check_scale(wanted, judged.highest_grade)
+    columns = judged.columns
+    values = {
+        name: columns.listed(
+            FORMULAS[measure.name].value(columns, measure, measure.rel or threshold)
+        )
+        for name, measure in wanted.items()
+    }
+    summaries = {
+        name: _summary(values[name], judged, measure, threshold) for name, measure in wanted.items()
+    }
+    return Scores(judged, values, summaries, threshold)
+
+
+def _threshold(judged: Judged, rel_threshold: RelThreshold) -> int:
+    if rel_threshold == "auto":
+        return 2 if judged.highest_grade > 1 else 1
+    if type(rel_threshold) is not int or rel_threshold < 1:
+        allowed = "expected 'auto' or a whole number of at least 1"
+        raise UsageError(f"rel_threshold: {allowed}, got {rel_threshold!r}")
+    return rel_threshold
+
+
+def _check_scale(wanted: Mapping[str, Measure], highest: int) -> None:
+    for name, measure in wanted.items():
+        if measure.name == "ERR" and highest > measure.max_grade:
+            found = f"the qrels hold grade {highest}"
+            raise UsageError(f"measure {name!r}: {found}; expected max={highest} or more")
+
+
+def _summary(values: list[float], judged: Judged, measure: Measure, threshold: int) -> Summary:
+    mean = _mean(values)
+    if judged.n_failed == 0:
+        return Summary(mean, len(values), 0, mean, mean)
+    low, high = _bounds(values, judged, measure, threshold)
+    # Without the queries that have no value the mean may leave what is possible with them.
+    means = [m for m in (low, mean, high) if m is not None]
+    return Summary(mean, len(values), judged.n_failed, min(means), max(means))
+
+
+def _bounds(
+    values: list[float], judged: Judged, measure: Measure, threshold: int
+) -> tuple[float | None, float | None]:
+    """Return the means of the bounds of every query, those included that have no value."""
+    from ragforge.measures.bounds import failure_bounds, judgment_bounds
+
+    table, rel = judged.table, measure.rel or threshold
+    top = max(SCALE_TOP, judged.highest_grade)
+    lows, highs = list(values), list(values)
+    for index in table.failures:
+        lows[index], highs[index] = judgment_bounds(table.ranking(index), measure, rel, top)
+    longest = max(
+        [*table.n_retrieved, *(query.n_retrieved for query in judged.unjudgeable)], default=0
+    )
+    for query in judged.unjudgeable:
+        interval = judgment_bounds(query, measure, rel, top)
+        lows.append(interval.low)
+        highs.append(interval.high)
+    for query in judged.failed:
+        interval = failure_bounds(query, measure, rel, top, longest)
+        lows.append(interval.low)
+        highs.append(interval.high)
+    return _mean(lows), _mean(highs)
+
+
+def _mean(values: list[float]) -> float | None:
+    return fsum(values) / len(values) if values else None

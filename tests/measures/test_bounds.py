@@ -2,6 +2,8 @@ import pytest
 
 from ragforge.measures import Summary, evaluate
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 
 def test_without_failures_the_bounds_are_the_mean():
     """Bounds that differ from the mean must mean that something failed."""

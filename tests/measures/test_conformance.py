@@ -8,6 +8,8 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.measures import evaluate, parse_measure
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 CASES = Path(__file__).parents[1] / "data" / "conformance"
 COUNTS = {"NumRet", "NumRel", "NumRelRet"}
 

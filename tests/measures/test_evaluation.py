@@ -6,6 +6,8 @@ import pytest
 from ragforge.errors import DataError, UsageError
 from ragforge.measures import DEFAULT_MEASURES, evaluate
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 
 def test_a_query_missing_from_the_run_counts_zero():
     """A retriever that returns nothing must not gain from it."""

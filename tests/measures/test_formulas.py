@@ -4,6 +4,8 @@ import pytest
 
 from ragforge.measures import evaluate
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 GRADES = {"a": 3, "b": 0, "c": 1, "d": 2, "e": 0, "f": 3, "n": -1}
 RANKING = ["b", "a", "x", "c", "n", "d"]
 """Grades by rank: 0, 3, unjudged, 1, -1, 2; "e" and "f" are not retrieved."""

@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.measures.rankings import judged_ranking
+from ragforge.measures import evaluate
+from ragforge.measures.locating import judged_ranking
+from ragforge.measures.table import FailedJudgments
+
+pytestmark = pytest.mark.usefixtures("columns_as")
 
 
 def test_ranks_follow_scores_not_the_order_of_the_mapping():
@@ -74,7 +78,7 @@ def test_failed_judgments_are_kept_apart():
     """They are neither grades nor absent: the bounds need their ranks."""
     ranking = judged_ranking("q", {"a": None, "b": 0, "c": None, "d": 2}, ["x", "a", "d"])
 
-    assert (ranking.judged, ranking.failed_ranks, ranking.n_failed_unretrieved) == ([2, 0], [2], 1)
+    assert (ranking.judged, ranking.failed) == ((2, 0), FailedJudgments([2], 1))
 
 
 @pytest.mark.parametrize(
@@ -100,14 +104,25 @@ def test_text_is_not_taken_for_a_list_of_ids():
         judged_ranking("q7", {"a": 1}, "d12")
 
 
-@pytest.mark.parametrize("grade", [0.5, 1.0, "2"])
+def test_a_whole_number_of_another_type_is_taken():
+    """Tables give grades as floats as soon as one is missing."""
+    ranking = judged_ranking("q", {"a": 2.0, "b": True}, ["a", "b"])
+
+    assert (ranking.grades, ranking.judged) == ([2, 1], (2, 1))
+
+
+@pytest.mark.parametrize("grade", [0.5, float("nan"), "2", [1]])
 def test_a_grade_that_is_no_whole_number_is_refused(grade):
     """trec_eval truncates 1.7 to 1 in silence."""
     with pytest.raises(DataError, match="qrels: query 'q7': chunk 'a': grade: expected a whole"):
         judged_ranking("q7", {"a": grade}, ["a"])
 
 
-def test_a_grade_too_large_to_compute_with_is_refused():
+@pytest.mark.parametrize("ranking", [["a"], {"a": 1.0}])
+@pytest.mark.parametrize("grade", [1001, 10**30, -1001])
+def test_a_grade_too_large_to_compute_with_is_refused(grade, ranking):
     """2^grade would overflow in the middle of a run."""
-    with pytest.raises(DataError, match="qrels: query 'q7': grade 1001: expected at most 1000"):
-        judged_ranking("q7", {"a": 1001}, ["a"])
+    with pytest.raises(
+        DataError, match=f"'q7': chunk 'a': grade: expected -1000 to 1000, got {grade}"
+    ):
+        evaluate({"q7": {"a": grade}}, {"q7": ranking})

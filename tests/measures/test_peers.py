@@ -4,6 +4,8 @@ import pytest
 
 from ragforge.measures import evaluate
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 GENERATOR = random.Random(7)
 CHUNKS = [f"d{n}" for n in range(60)]
 QRELS = {

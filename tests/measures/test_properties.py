@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from ragforge.measures import evaluate
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 CHUNKS = [f"c{n}" for n in range(9)]
 NORMALISED = [
     "nDCG",

@@ -5,6 +5,8 @@ import pytest
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 QRELS = {
     "hit": {"a": 3, "b": 2, "c": 0},
     "late": {"a": 3, "b": 0},

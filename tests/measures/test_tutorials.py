@@ -8,6 +8,8 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.measures import evaluate
 
+pytestmark = pytest.mark.usefixtures("columns_as")
+
 BEST_FIRST = {"a": 3, "b": 2, "c": 1, "d": 0, "e": 2}
 MIXED = {"a": 3, "b": 1, "c": 3, "d": 0, "e": 2}
 

@@ -1,0 +1,196 @@
+"""Judged hits of many queries at a time, for rankings in memory and processes that have numpy.
+
+The interpreter takes no step for a chunk: scores and the few judged ids are drawn through `map`,
+and the ranks of all hits of a batch are found by one binary search over arrays.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from itertools import chain, pairwise, starmap
+from math import nan
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragforge.measures.locating import Judgments, RankedChunks, rank_ties
+from ragforge.measures.table import LARGEST_GRADE, LEAST_GRADE, LocatedQueries, Table
+
+BATCH_CHUNKS: Final = 1 << 16
+"""Chunks of a batch: small enough for the cache, many enough to forget what a call costs."""
+
+
+class Batch(NamedTuple):
+    """Queries with their judgments and scores, aligned."""
+
+    query_ids: list[str]
+    judgments: list[Mapping[str, int]]
+    scores: list[Mapping[str, float]]
+    lengths: NDArray[np.int64]
+    """How many chunks each ranking has."""
+
+
+def add_batches(
+    table: Table,
+    query_ids: list[str],
+    qrels: Mapping[str, Judgments],
+    run: Mapping[str, RankedChunks],
+) -> Iterator[str]:
+    """Add queries to a table, and yield those that have to be looked at one by one.
+
+    Those are the queries of a batch that holds anything but dicts of numbers: failed judgments,
+    rankings without scores, NaN. The table is grown in the order of the ids, so the caller adds a
+    yielded query before it asks for the next.
+    """
+    for batch in _batches(query_ids, qrels, run):
+        if not _add(table, batch):
+            yield from batch.query_ids
+
+
+def _batches(
+    query_ids: list[str], qrels: Mapping[str, Judgments], run: Mapping[str, RankedChunks]
+) -> Iterator[Batch]:
+    rankings: list[Any] = [run.get(query_id, _EMPTY) for query_id in query_ids]
+    judgments: list[Any] = [qrels[query_id] for query_id in query_ids]
+    lengths = np.fromiter(map(len, rankings), np.int64, len(rankings))
+    number = np.cumsum(lengths) // BATCH_CHUNKS
+    cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(query_ids)]
+    for cut in starmap(slice, pairwise(cuts)):
+        yield Batch(query_ids[cut], judgments[cut], rankings[cut], lengths[cut])
+
+
+def _add(table: Table, batch: Batch) -> bool:
+    """Add a batch; return False, having done nothing, where it needs a closer look."""
+    kinds = {*map(type, batch.judgments), *map(type, batch.scores)}
+    if not all(issubclass(kind, dict) for kind in kinds):
+        return False
+    try:
+        # Unlike numpy, array takes no text for a number; and it takes lists faster than iterators.
+        scores = np.frombuffer(array("d", list(_values(batch.scores))))
+        grades = np.frombuffer(array("q", list(_values(batch.judgments))), np.int64)
+    except (TypeError, OverflowError):
+        return False
+    if not _order(scores, batch.lengths):
+        return False
+    if len(grades) and (grades.max() > LARGEST_GRADE or grades.min() < LEAST_GRADE):
+        return False
+    table.extend(batch.query_ids, _located(batch, scores, grades))
+    return True
+
+
+def _order(scores: NDArray[np.float64], lengths: NDArray[np.int64]) -> bool:
+    """Order the scores of each query downwards, in place; return False where one is NaN."""
+    if np.isnan(scores).any():
+        return False
+    ends = np.cumsum(lengths)
+    rises = scores[1:] > scores[:-1]
+    rises[ends[(ends > 0) & (ends < len(scores))] - 1] = False
+    disordered = np.unique(np.searchsorted(ends, np.flatnonzero(rises), side="right"))
+    for query in disordered.tolist():
+        own = scores[ends[query] - lengths[query] : ends[query]]
+        own.sort()
+        own[:] = own[::-1].copy()
+    return True
+
+
+def _located(
+    batch: Batch, scores: NDArray[np.float64], grades: NDArray[np.int64]
+) -> LocatedQueries:
+    """Find the hits of a batch.
+
+    Args:
+        batch: The queries.
+        scores: All their scores; falling within a query.
+        grades: All their grades, in the order of the judgments.
+    """
+    n_queries = len(batch.lengths)
+    queries = np.arange(n_queries)
+    n_judged = np.fromiter(map(len, batch.judgments), np.int64, n_queries)
+    judged_at = np.repeat(queries, n_judged)
+    judged_scores = np.frombuffer(array("d", _looked_up(batch)))
+    retrieved = np.flatnonzero(~np.isnan(judged_scores))
+    at = judged_at[retrieved]
+    ranks = _ranks(batch, scores, judged_scores[retrieved], retrieved, at)
+    order = np.argsort(at * (len(scores) + 1) + ranks)
+    best_first = np.sort(judged_at * (1 << 20) - grades)
+    return LocatedQueries(
+        n_retrieved=batch.lengths,
+        hit_ends=np.cumsum(np.bincount(at, minlength=n_queries)),
+        at=at,
+        ranks=ranks[order],
+        grades=grades[retrieved[order]],
+        judged_ends=np.cumsum(n_judged),
+        judged=judged_at * (1 << 20) - best_first,
+    )
+
+
+def _ranks(
+    batch: Batch,
+    scores: NDArray[np.float64],
+    own: NDArray[np.float64],
+    retrieved: NDArray[np.int64],
+    at: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return the ranks of judged chunks, given their own scores, places and queries."""
+    if len(own) == 0:
+        return at
+    ends = np.cumsum(batch.lengths)[at]
+    starts = ends - batch.lengths[at]
+    firsts = _first_not_above(own, scores, starts, ends)
+    ranks = firsts - starts + 1
+    tied = (firsts + 1 < ends) & (scores[np.minimum(firsts + 1, len(scores) - 1)] == own)
+    if tied.any():
+        _settle_ties(batch, ranks, at, retrieved, set(at[tied].tolist()))
+    return ranks
+
+
+def _looked_up(batch: Batch) -> list[float]:
+    """Return the scores of all judged chunks; NaN for those that were not retrieved."""
+    return [
+        # A method call takes longer than the two look-ups.
+        scores[chunk_id] if chunk_id in scores else nan  # noqa: SIM401
+        for judgments, scores in zip(batch.judgments, batch.scores, strict=True)
+        for chunk_id in judgments
+    ]
+
+
+def _values(mappings: list[Any]) -> Iterator[Any]:
+    return chain.from_iterable(map(dict.values, mappings))
+
+
+def _first_not_above(
+    values: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """For each value find the first of the falling `scores[start:end]` that is not above it."""
+    low, high = starts, ends
+    for _ in range(int((ends - starts).max(initial=0)).bit_length()):
+        middle = (low + high) >> 1
+        above = scores[np.minimum(middle, len(scores) - 1)] > values
+        open_ = low < high
+        low = np.where(above & open_, middle + 1, low)
+        high = np.where(above, high, middle)
+    return low
+
+
+def _settle_ties(
+    batch: Batch,
+    ranks: NDArray[np.int64],
+    at: NDArray[np.int64],
+    retrieved: NDArray[np.int64],
+    queries: set[int],
+) -> None:
+    """Correct the ranks of some queries, in which judged chunks share their score with others."""
+    chunk_ids = list(chain.from_iterable(batch.judgments))
+    for query in queries:
+        first, last = np.searchsorted(at, [query, query + 1]).tolist()
+        judged = [chunk_ids[index] for index in retrieved[first:last].tolist()]
+        own_ranks = dict(zip(judged, ranks[first:last].tolist(), strict=True))
+        scores = batch.scores[query]
+        rank_ties(own_ranks, {scores[chunk_id] for chunk_id in judged}, scores)
+        ranks[first:last] = list(own_ranks.values())
+
+
+_EMPTY: Final[dict[str, float]] = {}

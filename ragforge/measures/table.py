@@ -1,0 +1,162 @@
+"""The table that every measure is computed from: one row for each judged chunk that was retrieved.
+
+A run of seven million rows becomes a table of some fifty thousand; whatever is asked of the run
+afterwards (other measures, other cutoffs, slices) is answered from it.
+"""
+
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+LARGEST_GRADE: Final = 1000
+"""2^grade, the exponential gain, has to fit a float together with its sums."""
+LEAST_GRADE: Final = -LARGEST_GRADE
+"""Grades below 0 are all alike; of one that is lower still, something went wrong."""
+
+
+class FailedJudgments(NamedTuple):
+    """Chunks of a query that the judge was asked about in vain."""
+
+    ranks: list[int]
+    """Ranks, ascending, of those that were retrieved."""
+    n_unretrieved: int
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.ranks) or self.n_unretrieved > 0
+
+
+class JudgedRanking(NamedTuple):
+    """All that the measures need to know about one query."""
+
+    query_id: str
+    ranks: list[int]
+    """Ranks, from 1 and ascending, of the retrieved chunks that have a grade."""
+    grades: list[int]
+    """Grades at those ranks."""
+    judged: tuple[int, ...]
+    """Grades of all judged chunks of the query, retrieved or not, highest first."""
+    n_retrieved: int
+    failed: FailedJudgments = FailedJudgments([], 0)
+
+
+class LocatedQueries(NamedTuple):
+    """Several queries at a time, as numpy arrays of int64."""
+
+    n_retrieved: Any
+    """For each query the length of its ranking."""
+    hit_ends: Any
+    """For each query how many hits it and those before it have."""
+    at: Any
+    """For each hit the index of its query among these; ascending."""
+    ranks: Any
+    """For each hit its rank, ascending within a query."""
+    grades: Any
+    """For each hit its grade."""
+    judged_ends: Any
+    """For each query how many judged chunks it and those before it have."""
+    judged: Any
+    """For each judged chunk its grade, by query and highest first."""
+
+
+class Table:
+    """Queries with a value, in the order they were added, and their judged hits.
+
+    The columns are arrays of 64-bit integers, which numpy reads without a copy.
+
+    Attributes:
+        query_ids: One for each query.
+        n_retrieved: For each query the length of its ranking.
+        starts: For each query the index of its first hit; one more closes the last.
+        at: For each hit the index of its query; ascending.
+        ranks: For each hit its rank, ascending within a query.
+        grades: For each hit its grade.
+        judged_starts: As `starts`, for `judged`.
+        judged: For each judged chunk, retrieved or not, its grade; by query and highest first.
+        failures: By index of a query, where a judgment of it failed.
+    """
+
+    __slots__ = (
+        "at",
+        "failures",
+        "grades",
+        "judged",
+        "judged_starts",
+        "n_retrieved",
+        "query_ids",
+        "ranks",
+        "starts",
+    )
+
+    def __init__(self) -> None:
+        self.query_ids: list[str] = []
+        self.n_retrieved = array("q")
+        self.starts = array("q", [0])
+        self.at = array("q")
+        self.ranks = array("q")
+        self.grades = array("q")
+        self.judged_starts = array("q", [0])
+        self.judged = array("q")
+        self.failures: dict[int, FailedJudgments] = {}
+
+    def add(self, ranking: JudgedRanking) -> None:
+        """Add one query."""
+        index = len(self.query_ids)
+        self.query_ids.append(ranking.query_id)
+        self.n_retrieved.append(ranking.n_retrieved)
+        self.at.extend([index] * len(ranking.ranks))
+        self.ranks.extend(ranking.ranks)
+        self.grades.extend(ranking.grades)
+        self.starts.append(len(self.ranks))
+        self.judged.extend(ranking.judged)
+        self.judged_starts.append(len(self.judged))
+        if ranking.failed:
+            self.failures[index] = ranking.failed
+
+    def extend(self, query_ids: Sequence[str], located: LocatedQueries) -> None:
+        """Add queries without failed judgments.
+
+        Args:
+            query_ids: Their ids.
+            located: What is known of them, in the same order.
+        """
+        n_queries, n_hits, n_judged = len(self.query_ids), len(self.ranks), len(self.judged)
+        self.query_ids.extend(query_ids)
+        for column, values in (
+            (self.n_retrieved, located.n_retrieved),
+            (self.starts, located.hit_ends + n_hits),
+            (self.at, located.at + n_queries),
+            (self.ranks, located.ranks),
+            (self.grades, located.grades),
+            (self.judged_starts, located.judged_ends + n_judged),
+            (self.judged, located.judged),
+        ):
+            column.frombytes(values.tobytes())
+
+    def ranking(self, index: int) -> JudgedRanking:
+        """Return all that is known of the query at an index."""
+        hits = slice(self.starts[index], self.starts[index + 1])
+        return JudgedRanking(
+            self.query_ids[index],
+            self.ranks[hits].tolist(),
+            self.grades[hits].tolist(),
+            tuple(self.judged[self.judged_starts[index] : self.judged_starts[index + 1]]),
+            self.n_retrieved[index],
+            self.failures.get(index, FailedJudgments([], 0)),
+        )
+
+    @property
+    def highest_grade(self) -> int:
+        """The highest grade that occurs; 0 where none does."""
+        return max(self.judged, default=0)
+
+
+def whole_grade(grade: object) -> int | None:
+    """Return a grade as the whole number it is, of whatever type; None where it is none."""
+    if isinstance(grade, str | bytes):
+        return None
+    try:
+        whole = int(grade)  # type: ignore[call-overload]  # what cannot be taken raises
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(whole) if whole == grade else None
