@@ -1,0 +1,179 @@
+"""How large a difference is, and how small a one so many queries can show.
+
+Power is that of the two-sided paired t test; with the queries of most evaluation sets the
+randomisation test has the same. `sd` is the standard deviation of the differences per query
+(divisor n - 1), in the unit of the measure.
+"""
+
+from dataclasses import dataclass
+from math import ceil, exp, fsum, isfinite, sqrt
+
+import numpy as np
+
+from ragforge.errors import UsageError
+from ragforge.measures.distributions import (
+    log_gamma_ratio,
+    noncentral_t_sf,
+    normal_quantile,
+    root,
+    student_quantile,
+)
+from ragforge.measures.paired import signed_ranks
+from ragforge.measures.samples import Values, check_share, differences, is_constant, mean
+
+
+@dataclass(frozen=True, slots=True)
+class EffectSize:
+    """How large differences are beside their own spread; positive where the candidate is better."""
+
+    cohen_dz: float | None
+    """Mean over standard deviation. 0 where all are ties; None where another constant makes it
+    infinite, and with fewer than two queries."""
+    hedges_gz: float | None
+    """The same without the bias of small samples; None also with two queries."""
+    rank_biserial: float | None
+    """In [-1, 1]: the share of the signed ranks that speaks for the candidate less the share
+    against it. 0 where all are ties; None without queries."""
+
+
+def effect_size(baseline: Values, candidate: Values) -> EffectSize:
+    """Return the effect sizes of a paired comparison.
+
+    Args:
+        baseline: Values of n queries.
+        candidate: Values of the same queries in the same order.
+
+    Raises:
+        UsageError: The lengths differ.
+        DataError: As `samples.sample`.
+
+    Source: Cohen 1988, section 2.3.5 (d_z); Hedges 1981, Journal of Educational Statistics 6(2),
+    equation 6e with n - 1 degrees of freedom; Kerby 2014, Comprehensive Psychology 3.
+    """
+    found = differences(baseline, candidate)
+    n = len(found)
+    signed = signed_ranks(found)
+    weight = signed.positive + signed.negative
+    lean = (signed.positive - signed.negative) / weight if weight else 0.0
+    if n < 2 or is_constant(found):
+        none = 0.0 if n >= 2 and not found.any() else None
+        return EffectSize(none, none if n > 2 else None, lean if n else None)
+    scaled = found / float(np.abs(found).max())
+    centre = mean(scaled)
+    effect = centre / sqrt(fsum(((scaled - centre) ** 2).tolist()) / (n - 1))
+    if n == 2:
+        return EffectSize(effect, None, lean)
+    unbiased = exp(log_gamma_ratio((n - 2) / 2)) / sqrt((n - 1) / 2)
+    return EffectSize(effect, effect * unbiased, lean)
+
+
+def achieved_power(difference: float, sd: float, n: int, alpha: float = 0.05) -> float:
+    """Return the probability that n queries show a true mean difference at level alpha.
+
+    Give it the difference that would matter, not the one found: the power for the latter is only
+    its p value in other words (Hoenig and Heisey 2001, The American Statistician 55(1)).
+
+    Args:
+        difference: In the unit of the measure; its sign makes no difference.
+        sd: Of the differences, not negative.
+        n: Queries; fewer than two have no power.
+        alpha: Significance level, between 0 and 1.
+
+    Returns:
+        A value in [0, 1]: alpha where the difference is 0, and with an `sd` of 0 whether it is not.
+
+    Raises:
+        UsageError: An argument cannot be taken.
+
+    Source: the noncentral t distribution; Cohen 1988, section 12.2.
+    """
+    check_share(alpha, "alpha")
+    _check_spread(difference, sd)
+    if n < 2:
+        return 0.0
+    if not difference:
+        return alpha
+    shift = abs(difference) / sd * sqrt(n) if sd else 0.0
+    if not sd or not isfinite(shift):
+        return 1.0
+    return _power(shift, n, _critical(n, alpha))
+
+
+def detectable_difference(
+    sd: float, n: int, alpha: float = 0.05, power: float = 0.8
+) -> float | None:
+    """Return the least true mean difference that n queries show with the wished power.
+
+    Args:
+        sd: Of the differences, not negative.
+        n: Queries.
+        alpha: Significance level, between 0 and 1.
+        power: Wished probability of a significant result, between 0 and 1.
+
+    Returns:
+        A difference in the unit of the measure, 0 where the power is not above alpha; None with
+        fewer than two queries, which can show none.
+
+    Raises:
+        UsageError: An argument cannot be taken.
+    """
+    check_share(alpha, "alpha")
+    check_share(power, "power")
+    _check_spread(0.0, sd)
+    if n < 2:
+        return None
+    if power <= alpha:
+        return 0.0
+    critical = _critical(n, alpha)
+    high = 1.0
+    while _power(high, n, critical) < power:
+        high *= 2
+    shift = root(lambda shift: _power(shift, n, critical) - power, 0.0, high)
+    return shift * sd / sqrt(n)
+
+
+def queries_needed(difference: float, sd: float, alpha: float = 0.05, power: float = 0.8) -> int:
+    """Return the least number of queries that shows a true mean difference with the wished power.
+
+    Args:
+        difference: In the unit of the measure, not 0; its sign makes no difference.
+        sd: Of the differences, not negative.
+        alpha: Significance level, between 0 and 1.
+        power: Wished probability of a significant result, between 0 and 1.
+
+    Returns:
+        At least 2.
+
+    Raises:
+        UsageError: An argument cannot be taken.
+    """
+    check_share(alpha, "alpha")
+    check_share(power, "power")
+    _check_spread(difference, sd)
+    effect = abs(difference) / sd if sd else 1.0
+    if not difference or not effect:
+        raise UsageError(f"expected a difference beside an sd of {sd}, got {difference}")
+    if power <= alpha or not sd:
+        return 2
+    # With the normal distribution for t; the answer lies a few queries further.
+    n = max(2, ceil(((normal_quantile(power) - normal_quantile(alpha / 2)) / effect) ** 2))
+    while n > 2 and achieved_power(difference, sd, n - 1, alpha) >= power:
+        n -= 1
+    while achieved_power(difference, sd, n, alpha) < power:
+        n += 1
+    return n
+
+
+def _critical(n: int, alpha: float) -> float:
+    return -student_quantile(alpha / 2, n - 1)
+
+
+def _power(shift: float, n: int, critical: float) -> float:
+    right = noncentral_t_sf(critical, n - 1, shift)
+    return min(1.0, right + noncentral_t_sf(critical, n - 1, -shift))
+
+
+def _check_spread(difference: float, sd: float) -> None:
+    if not (isfinite(difference) and isfinite(sd) and sd >= 0):
+        found = f"a difference of {difference} and an sd of {sd}"
+        raise UsageError(f"expected finite numbers and an sd of at least 0, got {found}")

@@ -1,0 +1,249 @@
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragforge.errors import DataError, UsageError
+from ragforge.measures.bootstrap import mean_distribution
+from ragforge.measures.intervals import mean_interval, resampled_interval
+
+relaxed = settings(deadline=None, max_examples=50)
+
+VALUES = [0.40, 0.50, 0.61, 0.97, 0.30, 0.63, 0.79, 0.16, 0.70, 0.80, 0.45, 0.49]
+METHODS = ["bca", "percentile", "student"]
+methods = st.sampled_from(METHODS)
+shares = st.lists(st.integers(0, 10).map(lambda tenths: tenths / 10), min_size=2, max_size=40)
+reals = st.lists(st.floats(0, 1).map(lambda x: round(x, 9)), min_size=2, max_size=40)
+columns = shares | reals
+
+
+def enumerated(values, p):
+    """Return the least mean of a resample that is not exceeded with a probability of `p`."""
+    means = sorted(sum(drawn) / len(values) for drawn in product(values, repeat=len(values)))
+    return next(m for n, m in enumerate(means, start=1) if n / len(means) >= p - 1e-12)
+
+
+# scipy.stats.bootstrap((VALUES,), numpy.mean, n_resamples=9999, rng=numpy.random.default_rng(7)).
+@pytest.mark.parametrize(
+    ("method", "low", "high"),
+    [
+        ("bca", 0.4425, 0.6908333333333333),
+        ("percentile", 0.44083333333333335, 0.6883333333333334),
+    ],
+)
+def test_resampled_intervals_equal_scipy(method, low, high):
+    """The same seed draws the same resamples."""
+    found = resampled_interval(VALUES, 7, method=method)
+
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+
+
+def test_student_interval_equals_scipy():
+    """scipy.stats.t.interval(0.95, 11, mean, sem) of scipy 1.17.1."""
+    found = mean_interval(VALUES, method="student")
+
+    assert (found.low, found.high) == pytest.approx((0.42091302321802676, 0.7124203101153066))
+
+
+def test_successes_are_binomial():
+    """Of ten coins: P(at most 1) is 0.0107, P(at most 2) is 0.0547."""
+    found = mean_interval([0, 1] * 5, method="percentile")
+
+    assert (found.low, found.high) == pytest.approx((0.2, 0.8), abs=1e-15)
+
+
+@pytest.mark.parametrize("values", [[0, 0.5, 1, 1, 0.5], [0.2, 0.2, 0.9], [3, 0, 17, 5, 5]])
+@pytest.mark.parametrize("p", [0.011, 0.026, 0.13, 0.3, 0.77, 0.98])
+def test_quantiles_on_a_lattice_equal_those_of_all_resamples(values, p):
+    """Every one of the n ** n resamples counts, none is drawn."""
+    found = mean_distribution(np.array(values, dtype=float)).quantile(p)
+
+    assert found == pytest.approx(enumerated(values, p), abs=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.011, 0.026, 0.13, 0.3, 0.77, 0.98])
+def test_quantiles_off_the_lattice_are_as_fine_as_the_grid(p):
+    """Values of nDCG lie anywhere; few queries are the hard case, since their means are sparse."""
+    values = [0.1237, 0.5501, 0.98765, 0.3333, 0.7071]
+
+    found = mean_distribution(np.array(values)).quantile(p)
+
+    assert found == pytest.approx(enumerated(values, p), abs=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6])
+def test_one_far_value_does_not_blur_the_rest(scale):
+    """With one outlier the mean is nearly Poisson: 0, 1, 2 … copies of it, each a narrow peak."""
+    values = np.append(np.linspace(0, 0.001, 399), 1.0) * scale
+
+    found = mean_interval(values, method="percentile")
+
+    # The outlier is left out of 37 % of the resamples, and drawn at most three times in 98 %.
+    assert found.low == pytest.approx(scale * 0.000475, rel=0.05)
+    assert found.high == pytest.approx(scale * (3 / 400 + 0.0005), rel=0.05)
+
+
+@pytest.mark.parametrize("n", [200, 20_000])
+def test_distribution_keeps_mean_and_variance(n):
+    """Splitting values over a grid adds variance, which must be taken out again."""
+    values = np.random.default_rng(3).beta(0.8, 0.6, n)
+
+    found = mean_distribution(values)
+
+    mean = float((found.points * found.mass).sum())
+    assert mean == pytest.approx(values.mean(), abs=1e-12)
+    variance = float(((found.points - mean) ** 2 * found.mass).sum())
+    assert variance == pytest.approx(values.var() / n, rel=1e-8)
+
+
+def test_ideal_interval_is_the_limit_of_resampling():
+    """With 200,000 resamples the noise of an end is some 0.006 standard errors."""
+    values = np.random.default_rng(5).beta(0.8, 0.6, 100)
+    error = values.std() / sqrt(100)
+
+    for method in ("bca", "percentile"):
+        ideal = mean_interval(values, method=method)
+        drawn = resampled_interval(values, 1, method=method, n_resamples=200_000)
+
+        assert (ideal.low, ideal.high) == pytest.approx((drawn.low, drawn.high), abs=error / 30)
+
+
+def test_large_samples_become_normal():
+    """All methods are one where the central limit theorem holds."""
+    values = np.random.default_rng(6).random(100_000)
+    reach = 1.959963984540054 * values.std() / sqrt(100_000)
+
+    for method in METHODS:
+        found = mean_interval(values, method=method)
+        expected = (values.mean() - reach, values.mean() + reach)
+        assert (found.low, found.high) == pytest.approx(expected, abs=reach / 300)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_hold_the_true_mean_as_often_as_they_say(method):
+    """Of 400 samples of 60 queries 380 should; the bounds are four standard deviations wide."""
+    generator = np.random.default_rng(11)
+    intervals = [mean_interval(generator.beta(2, 1, 60), method=method) for _ in range(400)]
+
+    held = sum(found.low <= 2 / 3 <= found.high for found in intervals)
+
+    assert 362 <= held <= 396
+
+
+@relaxed
+@given(columns, methods)
+def test_interval_contains_the_mean(values, method):
+    """A mean outside of its own interval cannot be explained to anybody."""
+    found = mean_interval(values, method=method)
+
+    assert found.low - 1e-9 <= found.mean <= found.high + 1e-9
+
+
+@relaxed
+@given(columns, methods, st.floats(0.5, 0.9))
+def test_a_wider_level_contains_the_narrower(values, method, level):
+    """More confidence costs width."""
+    narrow = mean_interval(values, level, method)
+    wide = mean_interval(values, level + 0.09, method)
+
+    assert wide.low <= narrow.low + 1e-9
+    assert narrow.high <= wide.high + 1e-9
+
+
+@relaxed
+@given(columns, methods, st.randoms(use_true_random=False))
+def test_order_of_queries_makes_no_difference(values, method, random):
+    """Not even in the last bit: same data, same verdict."""
+    shuffled = random.sample(values, len(values))
+
+    assert mean_interval(shuffled, method=method) == mean_interval(values, method=method)
+
+
+@relaxed
+@given(shares, methods)
+def test_mirrored_values_have_the_mirrored_interval(values, method):
+    """A share of hits and a share of misses tell the same."""
+    found = mean_interval(values, method=method)
+    mirrored = mean_interval([1 - value for value in values], method=method)
+
+    assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((found.low, found.high), abs=1e-9)
+
+
+@relaxed
+@given(shares, methods, st.sampled_from([0.001, 3.0, 1000.0]), st.sampled_from([-2.0, 0.0, 5.0]))
+def test_other_units_give_the_same_interval(values, method, factor, shift):
+    """Percent or share, counts or DCG."""
+    found = mean_interval(values, method=method)
+    other = mean_interval([factor * value + shift for value in values], method=method)
+
+    expected = (factor * found.low + shift, factor * found.high + shift)
+    assert (other.low, other.high) == pytest.approx(expected, abs=1e-9 * max(1, factor))
+
+
+@relaxed
+@given(columns, st.sampled_from(["bca", "percentile"]))
+def test_bootstrap_intervals_stay_within_the_values(values, method):
+    """An nDCG of 1.02 is no upper end."""
+    found = mean_interval(values, method=method)
+
+    assert min(values) <= found.low <= found.high <= max(values)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], (None, None, None)),
+        ([0.5], (0.5, None, None)),
+        ([0.0, 0.0], (0.0, 0.0, 0.0)),
+        ([0.3, 0.1 + 0.2, 0.3], (0.3, 0.3, 0.3)),
+    ],
+)
+def test_degenerate_values_have_defined_intervals(method, values, expected):
+    """A report of one query must not crash, nor show NaN."""
+    found = mean_interval(values, method=method)
+
+    assert (found.mean, found.low, found.high) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("values", [[], [0.5], [0.5, 0.5]])
+def test_resampled_intervals_are_defined_where_ideal_ones_are(values):
+    """One convention for both."""
+    ideal, drawn = mean_interval(values), resampled_interval(values, 1)
+
+    assert (drawn.mean, drawn.low, drawn.high) == (ideal.mean, ideal.low, ideal.high)
+
+
+@pytest.mark.parametrize("values", [[0.0, 1e-300], [-1e100, 1e100], [1e-12, 1.0, 1.0, 1.0]])
+@pytest.mark.parametrize("method", METHODS)
+def test_extreme_values_raise_no_warning(values, method):
+    """Warnings are errors here, and NaN fails the comparison."""
+    found = mean_interval(values, method=method)
+
+    assert found.low <= found.mean <= found.high
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mean_interval([0, 1], 1.0),
+        lambda: mean_interval([0, 1], 0.9999999),
+        lambda: mean_interval([0, 1], method="bac"),
+        lambda: resampled_interval([0, 1], 1, method="student"),
+        lambda: resampled_interval([0, 1], -1),
+        lambda: resampled_interval([0, 1], 1, n_resamples=0),
+    ],
+)
+def test_settings_that_cannot_be_taken_are_refused(call):
+    """A typing mistake must not choose another method."""
+    with pytest.raises(UsageError, match=r"expected|there are"):
+        call()
+
+
+def test_nan_is_refused():
+    """It would spread over the whole report."""
+    with pytest.raises(DataError, match="value 1"):
+        mean_interval([0.5, float("nan")])

@@ -1,0 +1,132 @@
+from math import nan
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragforge.errors import DataError, UsageError
+from ragforge.measures.power import (
+    EffectSize,
+    achieved_power,
+    detectable_difference,
+    effect_size,
+    queries_needed,
+)
+
+relaxed = settings(deadline=None, max_examples=30)
+
+
+# 1 - nct.cdf(c, n - 1, shift) + nct.cdf(-c, n - 1, shift), c = t.ppf(1 - alpha / 2, n - 1) and
+# shift = difference / sd * sqrt(n), with scipy.stats of scipy 1.17.1.
+@pytest.mark.parametrize(
+    ("difference", "sd", "n", "alpha", "expected"),
+    [
+        (0.05, 0.3, 200, 0.05, 0.6501383364555897),
+        (0.1, 0.3, 50, 0.01, 0.38272901228145373),
+        (-0.5, 0.3, 2, 0.05, 0.14710433068679232),
+    ],
+)
+def test_power_equals_scipy(difference, sd, n, alpha, expected):
+    """It tells whether an evaluation set can answer the question at all."""
+    assert achieved_power(difference, sd, n, alpha) == pytest.approx(expected, abs=1e-12)
+
+
+def test_queries_needed_equal_the_textbook():
+    """Cohen's medium effect of 0.5 needs 34 pairs for a power of 0.8 (G*Power, paired t)."""
+    assert queries_needed(0.5, 1.0) == 34
+
+
+@relaxed
+@given(st.integers(2, 5000), st.sampled_from([0.01, 0.05]), st.floats(0.1, 0.99))
+def test_detectable_difference_has_the_wished_power(n, alpha, power):
+    """The two functions are inverse."""
+    found = detectable_difference(0.3, n, alpha, power)
+
+    assert achieved_power(found, 0.3, n, alpha) == pytest.approx(power, abs=1e-9)
+
+
+@relaxed
+@given(st.floats(0.02, 2), st.floats(0.5, 0.95))
+def test_queries_needed_are_the_least(difference, power):
+    """One query fewer would not do."""
+    n = queries_needed(difference, 0.3, power=power)
+
+    assert achieved_power(difference, 0.3, n) >= power
+    assert n == 2 or achieved_power(difference, 0.3, n - 1) < power
+
+
+def test_effect_sizes_by_hand():
+    """Differences 1, 2, 3: mean 2, sd 1; Hedges' factor for 2 degrees is 1 over the root of pi."""
+    found = effect_size([0, 0, 0], [1, 2, 3])
+
+    assert found == EffectSize(pytest.approx(2.0), pytest.approx(2 / 3.141592653589793**0.5), 1.0)
+
+
+def test_rank_biserial_by_hand():
+    """Ranks 1 and 3 speak for, rank 2 against: (4 - 2) / 6."""
+    assert effect_size([0, 0, 0], [1, -2, 3]).rank_biserial == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected"),
+    [
+        ([], (None, None, None)),
+        ([0.5], (None, None, 1.0)),
+        ([0.0], (None, None, 0.0)),
+        ([0.0, 0.0], (0.0, None, 0.0)),
+        ([0.0, 0.0, 0.0], (0.0, 0.0, 0.0)),
+        ([0.5, 0.5, 0.5], (None, None, 1.0)),
+    ],
+)
+def test_degenerate_effects_are_defined(candidate, expected):
+    """None says that there is no number, and 0 that there is no effect."""
+    assert effect_size([0.0] * len(candidate), candidate) == EffectSize(*expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((0.1, 0.3, 1), 0.0),
+        ((0.1, 0.3, 0), 0.0),
+        ((0.0, 0.3, 50), 0.05),
+        ((0.0, 0.0, 50), 0.05),
+        ((0.1, 0.0, 50), 1.0),
+        ((1e99, 1e-300, 50), 1.0),
+    ],
+)
+def test_degenerate_power_is_defined(arguments, expected):
+    """No queries show nothing, and without spread one look is enough."""
+    assert achieved_power(*arguments) == expected
+
+
+def test_degenerate_designs_are_defined():
+    """A report says "none" instead of crashing."""
+    assert detectable_difference(0.3, 1) is None
+    assert detectable_difference(0.0, 50) == 0.0
+    assert detectable_difference(0.3, 50, alpha=0.1, power=0.05) == 0.0
+    assert queries_needed(0.1, 0.0) == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: queries_needed(0.0, 0.3),
+        lambda: queries_needed(0.1, -0.3),
+        lambda: queries_needed(0.1, 0.3, power=1.0),
+        lambda: achieved_power(nan, 0.3, 50),
+        lambda: achieved_power(0.1, 0.3, 50, alpha=0.0),
+        lambda: detectable_difference(nan, 50),
+    ],
+)
+def test_designs_that_cannot_be_are_refused(call):
+    """No number of queries shows a difference of 0."""
+    with pytest.raises(UsageError, match="expected"):
+        call()
+
+
+def test_bad_values_have_no_effect_size():
+    """Nor have values of other queries."""
+    with pytest.raises(DataError, match="candidate: value 0"):
+        effect_size([0], [nan])
+    with pytest.raises(UsageError, match="same queries"):
+        effect_size([0], [0, 1])
