@@ -14,7 +14,7 @@ from ragforge.measures.table import Table
 class ArrayHits:
     """Hits as arrays."""
 
-    __slots__ = ("at", "grades", "indices", "lowest", "ranks")
+    __slots__ = ("at", "counts", "grades", "indices", "lowest", "ranks")
 
     def __init__(self, columns: "ArrayColumns", lowest: int) -> None:
         self.lowest = lowest
@@ -22,6 +22,8 @@ class ArrayHits:
         self.at: NDArray[np.int64] = columns.at[self.indices]
         self.ranks: NDArray[np.int64] = columns.all_ranks[self.indices]
         self.grades: NDArray[np.int64] = columns.grades[self.indices]
+        self.counts: dict[int | None, NDArray[np.int64]] = {}
+        """What `ArrayColumns.count` found, by cutoff: P@k, R@k and Success@k share it."""
 
 
 class _Judged(NamedTuple):
@@ -89,10 +91,12 @@ class ArrayColumns:
 
     def count(self, hits: ArrayHits, cutoff: Column | int | None) -> Column:
         """See `Columns`."""
-        if cutoff is None:
-            return np.bincount(hits.at, minlength=self.n_queries)
-        limits = cutoff if isinstance(cutoff, int) else cutoff[hits.at]
-        return np.bincount(hits.at[hits.ranks <= limits], minlength=self.n_queries)
+        if cutoff is not None and not isinstance(cutoff, int):
+            return np.bincount(hits.at[hits.ranks <= cutoff[hits.at]], minlength=self.n_queries)
+        if cutoff not in hits.counts:
+            at = hits.at if cutoff is None else hits.at[hits.ranks <= cutoff]
+            hits.counts[cutoff] = np.bincount(at, minlength=self.n_queries)
+        return hits.counts[cutoff]
 
     def total(self, hits: ArrayHits, terms: Column, cutoff: int | None) -> Column:
         """See `Columns`."""

@@ -1,6 +1,6 @@
 """The queries of the qrels, by what a run lets one say about them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from heapq import nsmallest
 from typing import Final
 
@@ -8,7 +8,13 @@ from ragforge.errors import DataError
 from ragforge.measures.columns import Columns, arrays_pay
 from ragforge.measures.hits import JudgedHits, RunHits
 from ragforge.measures.lists import ListColumns
-from ragforge.measures.locating import Judgments, RankedChunks, judged_ranking, ranking_of
+from ragforge.measures.locating import (
+    Judgments,
+    RankedChunks,
+    add_rankings,
+    judged_ranking,
+    ranking_of,
+)
 from ragforge.measures.table import JudgedRanking, Table
 
 _EXAMPLES: Final = 3
@@ -123,11 +129,12 @@ def judge(
     judged = Judged()
     judged.n_not_in_qrels = len({*run, *failed} - qrels.keys())
     expected = judged._sort_out(qrels, run, failed, only_retrieved)
-    left: Iterable[str] = expected
     if arrays_pay(len(expected)):
         from ragforge.measures.batches import add_batches
 
         left = add_batches(judged.table, expected, qrels, run)
+    else:
+        left = add_rankings(judged.table, expected, qrels, run)
     for query_id in left:
         judged._add(judged_ranking(query_id, qrels[query_id], run.get(query_id, ())))
     if run.keys().isdisjoint(expected):

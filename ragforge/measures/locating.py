@@ -5,7 +5,7 @@ than the number of higher scores, and of equal scores with a larger id.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf, isnan
 from typing import Final
 
@@ -15,14 +15,96 @@ from ragforge.measures.table import (
     LEAST_GRADE,
     FailedJudgments,
     JudgedRanking,
+    Rows,
+    Table,
     whole_grade,
 )
 
 Judgments = Mapping[str, int | None]
 RankedChunks = Mapping[str, float] | Sequence[str]
 
+_EMPTY: Final[dict[str, float]] = {}
 _SCANNED: Final = 4
 """Up to so many chunks a judged one, looking up every chunk is cheaper than ordering scores."""
+
+
+def add_rankings(
+    table: Table,
+    query_ids: Iterable[str],
+    qrels: Mapping[str, Judgments],
+    run: Mapping[str, RankedChunks],
+) -> Iterator[str]:
+    """Add queries to a table, and yield those that `judged_ranking` has to look at.
+
+    Those are queries with failed judgments, ties, rankings without scores, or a value that cannot
+    be taken. The table is grown in the order of the ids, so the caller adds a yielded query before
+    it asks for the next. A query that the run lacks has an empty ranking.
+    """
+    pending = _no_rows()
+    for query_id in query_ids:
+        judgments, scores = qrels[query_id], run.get(query_id, _EMPTY)
+        plain = isinstance(judgments, dict) and isinstance(scores, dict)
+        if plain and _add_regular(pending, query_id, judgments, scores):  # type: ignore[arg-type]
+            continue
+        table.extend_listed(pending)
+        pending = _no_rows()
+        yield query_id
+    table.extend_listed(pending)
+
+
+def _no_rows() -> Rows:
+    return Rows([], [], [], [], [], [], [], [])
+
+
+def _add_regular(
+    rows: Rows, query_id: str, judgments: dict[str, int], scores: dict[str, float]
+) -> bool:
+    """Add a query without failed judgments and ties; return False where it is none."""
+    if {*map(type, judgments.values())} != {int}:
+        return False
+    judged = sorted(judgments.values(), reverse=True)
+    if judged[-1] < LEAST_GRADE or judged[0] > LARGEST_GRADE:
+        return False
+    n_before = len(rows.ranks)
+    if len(scores) <= _SCANNED * len(judgments) and _falls(scores.values()):
+        for rank, chunk_id in enumerate(scores, start=1):
+            if chunk_id in judgments:
+                rows.ranks.append(rank)
+                rows.grades.append(judgments[chunk_id])
+    else:
+        grade_at = _searched(judgments, scores)
+        if grade_at is None:
+            return False
+        ranks = sorted(grade_at)
+        rows.ranks.extend(ranks)
+        rows.grades.extend(map(grade_at.__getitem__, ranks))
+    rows.at.extend([len(rows.query_ids)] * (len(rows.ranks) - n_before))
+    rows.hit_ends.append(len(rows.ranks))
+    rows.query_ids.append(query_id)
+    rows.n_retrieved.append(len(scores))
+    rows.judged.extend(judged)
+    rows.judged_ends.append(len(rows.judged))
+    return True
+
+
+def _searched(judgments: dict[str, int], scores: dict[str, float]) -> dict[int, int] | None:
+    """Return grades by rank; None where judged chunks are tied, or a score is no number."""
+    try:
+        ascending = sorted(scores.values())
+        if isnan(sum(ascending)):
+            return None
+    except (TypeError, OverflowError):
+        return None
+    behind = len(ascending) + 1
+    found: dict[int, int] = {}
+    for chunk_id in judgments:
+        if chunk_id in scores:
+            score = scores[chunk_id]
+            n_not_higher = bisect_right(ascending, score)
+            if n_not_higher > 1 and ascending[n_not_higher - 2] == score:
+                return None
+            found[behind - n_not_higher] = judgments[chunk_id]
+    return found
 
 
 def judged_ranking(query_id: str, judgments: Judgments, ranking: RankedChunks) -> JudgedRanking:
@@ -61,24 +143,17 @@ def ranking_of(
     Raises:
         DataError: A grade is no whole number, or too large to compute with.
     """
-    ordered = sorted(hits)
-    graded = [grade for _, grade in ordered if grade is not None]
-    judged = [grade for grade in judgments.values() if type(grade) is int]
-    judged.sort(reverse=True)
-    regular = len(judged) == len(judgments)
-    if regular and judged[-1] >= LEAST_GRADE and judged[0] <= LARGEST_GRADE:
-        ranks = [rank for rank, _ in ordered]
-        return JudgedRanking(query_id, ranks, graded, tuple(judged), n_retrieved)
     checked = [
         _checked_grade(query_id, chunk_id, grade)
         for chunk_id, grade in judgments.items()
         if grade is not None
     ]
+    ordered = sorted(hits)
     failed_ranks = [rank for rank, grade in ordered if grade is None]
     return JudgedRanking(
         query_id,
         [rank for rank, grade in ordered if grade is not None],
-        list(map(int, graded)),
+        [int(grade) for _, grade in ordered if grade is not None],
         tuple(sorted(checked, reverse=True)),
         n_retrieved,
         FailedJudgments(failed_ranks, len(judgments) - len(checked) - len(failed_ranks)),
@@ -123,8 +198,6 @@ def _ranks(query_id: str, judged: Judgments, ranking: RankedChunks) -> dict[str,
 def _ranks_by_score(
     query_id: str, judged: Judgments, scores: Mapping[str, float]
 ) -> dict[str, int]:
-    if len(scores) <= _SCANNED * len(judged) and _falls(scores.values()):
-        return {c: rank for rank, c in enumerate(scores, start=1) if c in judged}
     ascending = _ascending(query_id, scores)
     n_scores = len(ascending)
     ranks: dict[str, int] = {}

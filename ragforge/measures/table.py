@@ -5,7 +5,6 @@ afterwards (other measures, other cutoffs, slices) is answered from it.
 """
 
 from array import array
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 LARGEST_GRADE: Final = 1000
@@ -40,9 +39,10 @@ class JudgedRanking(NamedTuple):
     failed: FailedJudgments = FailedJudgments([], 0)
 
 
-class LocatedQueries(NamedTuple):
-    """Several queries at a time, as numpy arrays of int64."""
+class Rows(NamedTuple):
+    """Several queries at a time without failed judgments, as numpy arrays of int64 or lists."""
 
+    query_ids: list[str]
     n_retrieved: Any
     """For each query the length of its ranking."""
     hit_ends: Any
@@ -53,10 +53,10 @@ class LocatedQueries(NamedTuple):
     """For each hit its rank, ascending within a query."""
     grades: Any
     """For each hit its grade."""
-    judged_ends: Any
-    """For each query how many judged chunks it and those before it have."""
     judged: Any
     """For each judged chunk its grade, by query and highest first."""
+    judged_ends: Any
+    """For each query how many judged chunks it and those before it have."""
 
 
 class Table:
@@ -113,25 +113,32 @@ class Table:
         if ranking.failed:
             self.failures[index] = ranking.failed
 
-    def extend(self, query_ids: Sequence[str], located: LocatedQueries) -> None:
-        """Add queries without failed judgments.
-
-        Args:
-            query_ids: Their ids.
-            located: What is known of them, in the same order.
-        """
+    def extend(self, rows: Rows) -> None:
+        """Add queries given as arrays."""
         n_queries, n_hits, n_judged = len(self.query_ids), len(self.ranks), len(self.judged)
-        self.query_ids.extend(query_ids)
+        self.query_ids.extend(rows.query_ids)
         for column, values in (
-            (self.n_retrieved, located.n_retrieved),
-            (self.starts, located.hit_ends + n_hits),
-            (self.at, located.at + n_queries),
-            (self.ranks, located.ranks),
-            (self.grades, located.grades),
-            (self.judged_starts, located.judged_ends + n_judged),
-            (self.judged, located.judged),
+            (self.n_retrieved, rows.n_retrieved),
+            (self.starts, rows.hit_ends + n_hits),
+            (self.at, rows.at + n_queries),
+            (self.ranks, rows.ranks),
+            (self.grades, rows.grades),
+            (self.judged, rows.judged),
+            (self.judged_starts, rows.judged_ends + n_judged),
         ):
             column.frombytes(values.tobytes())
+
+    def extend_listed(self, rows: Rows) -> None:
+        """Add queries given as lists."""
+        n_queries, n_hits, n_judged = len(self.query_ids), len(self.ranks), len(self.judged)
+        self.query_ids.extend(rows.query_ids)
+        self.n_retrieved.extend(rows.n_retrieved)
+        self.starts.extend([end + n_hits for end in rows.hit_ends])
+        self.at.extend([index + n_queries for index in rows.at])
+        self.ranks.extend(rows.ranks)
+        self.grades.extend(rows.grades)
+        self.judged.extend(rows.judged)
+        self.judged_starts.extend([end + n_judged for end in rows.judged_ends])
 
     def ranking(self, index: int) -> JudgedRanking:
         """Return all that is known of the query at an index."""
