@@ -1,0 +1,135 @@
+"""From rows to hits: the judged rows are picked out, ranked and kept; the others are forgotten."""
+
+from collections.abc import Iterable, Mapping
+from heapq import nsmallest
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+
+from ragforge.files.scan.arrays import Positions, Words
+from ragforge.files.scan.irregular import Irregular
+from ragforge.files.scan.lookup import Lookup, refuse_twins
+from ragforge.files.scan.ranks import ranks_of
+from ragforge.files.scan.rows import Rows
+from ragforge.files.scan.tokens import hash_words, texts_of, words_of
+from ragforge.measures.hits import JudgedHits, RunHits
+
+Judgments = Mapping[str, int | None]
+Qrels = Mapping[str, Judgments]
+
+_EXAMPLES: Final = 4
+_NO_JUDGMENTS: Final[Judgments] = {}
+
+
+class Collector:
+    """Takes the rows of a part of a run and keeps its hits.
+
+    Attributes:
+        by_query: The hits of the queries that the qrels have.
+        n_others: Queries that the qrels lack.
+        smallest_others: The smallest of their ids.
+        example: The smallest id of a query that is in the qrels with a judgment, and the smallest
+            ids of its chunks; None where there is none.
+        latencies_s: By query id, of those for which the file says it.
+    """
+
+    def __init__(self, qrels: Qrels) -> None:
+        """Start with no query."""
+        self.by_query: dict[str, JudgedHits] = {}
+        self.n_others = 0
+        self.smallest_others: list[str] = []
+        self.example: tuple[str, list[str]] | None = None
+        self.latencies_s: dict[str, float] = {}
+        self._qrels = qrels
+        self._lookup = Lookup()
+        self._query_hashes: list[Positions] = []
+
+    def add(self, rows: Rows) -> None:
+        """Take whole queries.
+
+        Raises:
+            Irregular: A query has come before, or lists a chunk twice, or an id is too long.
+        """
+        self._add_queries([*rows.query_ids, *rows.empty_query_ids])
+        self.latencies_s.update(rows.latencies_s)
+        for query_id in rows.empty_query_ids:
+            if query_id in self._qrels:
+                self.by_query[query_id] = JudgedHits(0, [], [])
+        if rows.query_ids:
+            self._add_rows(rows)
+
+    def _add_rows(self, rows: Rows) -> None:
+        words = words_of(rows.array, rows.id_starts, rows.id_ends)
+        hashes = hash_words(words)
+        refuse_twins(hashes, rows.firsts)
+        ends = [*rows.firsts[1:].tolist(), len(rows.scores)]
+        found = self._judged_ranks(rows, words, hashes)
+        first = 0
+        for query_id, end in zip(rows.query_ids, ends, strict=True):
+            if query_id in self._qrels:
+                hits = sorted(found.get(query_id, ()), key=itemgetter(0))
+                self.by_query[query_id] = JudgedHits(
+                    end - first, [rank for rank, _ in hits], [grade for _, grade in hits]
+                )
+            first = end
+        self._keep_example(rows, words, ends)
+
+    def query_hashes(self) -> Positions:
+        """Return a hash of the id of each query."""
+        return np.concatenate([np.zeros(0, np.int64), *self._query_hashes])
+
+    def _add_queries(self, query_ids: list[str]) -> None:
+        if len(set(query_ids)) < len(query_ids) or not self.by_query.keys().isdisjoint(query_ids):
+            raise Irregular
+        self._query_hashes.append(np.fromiter(map(hash, query_ids), np.int64, len(query_ids)))
+        others = [query_id for query_id in query_ids if query_id not in self._qrels]
+        self.n_others += len(others)
+        self.smallest_others = nsmallest(_EXAMPLES, [*self.smallest_others, *others])
+
+    def _judged_ranks(
+        self, rows: Rows, words: Words, hashes: Words
+    ) -> dict[str, list[tuple[int, int | None]]]:
+        """Return rank and grade of the judged chunks by query, where there are any."""
+        judgments = [self._qrels.get(query_id, _NO_JUDGMENTS) for query_id in rows.query_ids]
+        wanted = self._lookup.find(hashes, rows.firsts, judgments)
+        queries = rows.firsts.searchsorted(wanted, side="right") - 1
+        ranks = ranks_of(rows, words, wanted, queries)
+        found: dict[str, list[tuple[int, int | None]]] = {}
+        for query, rank, chunk_id in zip(
+            queries.tolist(), ranks.tolist(), texts_of(words[wanted]), strict=True
+        ):
+            judged = judgments[query]
+            if chunk_id in judged:
+                found.setdefault(rows.query_ids[query], []).append((rank, judged[chunk_id]))
+        return found
+
+    def _keep_example(self, rows: Rows, words: Words, ends: list[int]) -> None:
+        smallest = min((q for q in rows.query_ids if self._qrels.get(q)), default=None)
+        if smallest is not None and (self.example is None or smallest < self.example[0]):
+            query = rows.query_ids.index(smallest)
+            chunk_ids = texts_of(words[int(rows.firsts[query]) : ends[query]])
+            self.example = (smallest, nsmallest(_EXAMPLES, chunk_ids))
+
+
+def merged(collectors: Iterable[Collector]) -> RunHits:
+    """Return the hits of a run from those of its parts, in their order.
+
+    Raises:
+        Irregular: A query is in two parts, or there is no query at all.
+    """
+    parts = list(collectors)
+    hashes = np.sort(np.concatenate([part.query_hashes() for part in parts]))
+    if not len(hashes) or (hashes[1:] == hashes[:-1]).any():
+        raise Irregular
+    by_query: dict[str, JudgedHits] = {}
+    for part in parts:
+        by_query.update(part.by_query)
+    others = [query_id for part in parts for query_id in part.smallest_others]
+    examples = [part.example for part in parts if part.example is not None]
+    return RunHits(
+        by_query,
+        sum(part.n_others for part in parts),
+        tuple(nsmallest(_EXAMPLES, others)),
+        min(examples, default=None),
+    )

@@ -1,0 +1,162 @@
+"""The hits in the lines of a JSON Lines run, found all at once."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ragforge.files.names import ITEM_ID, SCORE, goes_by
+from ragforge.files.scan.arrays import Bytes, Positions
+from ragforge.files.scan.irregular import Irregular
+from ragforge.files.scan.tokens import find_byte, stands_at
+
+_BLANK, _QUOTE, _COMMA, _CLOSING_BRACE = b' ",}'
+_OBJECT: Final = re.compile(
+    rb'(?P<before_id>\{"(?P<id>\w{1,24})":(?P<blank> ?)")[^"]{0,256}'
+    rb'(?P<before_score>",(?P=blank)"(?P<score>\w{1,24})":(?P=blank))[^",}]{1,64}\}'
+)
+_LONGEST_OBJECT: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The insides of lists: from behind the opening brackets to the closing ones, ascending."""
+
+    starts: Positions
+    ends: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The hits of some lists, one list after the other, as positions in an array."""
+
+    firsts: Positions
+    """The number of the first hit of each list."""
+    id_starts: Positions
+    id_ends: Positions
+    score_starts: Positions
+    score_ends: Positions
+
+
+def find_in_objects(array: Bytes, lists: Spans) -> Hits:
+    """Find hits that are objects of an id and a score, all written as the first one is.
+
+    Args:
+        array: The bytes.
+        lists: Lists of objects; none is empty.
+
+    Raises:
+        Irregular: There is something else.
+    """
+    start = int(lists.starts[0])
+    first = _OBJECT.match(array[start : start + _LONGEST_OBJECT].tobytes())
+    if first is None or not _are_known(first["id"].decode(), first["score"].decode()):
+        raise Irregular
+    closings = _positions(array, start, int(lists.ends[-1]), _CLOSING_BRACE)
+    numbers = closings.searchsorted(lists.starts)
+    counts = closings.searchsorted(lists.ends) - numbers
+    if not counts.all():
+        raise Irregular
+    firsts = counts.cumsum() - counts
+    score_ends = closings[_ranges(numbers, counts)]
+    if (score_ends[firsts + counts - 1] != lists.ends - 1).any():
+        raise Irregular
+    separator = b"," + first["blank"]
+    openings = _behind_separators(array, score_ends[:-1] + 1, lists, firsts, separator)
+    id_starts = openings + len(first["before_id"])
+    id_ends = find_byte(array, id_starts, _QUOTE)
+    score_starts = id_ends + len(first["before_score"])
+    if (
+        (score_starts >= score_ends).any()
+        or not stands_at(array, openings, first["before_id"])
+        or not stands_at(array, id_ends, first["before_score"])
+    ):
+        raise Irregular
+    return Hits(firsts, id_starts, id_ends, score_starts, score_ends)
+
+
+def find_in_columns(array: Bytes, ids: Spans, scores: Spans) -> Hits:
+    """Find hits of which ids and scores stand in two lists.
+
+    Args:
+        array: The bytes.
+        ids: Lists of texts; none is empty.
+        scores: Lists of as many numbers.
+
+    Raises:
+        Irregular: There is something else.
+    """
+    start = min(int(ids.starts[0]), int(scores.starts[0]))
+    end = max(int(ids.ends[-1]), int(scores.ends[-1]))
+    commas = _positions(array, start, end, _COMMA)
+    firsts, id_starts, id_ends = _items(array, commas, ids)
+    score_firsts, score_starts, score_ends = _items(array, commas, scores)
+    if len(id_starts) != len(score_starts) or (firsts != score_firsts).any():
+        raise Irregular
+    quotes = array.take(id_starts, mode="clip") == _QUOTE
+    quotes &= array.take(id_ends - 1, mode="clip") == _QUOTE
+    n_quotes = sum(
+        int(np.count_nonzero(array[start:end] == _QUOTE))
+        for start, end in zip(ids.starts.tolist(), ids.ends.tolist(), strict=True)
+    )
+    if not quotes.all() or n_quotes != 2 * len(id_starts):
+        raise Irregular
+    return Hits(firsts, id_starts + 1, id_ends - 1, score_starts, score_ends)
+
+
+def _items(array: Bytes, commas: Positions, lists: Spans) -> tuple[Positions, Positions, Positions]:
+    """Return the first item of each list, and where all items start and end."""
+    numbers = commas.searchsorted(lists.starts)
+    n_commas = commas.searchsorted(lists.ends) - numbers
+    counts = n_commas + 1
+    firsts = counts.cumsum() - counts
+    # Each list's closing bracket stands behind its commas.
+    ends = np.empty(int(counts.sum()), np.int64)
+    is_last = np.zeros(len(ends), bool)
+    is_last[firsts + n_commas] = True
+    ends[is_last] = lists.ends
+    inner = commas[_ranges(numbers, n_commas)]
+    ends[~is_last] = inner
+    blank = b" " if len(inner) and array[inner[0] + 1] == _BLANK else b""
+    return firsts, _behind_separators(array, ends[:-1], lists, firsts, b"," + blank), ends
+
+
+def _positions(array: Bytes, start: int, end: int, byte: int) -> Positions:
+    return np.flatnonzero(array[start:end] == byte) + start
+
+
+def _ranges(starts: Positions, counts: Positions) -> Positions:
+    """Return so many whole numbers from each start on."""
+    before = counts.cumsum() - counts
+    return np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
+
+
+def _behind_separators(
+    array: Bytes, places: Positions, lists: Spans, firsts: Positions, separator: bytes
+) -> Positions:
+    """Return where items start: the first of a list at its start, others behind a separator.
+
+    Args:
+        array: The bytes.
+        places: Where separators are due, behind each item but the last.
+        lists: The lists.
+        firsts: The number of the first item of each list.
+        separator: What has to stand at the places, but between lists.
+
+    Raises:
+        Irregular: Something else stands there.
+    """
+    starts = np.empty(len(places) + 1, np.int64)
+    np.add(places, len(separator), out=starts[1:])
+    for at, byte in enumerate(separator):
+        right = array.take(places + at, mode="clip") == byte
+        right[firsts[1:] - 1] = True
+        if not right.all():
+            raise Irregular
+    starts[firsts] = lists.starts
+    return starts
+
+
+def _are_known(id_name: str, score_name: str) -> bool:
+    return goes_by(id_name, ITEM_ID) and goes_by(score_name, SCORE)
