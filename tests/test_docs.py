@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ragforge import evaluate
 from ragforge.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +25,19 @@ SHOWN = sorted(
         if part.strip().startswith("ragforge ") and "COMMAND" not in part and "RECORD" not in part
     }
 )
+
+
+def test_the_python_shown_runs():
+    """An example that fails is the first thing a new user meets."""
+    qrels = {f"q{n}": {"d7": 3, "d9": 0, "d1": None} for n in range(9)}
+    run = {f"q{n}": {"d7": 12.5, "d9": float(n)} for n in range(9)}
+    known = {"qrels": qrels, "run": run}
+    known |= {name: evaluate(qrels, run, ["nDCG@10"]) for name in ("base", "new")}
+
+    for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
+        exec(block, known)
+
+    assert known["test"].p == 1.0
 
 
 def test_the_help_block_is_what_the_program_prints(capsys):

@@ -3,12 +3,13 @@
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Never
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Never
 
 from ragforge.observe import Event
 from ragforge.report.shown import visible
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 _PLAIN_EVERY_S = 30.0
 _NOTES_SHOWN = 3
@@ -16,8 +17,14 @@ _NOTES_SHOWN = 3
 
 def complain(text: str) -> None:
     """Print a message to stderr; what a terminal would obey is shown instead."""
-    if sys.stderr is not None:
-        tqdm.write(visible(text), file=sys.stderr)
+    if sys.stderr is None:
+        return
+    if "tqdm" in sys.modules:
+        from tqdm import tqdm
+
+        tqdm.write(visible(text), file=sys.stderr)  # Keeps a bar that is being drawn whole.
+    else:
+        print(visible(text), file=sys.stderr, flush=True)
 
 
 @dataclass(slots=True)
@@ -61,6 +68,8 @@ class Progress:
         self._total = int(event.numbers.get("total", 0))
         self._told_s = time.monotonic()
         if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
+            from tqdm import tqdm  # Most commands draw no bar, and need not wait for the import.
+
             self._bar = tqdm(
                 total=self._total or None, desc=event.stage, file=sys.stderr, leave=False
             )

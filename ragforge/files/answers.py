@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, cell_items, is_unicode, make_row, shown
+from ragforge.files.fields import Row, cell_items, make_row
 from ragforge.files.lines import open_source
 from ragforge.files.names import ANSWER, DOC_ID, IN_CONTEXT, ITEM_ID, QUERY_ID, QUOTE
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+from ragforge.files.values import is_unicode, shown
 
 SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "answer": "…", "chunk_ids": ["d7"]}',

@@ -1,7 +1,6 @@
 """Rows of files, and how the values of their fields are read."""
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,10 +8,8 @@ from dataclasses import dataclass
 
 from ragforge.errors import DataError
 from ragforge.files.names import QUERY_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, Field, normal_name
+from ragforge.files.values import SHOWN_CHARS, is_unicode, parse_number, parse_whole, shown
 
-_SHOWN = 80
-"""How much of a faulty value an error message repeats, in characters."""
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
 _SEPARATORS = re.compile(r"\s*[;|,]\s*")
 
 
@@ -113,7 +110,7 @@ class Row:
 
     def names(self) -> str:
         """Return the names of the first fields as a message repeats them."""
-        return ", ".join(repr(name)[:_SHOWN] for name in list(self.given)[:8]) or "nothing"
+        return ", ".join(repr(name)[:SHOWN_CHARS] for name in list(self.given)[:8]) or "nothing"
 
     def wrong(self, field: Field, expected: str, found: object) -> DataError:
         """Return the error that says which value was expected under the row's own name."""
@@ -197,44 +194,6 @@ def load_json(text: str | bytes) -> object:
         RecursionError: It is nested too deeply.
     """
     return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
-
-
-def parse_whole(value: object) -> int | None:
-    """Return the whole number that a value or its text is; None where it is none."""
-    match value:
-        case bool():
-            return None
-        case int():
-            return value
-        case float():
-            return int(value) if value.is_integer() else None
-        case str():
-            return int(value.partition(".")[0]) if _WHOLE.fullmatch(value) else None
-    return None
-
-
-def parse_number(value: object) -> float | None:
-    """Return the number that a value or its text is, infinite ones too; None where it is none."""
-    if not isinstance(value, str | float | int) or isinstance(value, bool):
-        return None
-    if isinstance(value, str) and "_" in value:  # Python reads 1_0 as 10.
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return None if math.isnan(number) else number
-
-
-def shown(value: object) -> str:
-    """Return a faulty value as a message repeats it: escaped, and cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def is_unicode(text: str) -> bool:
-    """Return whether a text can be written: JSON can spell half a surrogate pair."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def examples(shapes: Iterable[str]) -> str:

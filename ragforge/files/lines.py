@@ -3,17 +3,14 @@
 A file is opened once and read forward, so that a pipe (`/dev/fd/63`) is as good as a file.
 """
 
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from sys import version_info
 from types import ModuleType
-from typing import IO, Literal
+from typing import IO, Literal, NamedTuple
 
 from ragforge.errors import DataError
 from ragforge.files.text import decode
@@ -30,8 +27,7 @@ _PACKED = (".gz", ".zst")
 _PACKED_OTHERWISE = {".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """An opened data file."""
 
     path: Path
@@ -104,9 +100,14 @@ def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
+def is_packed(path: Path) -> bool:
+    """Whether the name of a file says that `open_unpacked` unpacks it."""
+    return path.suffix.lower() in _PACKED
+
+
 def unpacked_name(path: Path) -> str:
     """Return the name of a file without folder, `.gz` and `.zst`."""
-    return path.stem if path.suffix.lower() in _PACKED else path.name
+    return path.stem if is_packed(path) else path.name
 
 
 def plain_name(path: Path) -> str:
@@ -124,6 +125,8 @@ def _ungrouped(groups: Iterable[Group]) -> Iterator[Line]:
 def _open(path: Path) -> IO[bytes]:
     match path.suffix.lower():
         case ".gz":
+            import gzip  # Not for plain files: its import takes as long as reading a small one.
+
             return gzip.open(path, "rb")  # type: ignore[return-value]  # a GzipFile is an IO[bytes]
         case ".zst":
             return _zstandard().open(path, "rb")  # type: ignore[no-any-return]
@@ -135,6 +138,9 @@ def _faults_of(suffix: str) -> tuple[type[Exception], ...]:
     """Return what unpacking may raise; Zstandard is imported only where a file needs it."""
     match suffix:
         case ".gz":
+            import gzip
+            import zlib
+
             return (zlib.error, gzip.BadGzipFile)
         case ".zst":
             return (_zstandard().ZstdError,)

@@ -5,12 +5,11 @@ Names are compared without case, underscores, dashes and blanks: `relevant_doc_i
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A field: what messages call it, and the names it is known by, the first found counts."""
 
     name: str
@@ -72,8 +71,12 @@ RANKING = Field(
         "retrieved",
         "results",
         "hits",
+        "chunk_ids",
+        "ids",
     ),
 )
+SCORES = Field("scores", ("scores",))
+"""Aligned with a ranking that is a list of ids."""
 LATENCY_S = Field("latency_s", ("latency_s", "latency_seconds"))
 LATENCY_MS = Field("latency_ms", ("latency_ms", "latency_milliseconds"))
 EXPECTED_ANSWER = Field(

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.fields import shown
 from ragforge.files.lines import open_source
 from ragforge.files.names import CHUNK_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, TEXT
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+from ragforge.files.values import shown
 
 SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "query": "How …?", "chunk_id": "d7", '

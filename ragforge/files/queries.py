@@ -9,7 +9,7 @@ from typing import Final, get_args
 from pydantic import ValidationError
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, shown
+from ragforge.files.fields import Row
 from ragforge.files.jsonl import explain
 from ragforge.files.lines import open_source
 from ragforge.files.names import (
@@ -30,6 +30,7 @@ from ragforge.files.names import (
 from ragforge.files.qrels import beir_split, read_qrels
 from ragforge.files.relevance import Anchor, Relevance, grade_of_listed, read_relevance
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+from ragforge.files.values import shown
 from ragforge.records import Difficulty, Query, QueryType
 
 SHAPES: Final = (

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, examples, load_json, make_row, shown
-from ragforge.files.lines import Line, Source, unpacked_name
+from ragforge.files.fields import Row, examples, load_json, make_row
+from ragforge.files.headers import delimiter_of
+from ragforge.files.lines import Line, Source
 from ragforge.files.names import (
     QUERY,
-    QUERY_ID,
     QUERY_ID_OF_PAIR,
     ROWS,
     TEXT,
@@ -20,12 +20,11 @@ from ragforge.files.names import (
     normal_name,
 )
 from ragforge.files.text import decode
+from ragforge.files.values import shown
 
 if TYPE_CHECKING:
     import jsonlines
 
-_DELIMITERS = "\t,;"
-"""Semicolons are what spreadsheets write where the comma is the decimal sign."""
 _CELL_CHARS = 2**31 - 1
 """The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
 
@@ -175,20 +174,6 @@ def read_table(source: Source, verbatim: tuple[Field, ...] = ()) -> Iterator[Row
         yield make_row(where, row)
 
 
-def has_header(source: Source, fields: tuple[Field, ...] = (QUERY_ID, QUERY)) -> bool:
-    """Whether the first line names columns: of files without names, `.csv` never are.
-
-    Args:
-        source: A table.
-        fields: Of which a header has to name one.
-    """
-    if unpacked_name(source.path).lower().endswith(".csv"):
-        return True
-    cells = [cell.strip().strip('"') for cell in source.first.split(_delimiter(source.first))]
-    known = {normal_name(name) for field in fields for name in field.accepted}
-    return len(cells) > 1 and any(normal_name(cell) in known for cell in cells)
-
-
 def unknown_shape(where: Path | str, shapes: Iterable[str]) -> DataError:
     """Return the error that shows what would have been accepted."""
     return DataError(f"{where}: has none of the shapes accepted:{examples(shapes)}")
@@ -199,15 +184,11 @@ def none_found(where: Path | str, what: str) -> DataError:
     return DataError(f"{where}: holds no {what}; expected at least one")
 
 
-def _delimiter(header: str) -> str:
-    return max(_DELIMITERS, key=header.count)
-
-
 def _numbered_cells(source: Source) -> Iterator[tuple[int, list[str]]]:
     path = source.path
     reader = csv.reader(
         (decode(line, f"{path}:{number}") for number, line in source.lines),
-        delimiter=_delimiter(source.first),
+        delimiter=delimiter_of(source.first),
         strict=True,
     )
     while True:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, cell_items, make_row, query_name, query_of_pair, shown
+from ragforge.files.fields import Row, cell_items, make_row, query_name, query_of_pair
+from ragforge.files.headers import has_header
 from ragforge.files.lines import open_source, plain_name
 from ragforge.files.names import (
     CHUNK_ID,
@@ -20,14 +21,17 @@ from ragforge.files.names import (
     RANK,
     RANKING,
     SCORE,
+    SCORES,
     Field,
 )
-from ragforge.files.rows import has_header, none_found, read_rows_of, unknown_shape
+from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.trec import read_trec_run
+from ragforge.files.values import shown
 
 SHAPES: Final = (
     "TREC run: q1 Q0 d7 1 12.5 bm25",
     'JSON Lines: {"query_id": "q1", "ranking": [{"chunk_id": "d7", "score": 12.5}]}',
+    'columns: {"query_id": "q1", "ids": ["d7", "d2"], "scores": [12.5, 11]}',
     'results: {"id": "q1", "retrieved_docs": ["d7", "d2"]}, one a line or in a JSON list',
     'JSON by query: {"q1": {"d7": 12.5}} or {"q1": ["d7", "d2"]}',
     "CSV or TSV with a header: query_id,chunk_id,score",
@@ -153,21 +157,31 @@ def _ranking(row: Row) -> Ranked:
         }
     if not isinstance(value, list):
         raise row.wrong(RANKING, "a list of chunks or scores by chunk", value)
-    chunk_ids: list[str] = []
-    scores: list[float] = []
-    for item in value:
-        hit = _hit_row(row, item)
-        chunk_ids.append(hit.identifier(ITEM_ID))
-        if hit.get(SCORE) is not None:
-            scores.append(hit.as_number(hit.get(SCORE), SCORE))
+    hits = [_hit_row(row, item) for item in value]
+    chunk_ids = [hit.identifier(ITEM_ID) for hit in hits]
+    _refuse_twice(row, chunk_ids)
+    scores = [hit.as_number(hit.get(SCORE), SCORE) for hit in hits if hit.get(SCORE) is not None]
+    scores = scores or _aligned_scores(row)
+    if not scores:
+        return chunk_ids
+    return dict(zip(chunk_ids, _checked(row, scores, len(chunk_ids)), strict=True))
+
+
+def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
     seen: set[str] = set()
     for chunk_id in chunk_ids:
         if chunk_id in seen:
             raise _twice(row, query_name(row), chunk_id)
         seen.add(chunk_id)
-    if not scores:
-        return chunk_ids
-    return dict(zip(chunk_ids, _checked(row, scores, len(chunk_ids)), strict=True))
+
+
+def _aligned_scores(row: Row) -> list[float]:
+    value = row.get(SCORES)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise row.wrong(SCORES, "a list of numbers", value)
+    return [row.as_number(score, SCORES) for score in value]
 
 
 def _hit_row(row: Row, item: object) -> Row:

@@ -13,11 +13,21 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragforge.measures.locating import Judgments, RankedChunks, rank_ties
+from ragforge.measures.locating import (
+    Judgments,
+    RankedChunks,
+    add_rankings,
+    falls,
+    rank_ties,
+)
 from ragforge.measures.table import LARGEST_GRADE, LEAST_GRADE, Rows, Table
 
-BATCH_CHUNKS: Final = 1 << 16
+BATCH_CHUNKS: Final = 1 << 15
 """Chunks of a batch: small enough for the cache, many enough to forget what a call costs."""
+
+
+_DEEP: Final = 30
+"""Chunks retrieved for each judged one."""
 
 
 class Batch(NamedTuple):
@@ -43,13 +53,27 @@ def add_batches(
     yielded query before it asks for the next.
     """
     for batch in _batches(query_ids, qrels, run):
-        if not _add(table, batch):
+        if _is_deep(batch):
+            yield from add_rankings(table, batch.query_ids, qrels, run)
+        elif not _add(table, batch):
             yield from batch.query_ids
+
+
+def _is_deep(batch: Batch) -> bool:
+    """Whether copying all scores into an array takes longer than searching the judged ones.
+
+    That is so for long rankings that come best first, of which the first one is taken as a sample.
+    """
+    scores = batch.scores[0]
+    deep = batch.lengths.sum() > _DEEP * sum(map(len, batch.judgments))
+    return bool(deep) and isinstance(scores, dict) and falls(scores.values())
 
 
 def _batches(
     query_ids: list[str], qrels: Mapping[str, Judgments], run: Mapping[str, RankedChunks]
 ) -> Iterator[Batch]:
+    if not query_ids:
+        return
     rankings: list[Any] = [run.get(query_id, _EMPTY) for query_id in query_ids]
     judgments: list[Any] = [qrels[query_id] for query_id in query_ids]
     lengths = np.fromiter(map(len, rankings), np.int64, len(rankings))

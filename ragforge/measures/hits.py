@@ -28,3 +28,5 @@ class RunHits(NamedTuple):
     """The smallest of their ids, for messages: four at most."""
     example_ids: tuple[str, list[str]] | None = None
     """A judged query and up to four of its chunks, for messages."""
+    latencies_s: tuple[float, ...] = ()
+    """Of the queries for which the run says how long it took."""

@@ -1,6 +1,7 @@
 """The queries of the qrels, by what a run lets one say about them."""
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from heapq import nsmallest
 from typing import Final
 
@@ -42,30 +43,26 @@ class Judged:
         self.missing_from_run: list[str] = []
         self.n_not_in_qrels = 0
         self.warnings: list[str] = []
-        self._columns: Columns | None = None
 
     @property
     def n_failed(self) -> int:
         """Queries with a failed judgment, or whose retrieval failed."""
         return len(self.table.failures) + len(self.unjudgeable) + len(self.failed)
 
-    @property
+    @cached_property
     def highest_grade(self) -> int:
         """The highest grade that occurs; 0 where none does."""
         left_out = (ranking.judged[0] for ranking in self.failed if ranking.judged)
         return max(self.table.highest_grade, *left_out, 0)
 
-    @property
+    @cached_property
     def columns(self) -> Columns:
         """What the formulas are computed from."""
-        if self._columns is None:
-            if arrays_pay(len(self.table.query_ids)):
-                from ragforge.measures.arrays import ArrayColumns
+        if arrays_pay(len(self.table.query_ids)):
+            from ragforge.measures.arrays import ArrayColumns
 
-                self._columns = ArrayColumns(self.table)
-            else:
-                self._columns = ListColumns(self.table)
-        return self._columns
+            return ArrayColumns(self.table)
+        return ListColumns(self.table)
 
     def _add(self, ranking: JudgedRanking) -> None:
         if ranking.judged:
@@ -76,11 +73,13 @@ class Judged:
     def _sort_out(
         self,
         qrels: Mapping[str, Judgments],
-        retrieved: Collection[str],
+        retrieved: Mapping[str, object],
         failed: frozenset[str],
         only_retrieved: bool,
     ) -> list[str]:
         """Return the queries that a value is asked for, sorted; take note of all others."""
+        if not failed and qrels.keys() <= retrieved.keys() and all(qrels.values()):
+            return sorted(qrels)
         expected = []
         for query_id in sorted(qrels):
             if not qrels[query_id]:

@@ -66,7 +66,7 @@ def _add_regular(
     if judged[-1] < LEAST_GRADE or judged[0] > LARGEST_GRADE:
         return False
     n_before = len(rows.ranks)
-    if len(scores) <= _SCANNED * len(judgments) and _falls(scores.values()):
+    if len(scores) <= _SCANNED * len(judgments) and falls(scores.values()):
         for rank, chunk_id in enumerate(scores, start=1):
             if chunk_id in judgments:
                 rows.ranks.append(rank)
@@ -185,7 +185,7 @@ def rank_ties(ranks: dict[str, int], tied: Iterable[float], scores: Mapping[str,
 def _ranks(query_id: str, judged: Judgments, ranking: RankedChunks) -> dict[str, int]:
     """Return the ranks of the judged chunks that are in the ranking."""
     if isinstance(ranking, Mapping):
-        return _ranks_by_score(query_id, judged, ranking)
+        return ranks_by_score(query_id, judged, ranking)
     if isinstance(ranking, str | bytes):
         raise DataError(f"run: query {query_id!r}: expected scores or a list of ids, got text")
     if len(set(ranking)) != len(ranking):
@@ -195,9 +195,12 @@ def _ranks(query_id: str, judged: Judgments, ranking: RankedChunks) -> dict[str,
     return {chunk_id: rank for rank, chunk_id in enumerate(ranking, 1) if chunk_id in judged}
 
 
-def _ranks_by_score(
-    query_id: str, judged: Judgments, scores: Mapping[str, float]
-) -> dict[str, int]:
+def ranks_by_score(query_id: str, judged: Judgments, scores: Mapping[str, float]) -> dict[str, int]:
+    """Return the ranks of the judged chunks among those that have scores.
+
+    Raises:
+        DataError: A score is not a number.
+    """
     ascending = _ascending(query_id, scores)
     n_scores = len(ascending)
     ranks: dict[str, int] = {}
@@ -215,8 +218,8 @@ def _ranks_by_score(
     return ranks
 
 
-def _falls(scores: Iterable[float]) -> bool:
-    """Whether every score is lower than the one before, which NaN never is."""
+def falls(scores: Iterable[float]) -> bool:
+    """Return whether every score is lower than the one before, which NaN never is."""
     last = inf
     try:
         for score in scores:

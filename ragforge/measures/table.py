@@ -155,7 +155,7 @@ class Table:
     @property
     def highest_grade(self) -> int:
         """The highest grade that occurs; 0 where none does."""
-        return max(self.judged, default=0)
+        return max(map(self.judged.__getitem__, self.judged_starts[:-1]), default=0)
 
 
 def whole_grade(grade: object) -> int | None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
+from ragforge.evaluation import evaluate_file
 from ragforge.files.dataset import Dataset
+from ragforge.files.lines import plain_name
 from ragforge.files.qrels import read_qrels
-from ragforge.files.runs import read_run
-from ragforge.measures import DEFAULT_MEASURES, Scores, evaluate, parse_measure
+from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.report.judging import judges
 from ragforge.report.runs import Latency, latency_of
 from ragforge.report.summary import measure_dataset
@@ -38,7 +39,11 @@ class Evaluation:
 
 
 def evaluate_dataset(
-    dataset: Dataset, run_names: Sequence[str], settings: EvaluateSettings
+    dataset: Dataset,
+    run_names: Sequence[str],
+    settings: EvaluateSettings,
+    *,
+    only_retrieved: bool = False,
 ) -> Evaluation:
     """Evaluate runs of a dataset on its judgments; unanswerable queries are left out.
 
@@ -46,6 +51,7 @@ def evaluate_dataset(
         dataset: Has queries, judgments and runs.
         run_names: Which runs; all where empty.
         settings: Measures and threshold.
+        only_retrieved: Leave out queries that a run lacks.
 
     Raises:
         DataError: There is no (such) run, or nothing is judged.
@@ -54,7 +60,11 @@ def evaluate_dataset(
     if not names:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
     measured = measure_dataset(
-        dataset, names, measures=settings.measures, rel_threshold=settings.rel_threshold
+        dataset,
+        names,
+        measures=settings.measures,
+        rel_threshold=settings.rel_threshold,
+        only_retrieved=only_retrieved,
     )
     scores = {run.name: run.scores for run in measured if run.scores is not None}
     if not scores:
@@ -71,9 +81,13 @@ def evaluate_dataset(
 
 
 def evaluate_files(
-    qrels_path: Path, run_paths: Sequence[Path], settings: EvaluateSettings
+    qrels_path: Path,
+    run_paths: Sequence[Path],
+    settings: EvaluateSettings,
+    *,
+    only_retrieved: bool = False,
 ) -> Evaluation:
-    """Evaluate run files on a file of judgments.
+    """Evaluate run files on a file of judgments; arguments as for `evaluate_dataset`.
 
     Raises:
         DataError: A file does not hold to its format, or two runs have one name.
@@ -82,15 +96,16 @@ def evaluate_files(
     scores: dict[str, Scores] = {}
     latencies: dict[str, Latency] = {}
     for path in run_paths:
-        run = read_run(path)
-        name = _name_of(path, scores)
-        scores[name] = evaluate(
+        measured = evaluate_file(
             qrels,
-            run.rankings,
+            path,
             settings.measures or DEFAULT_MEASURES,
             rel_threshold=settings.rel_threshold,
+            only_retrieved=only_retrieved,
         )
-        found = latency_of(list(run.latencies_s.values()))
+        name = _name_of(path, scores)
+        scores[name] = measured.scores
+        found = latency_of(measured.latencies_s)
         if found is not None:
             latencies[name] = found
     threshold = next(iter(scores.values())).rel_threshold
@@ -104,7 +119,5 @@ def _names(settings: EvaluateSettings) -> tuple[str, ...]:
 
 def _name_of(path: Path, taken: Mapping[str, Scores]) -> str:
     """Return a run's name: the file's, without endings; the whole path where that is taken."""
-    name = path.name
-    for ending in (".gz", ".jsonl", ".json", ".trec", ".txt", ".run", ".csv", ".tsv"):
-        name = name.removesuffix(ending)
+    name = plain_name(path)
     return str(path) if name in taken else name

@@ -130,6 +130,8 @@ class Task:
     measures: Sequence[str]
     """Canonical names."""
     rel_threshold: int
+    only_retrieved: bool = False
+    """Whether queries that a run lacks are left out, rather than counted as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,14 @@ def _evaluate(
     if not qrels or not (run or failed):
         return None
     measures = [*task.measures, PRIMARY]
-    return evaluate(qrels, run, measures, rel_threshold=task.rel_threshold, failed=failed)
+    return evaluate(
+        qrels,
+        run,
+        measures,
+        rel_threshold=task.rel_threshold,
+        failed=failed,
+        only_retrieved=task.only_retrieved,
+    )
 
 
 def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragforge.files.dataset import Dataset
@@ -131,6 +131,7 @@ def measure_dataset(
     *,
     measures: Sequence[str] = (),
     rel_threshold: int | Literal["auto"] = "auto",
+    only_retrieved: bool = False,
 ) -> list[MeasuredRun]:
     """Measure some runs of a dataset on its judgments, unanswerable queries left out.
 
@@ -139,6 +140,7 @@ def measure_dataset(
         run_names: Which runs.
         measures: Names or aliases; the default set where empty.
         rel_threshold: As for `summarise`.
+        only_retrieved: Leave out queries that a run lacks.
 
     Raises:
         DataError: A run or a file is missing or does not hold to its format.
@@ -147,6 +149,7 @@ def measure_dataset(
     queries = {query.query_id: query for query in dataset.require_queries()}
     settled = settle(item for item in dataset.judgments() if item.query_id in queries)
     task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
+    task = replace(task, only_retrieved=only_retrieved)
     failed = _failed(dataset.failures(), "retrieve")
     return [measure_run(name, dataset.run(name), failed.get(name, ()), task) for name in run_names]
 

@@ -1,6 +1,7 @@
 """The commands one after the other, without a model."""
 
 import json
+import re
 
 import pytest
 
@@ -110,6 +111,41 @@ def test_files_are_evaluated_without_a_dataset(tmp_path, capsys):
     assert code == 0
     assert found["rel_threshold"] == 1
     assert found["runs"]["run"]["measures"]["RR"]["mean"] == 0.5
+
+
+@pytest.fixture
+def half_a_run(tmp_path):
+    """Three judged queries, of which the run has two."""
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 1\nq3 0 d 1\n", encoding="utf-8")
+    (tmp_path / "run.txt").write_text("q1 Q0 a 1 2 x\nq3 Q0 e 1 1 x\n", encoding="utf-8")
+    return ["--qrels", str(tmp_path / "qrels.txt"), "--run", str(tmp_path / "run.txt"), "-m", "RR"]
+
+
+def test_queries_that_the_run_lacks_can_be_left_out(half_a_run, capsys):
+    """A smoke test of ten queries is not to be measured on a thousand."""
+    assert main(["evaluate", *half_a_run, "--only-retrieved", "--json"]) == 0
+
+    run = json.loads(capsys.readouterr().out)["runs"]["run"]
+    assert (run["n_queries"], run["measures"]["RR"]["mean"]) == (2, 0.5)
+    assert run["missing_from_run"] == ["q2"]
+
+
+def test_intervals_stand_beside_the_means(half_a_run, capsys):
+    """A mean of few queries says little, and the table should show how little."""
+    assert main(["evaluate", *half_a_run, "--interval"]) == 0
+
+    out = capsys.readouterr().out
+    assert re.search(r"RR +0\.3333 \(0\.0000-1\.0000\)", out)
+    assert "95% confidence interval" in out
+
+
+def test_intervals_are_in_the_json(half_a_run, capsys):
+    """Gates and plots read them."""
+    main(["evaluate", *half_a_run, "--interval", "--json"])
+
+    measure = json.loads(capsys.readouterr().out)["runs"]["run"]["measures"]["RR"]
+    assert (measure["interval"]["level"], measure["interval"]["n"]) == (0.95, 3)
+    assert measure["interval"]["low"] <= measure["mean"] <= measure["interval"]["high"]
 
 
 def test_answers_are_graded_by_words(tmp_path, dataset, capsys):

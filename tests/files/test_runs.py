@@ -11,6 +11,10 @@ SCORED = {"q1": {"d7": 2.5, "d2": 1.0}, "q2": {"d1": 3.0}}
 LISTED = {"q1": ["d7", "d2"], "q2": ["d1"]}
 
 
+FILLER = "".join(f"{n // 10} Q0 {n} 1 1.5 t\n" for n in range(20_000))
+"""More lines than are read at a time."""
+
+
 def write(path, text):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
@@ -26,6 +30,11 @@ def write(path, text):
             '{"query_id": "q1", "ranking": [{"chunk_id": "d7", "score": 2.5},'
             ' {"chunk_id": "d2", "score": 1.0}], "latency_s": null}\n'
             '{"query_id": "q2", "ranking": [{"chunk_id": "d1", "score": 3}]}\n',
+        ),
+        (
+            "r.jsonl",
+            '{"query_id": "q1", "ids": ["d7", "d2"], "scores": [2.5, 1]}\n'
+            '{"query_id": "q2", "chunk_ids": ["d1"], "scores": [3]}\n',
         ),
         ("r.json", '{"q1": {"d7": 2.5, "d2": 1}, "q2": {"d1": 3}}'),
         ("r.json", '{"q1": [["d7", 2.5], ["d2", 1]], "q2": [["d1", 3]]}'),
@@ -62,6 +71,10 @@ def test_scores_are_read_from_the_shapes_of_the_field(tmp_path, name, text):
             "r.jsonl",
             '{"query_id": "q1", "retrieved_docs": [{"id": "d7"}, {"id": "d2"}]}\n'
             '{"query_id": "q2", "retrieved_docs": [{"id": "d1"}]}\n',
+        ),
+        (
+            "r.jsonl",
+            '{"query_id": "q1", "ids": ["d7", "d2"]}\n{"query_id": "q2", "chunk_ids": ["d1"]}\n',
         ),
         ("r.csv", "id,retrieved_docs\nq1,d7;d2\nq2,d1\n"),
         ("r.csv", "query_id,doc_id,rank\nq1,d2,10\nq1,d7,2\nq2,d1,1\n"),
@@ -109,6 +122,24 @@ def test_trec_runs_with_tabs_comments_and_further_fields_are_read(tmp_path):
     assert read_run(write(tmp_path / "r.txt", text)).rankings == {"1": {"a": 2, "b": 1.5, "c": 1}}
 
 
+def test_lines_of_a_query_need_not_stand_together(tmp_path):
+    """Runs that were merged from shards are sorted by nothing."""
+    text = f"7 Q0 a 1 9 t\n{FILLER}7 Q0 b 2 8 t\n# comment\n7 Q0 c 3 7 t\n"
+
+    ranking = read_run(write(tmp_path / "r.txt", text)).rankings["7"]
+
+    assert ranking == {"a": 9.0, "b": 8.0, "c": 7.0} | {str(n): 1.5 for n in range(70, 80)}
+
+
+def test_ids_keep_blanks_that_are_not_ascii(tmp_path):
+    """Columns are cut at blanks and tabs; a no-break space belongs to an id."""
+    text = "1 Q0 a\u00a0b 1 2.0 t\n1 Q0 a\u2003b 2 1.0 t\n"
+
+    assert read_run(write(tmp_path / "r.txt", text)).rankings == {
+        "1": {"a\u00a0b": 2.0, "a\u2003b": 1.0}
+    }
+
+
 def test_infinite_scores_are_scores(tmp_path):
     """They order normally, and trec_eval takes them."""
     text = "1 Q0 a 1 -inf t\n1 Q0 b 2 inf t\n1 Q0 c 3 0.5 t\n"
@@ -144,6 +175,22 @@ def test_ids_are_any_unicode(tmp_path):
         ("r.txt", "1 Q0 a 1 2.0 t\n1 Q0 a 2 1.0 t\n", "r.txt:2: query '1': chunk 'a' comes twice"),
         ("r.txt", "1 Q0 a 1 2.0\n", "r.txt:1: expected 6 columns"),
         ("r.txt", "1 Q0 a 1 2.0 t\n1 Q0 b 2 1.\n", "r.txt:2: expected 6 columns"),
+        ("r.txt", "1 Q0 a 1 2\n1 Q0 b 2 1.0 t more\n", "r.txt:1: expected 6 columns"),
+        ("r.txt", "1 1 1 1 1\n1 1 1 1 1 1 1\n", "r.txt:1: expected 6 columns"),
+        ("r.txt", "1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n1 Q0 a 1 2 t\n", "r.txt:3: query '1': chunk 'a'"),
+        ("r.txt", f"{FILLER}1 Q0 a 1 abc t\n", "r.txt:20001: score: expected a number"),
+        ("r.txt", f"{FILLER}0 Q0 7 1 1 t\n", "r.txt:20001: query '0': chunk '7' comes twice"),
+        (
+            "r.jsonl",
+            '{"query_id": "q", "ids": ["a"], "scores": [1, 2]}',
+            "expected 1 scores or none",
+        ),
+        ("r.jsonl", '{"query_id": "q", "ids": ["a"], "scores": 1}', "scores: expected a list of"),
+        (
+            "r.jsonl",
+            '{"query_id": "q", "ids": ["a"], "scores": ["x"]}',
+            "expected a number, got 'x'",
+        ),
         ("r.txt", b"1 Q0 a 1 2.0 t\n1 Q0 b\0 2 1 t\n", "r.txt:2: is binary"),
         ("r.txt", b"1 Q0 \xe4 1 2.0 t\n", "r.txt:1: byte 5 (0xe4) is not UTF-8"),
         ("r.json", '{"q": {"a": null}}', "'q': ranking: expected a number, got None"),

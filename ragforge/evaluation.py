@@ -1,0 +1,161 @@
+"""Measuring a run, wherever qrels and run are: mappings, records, data frames or files."""
+
+from collections.abc import Collection, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from ragforge.measures.evaluation import DEFAULT_MEASURES, evaluate_hits
+from ragforge.measures.evaluation import evaluate as evaluate_mappings
+from ragforge.measures.locating import Judgments, RankedChunks
+from ragforge.measures.names import Measure
+from ragforge.measures.scores import RelThreshold, Scores
+
+Source: TypeAlias = Any
+"""A mapping, an iterable of records, anything with columns, or a path."""
+
+
+def evaluate(
+    qrels: Source,
+    run: Source,
+    measures: Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    rel_threshold: RelThreshold = "auto",
+    failed: Collection[str] = (),
+    only_retrieved: bool = False,
+    n_threads: int | None = None,
+) -> Scores:
+    """Compute measures per query, and their means with bounds on what failures could change.
+
+    Every query of the qrels counts, with 0 where the run lacks it. Queries that only the run has
+    are ignored. A failure is never a value: see `Summary` and `ragforge.measures.bounds`.
+
+    Both `qrels` and `run` may be
+
+    * a mapping: query id to chunk id to grade, or to score; for a run also query id to a list of
+      chunk ids, best first; for qrels also query id to the relevant ids, which get grade 1;
+    * records in any iterable: objects or mappings with the fields query_id, chunk_id and grade or
+      score (or the names that files may have for them), triples of these, or `Ranking`s;
+    * anything with columns of those names: a data frame of pandas or polars, a table of pyarrow,
+      a structured array of numpy, a mapping of lists;
+    * a path to a file in one of the shapes that `ragforge evaluate` reads. A large run file is
+      streamed: what is kept of it are the ranks of its judged chunks.
+
+    Ids are texts; whole numbers become their digits. The qrels may hold None (or NaN in a column)
+    as grade: a judgment that failed. The chunk counts as unjudged in the value, and as every
+    possible grade in the bounds. Scores order a ranking, not their place; of equal scores the
+    larger chunk id comes first, as in trec_eval.
+
+    Args:
+        qrels: Which chunk has which grade for which query.
+        run: What was retrieved for each query.
+        measures: Names as `parse_measure` reads them. One that is named twice is computed once.
+        rel_threshold: Lowest grade that binary measures without `rel=` count as relevant; "auto"
+            is 2 where the qrels hold a grade above 1, else 1. nDCG, DCG and ERR do not use it.
+        failed: Queries whose retrieval failed. They get no value, whatever the run holds.
+        only_retrieved: Leave queries out that the run lacks, rather than count them as 0.
+        n_threads: Threads that read a large run file; by default two, or one where there is only
+            one processor.
+
+    Raises:
+        UsageError: A measure or another argument cannot be taken.
+        DataError: There are no qrels or no run, a score is not a number, a grade is no whole
+            number, a pair comes twice, or a file does not hold to its format.
+    """
+    graded = _qrels(qrels)
+    if isinstance(run, str | PathLike) and not failed:
+        return evaluate_file(
+            graded,
+            Path(run),
+            measures,
+            rel_threshold=rel_threshold,
+            only_retrieved=only_retrieved,
+            n_threads=n_threads,
+        ).scores
+    return evaluate_mappings(
+        graded,
+        _run(run),
+        measures,
+        rel_threshold=rel_threshold,
+        failed=failed,
+        only_retrieved=only_retrieved,
+    )
+
+
+class FileScores(NamedTuple):
+    """What a run file holds, measured."""
+
+    scores: Scores
+    latencies_s: list[float]
+    """Of the queries for which the file says it."""
+
+
+def evaluate_file(
+    qrels: Mapping[str, Judgments],
+    path: Path,
+    measures: Iterable[str | Measure],
+    *,
+    rel_threshold: RelThreshold,
+    only_retrieved: bool,
+    n_threads: int | None = None,
+) -> FileScores:
+    """Measure a run file. Arguments and errors are those of `evaluate`."""
+    from ragforge.files.located import read_located
+
+    hits = read_located(path, qrels, n_threads)
+    if hits is not None:
+        scores = evaluate_hits(
+            qrels, hits, measures, rel_threshold=rel_threshold, only_retrieved=only_retrieved
+        )
+        return FileScores(scores, list(hits.latencies_s))
+    from ragforge.files.runs import read_run
+
+    run = read_run(path)
+    scores = evaluate_mappings(
+        qrels,
+        run.rankings,
+        measures,
+        rel_threshold=rel_threshold,
+        only_retrieved=only_retrieved,
+    )
+    return FileScores(scores, list(run.latencies_s.values()))
+
+
+def _qrels(given: Source) -> Mapping[str, Judgments]:
+    if isinstance(given, str | PathLike):
+        from ragforge.files.qrels import read_qrels
+
+        return read_qrels(Path(given))
+    if _is_plain(given, (dict,)):
+        return given  # type: ignore[no-any-return]  # as has just been checked
+    from ragforge.files.given import qrels_given
+
+    return qrels_given(given)
+
+
+def _run(given: Source) -> Mapping[str, RankedChunks]:
+    if isinstance(given, str | PathLike):
+        from ragforge.files.runs import read_run
+
+        return read_run(Path(given)).rankings
+    if _is_plain(given, (dict, list, tuple)):
+        return given  # type: ignore[no-any-return]  # as has just been checked
+    from ragforge.files.given import run_given
+
+    return run_given(given)
+
+
+def _is_plain(given: Source, kinds: tuple[type, ...]) -> bool:
+    """Whether the core can take a mapping as it is; the type of chunk ids is told by the first."""
+    if not isinstance(given, dict):
+        return False
+    found = {*map(type, given.values())}
+    if not all(issubclass(kind, kinds) for kind in found):
+        return False
+    listed = not all(issubclass(kind, dict) for kind in found)
+    # Lists may be columns, of which one holds ids and another does not.
+    some = (
+        list(filter(None, given.values())) if listed else [next(filter(None, given.values()), ())]
+    )
+    firsts = {type(next(iter(value), "")) for value in some}
+    return {*map(type, given), *firsts} <= {str}

@@ -1,0 +1,199 @@
+"""Qrels and runs that are given in memory: mappings, records, anything with columns."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isnan
+from numbers import Integral
+from typing import Any, Final
+
+from ragforge.errors import DataError
+from ragforge.files.fields import Row, make_row
+from ragforge.files.names import (
+    CHUNK_ID,
+    GRADE,
+    QUERY_ID_OF_PAIR,
+    RANKING,
+    RELEVANT,
+    SCORE,
+    Field,
+    goes_by,
+)
+from ragforge.files.qrels_rows import qrels_of_rows
+from ragforge.files.runs import Ranked, run_of_rows
+from ragforge.files.values import shown
+
+_TRIPLE: Final = 3
+_KINDS: Final = (
+    "a mapping by query id, records with query_id and chunk_id, something with such columns, or "
+    "a path"
+)
+
+
+def qrels_given(given: Any) -> Mapping[str, Mapping[str, int | None]]:  # noqa: ANN401  # duck-typed
+    """Return qrels as a mapping of mappings.
+
+    Args:
+        given: Mapping, iterable of records, or anything with columns; see `ragforge.evaluate`.
+
+    Raises:
+        DataError: It is nothing of that, or an item in it cannot be taken.
+    """
+    columns = _columns(given)
+    if columns is not None:
+        qrels = _pairs(columns, GRADE, "qrels")
+        if qrels is not None:
+            return {query: _without_nan(grades) for query, grades in qrels.items()}
+        return qrels_of_rows("qrels", _rows("qrels", _records(columns)))
+    if isinstance(given, Mapping):
+        return qrels_of_rows("qrels", _rows_by_query("qrels", given, RELEVANT)) if given else {}
+    return qrels_of_rows("qrels", _rows("qrels", _iterated("qrels", given, GRADE)))
+
+
+def run_given(given: Any) -> Mapping[str, Ranked]:  # noqa: ANN401  # duck-typed
+    """Return a run as a mapping of mappings or lists.
+
+    Arguments and errors are those of `qrels_given`.
+    """
+    columns = _columns(given)
+    if columns is not None:
+        run = _pairs(columns, SCORE, "run")
+        if run is not None:
+            return run
+        return run_of_rows("run", _rows("run", _records(columns))).rankings
+    if isinstance(given, Mapping):
+        return run_of_rows("run", _rows_by_query("run", given, RANKING)).rankings if given else {}
+    return run_of_rows("run", _rows("run", _iterated("run", given, SCORE))).rankings
+
+
+def _columns(given: Any) -> dict[str, list[Any]] | None:  # noqa: ANN401
+    """Return the columns of a frame, table, structured array or mapping of lists, else None."""
+    if isinstance(given, Mapping):
+        names: Any = [name for name in given if isinstance(name, str)]
+        if not (_named(names, QUERY_ID_OF_PAIR) and _named(names, CHUNK_ID)):
+            return None
+    else:
+        dtype = getattr(given, "dtype", None)
+        offered = (
+            getattr(given, "column_names", None),
+            getattr(given, "columns", None),
+            getattr(dtype, "names", None),
+        )
+        names = next((found for found in offered if found is not None), None)
+        if names is None:
+            return None
+    return {str(name): _listed(given[name]) for name in names}
+
+
+def _listed(column: Any) -> list[Any]:  # noqa: ANN401
+    """Return a column, in whatever way its kind offers, as a list of plain values."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _pairs(
+    columns: Mapping[str, list[Any]], value: Field, where: str
+) -> dict[str, dict[str, Any]] | None:
+    """Return columns of query, chunk and value as mappings; None where they are others."""
+    named = [_named(columns, field) for field in (QUERY_ID_OF_PAIR, CHUNK_ID, value)]
+    if None in named:
+        return None
+    rows = zip(*(columns[str(name)] for name in named), strict=True)
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        for number, (query, chunk, own) in enumerate(rows, start=1):
+            query_id = query if type(query) is str else _id(query, f"{where}: row {number}")
+            chunk_id = chunk if type(chunk) is str else _id(chunk, f"{where}: row {number}")
+            values = found.setdefault(query_id, {})
+            if chunk_id in values:
+                pair = f"query {shown(query_id)}: chunk {shown(chunk_id)}"
+                raise DataError(f"{where}: row {number}: {pair} comes twice")
+            values[chunk_id] = own
+    except ValueError as error:
+        raise DataError(
+            f"{where}: the columns {', '.join(map(str, named))} differ in length"
+        ) from error
+    return found
+
+
+def _without_nan(grades: dict[str, Any]) -> dict[str, int | None]:
+    """Return grades with None for NaN, which is how frames spell a missing value."""
+    return {
+        chunk_id: None if isinstance(grade, float) and isnan(grade) else grade
+        for chunk_id, grade in grades.items()
+    }
+
+
+def _named(names: Iterable[str], field: Field) -> str | None:
+    """Return which of the names stands for a field."""
+    return next((name for name in names if goes_by(name, field)), None)
+
+
+def _id(value: object, where: str) -> str:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, str):
+        return str(value)
+    raise DataError(f"{where}: id: expected text or a whole number, got {shown(value)}")
+
+
+def _records(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
+
+
+def _rows_by_query(where: str, given: Mapping[Any, Any], field: Field) -> Iterator[Row]:
+    """Yield a row for each query: its chunk ids become texts, whatever holds them."""
+    for query, value in given.items():
+        query_id = _id(query, where)
+        place = f"{where}: {shown(query_id)}"
+        if isinstance(value, Mapping):
+            chunks: Any = {_id(chunk, place): _plain(own) for chunk, own in value.items()}
+        elif isinstance(value, set | frozenset):
+            chunks = sorted(_id(chunk, place) for chunk in value)
+        elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            expected = "chunk ids, or a mapping of them"
+            raise DataError(f"{place}: expected {expected}, got {shown(value)}")
+        else:
+            chunks = [_item(chunk) for chunk in _listed(value)]
+        yield make_row(place, {"query_id": query_id, field.accepted[0]: chunks})
+
+
+def _iterated(where: str, given: Any, value: Field) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    """Yield records as mappings of their fields."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise DataError(f"{where}: expected {_KINDS}, got {shown(given)}")
+    for number, item in enumerate(given, start=1):
+        fields = _item(item)
+        if isinstance(fields, list) and len(fields) == _TRIPLE:
+            fields = dict(zip(("query_id", "chunk_id", value.name), fields, strict=True))
+        if not isinstance(fields, dict):
+            raise DataError(f"{where}: item {number}: expected a record, got {shown(item)}")
+        yield fields
+
+
+def _rows(where: str, records: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    for number, record in enumerate(records, start=1):
+        yield make_row(f"{where}: item {number}", record)
+
+
+def _item(item: Any) -> Any:  # noqa: ANN401
+    """Return an item as what JSON could have held: a mapping, a list or a plain value."""
+    if isinstance(item, Mapping):
+        return {str(name): _plain(value) for name, value in item.items()}
+    for method in ("model_dump", "_asdict"):
+        if hasattr(item, method):
+            return {name: _plain(value) for name, value in getattr(item, method)().items()}
+    if hasattr(item, "__dict__") or hasattr(item, "__dataclass_fields__"):
+        names = getattr(item, "__dataclass_fields__", None) or vars(item)
+        return {name: getattr(item, name) for name in names}
+    if isinstance(item, Sequence) and not isinstance(item, str | bytes):
+        return [_plain(value) for value in item]
+    return _plain(item)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Return what JSON would hold: the number of a scalar of numpy, a list for a tuple."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value

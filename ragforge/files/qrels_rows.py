@@ -1,0 +1,118 @@
+"""Qrels in rows: about a pair of query and chunk, or about a query."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.fields import Row, query_name, query_of_pair
+from ragforge.files.headers import has_header
+from ragforge.files.lines import Source
+from ragforge.files.names import CHUNK_ID, GRADE, GRADES, QUERY, QUERY_ID, RELEVANT
+from ragforge.files.relevance import HIGHEST_GRADE, Relevance, grade_of_listed, read_relevance
+from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+from ragforge.files.values import shown
+
+SHAPES: Final = (
+    "TREC qrels: q1 0 d7 2",
+    "CSV or TSV with a header: query-id,corpus-id,score or query_id,chunk_id,grade",
+    'JSON Lines: {"query_id": "q1", "chunk_id": "d7", "grade": 2}',
+    'queries: {"queries": [{"id": "q1", "relevant_doc_ids": ["d7"], '
+    '"graded_relevance": {"d7": 2}}]}',
+    'a golden set: [{"query": "How …?", "relevant": ["d7"]}]',
+    'test cases: [{"question": "How …?", "relevant_doc_ids": ["d7"]}]',
+    'JSON by query: {"q1": {"d7": 2}} or {"q1": ["d7"]}',
+    "a BEIR folder: qrels/test.tsv; a dataset: judgments.jsonl",
+)
+_NATIVE: Final = {"query_id", "chunk_id", "grade"}
+
+
+def read_rows_of_qrels(source: Source) -> Mapping[str, Mapping[str, int | None]]:
+    """Return the qrels in a file that is no TREC file; see `ragforge.files.qrels.read_qrels`."""
+    if source.kind == "columns" and not has_header(source):
+        raise unknown_shape(source.path, SHAPES)
+    rows = read_rows_of(source, SHAPES, by_query="relevant")
+    return qrels_of_rows(str(source.path), rows)
+
+
+def qrels_of_rows(where: str, rows: Iterator[Row]) -> Mapping[str, Mapping[str, int | None]]:
+    """Return what rows say about pairs of query and chunk, or each about a query, as in a file.
+
+    Args:
+        where: Where the rows are from, for messages.
+        rows: All of the kind of the first.
+
+    Raises:
+        DataError: There is none, or one cannot be taken.
+    """
+    collected = _Collected()
+    for row, about_query in _shaped(where, rows):
+        if about_query:
+            collected.add_query(row)
+        else:
+            collected.add_pair(row)
+    if not collected.queries:
+        raise none_found(where, "judgments")
+    return collected.settled()
+
+
+@dataclass(slots=True)
+class _Collected:
+    queries: dict[str, Relevance] = field(default_factory=dict)
+    graded: bool | None = None
+    """Whether the rows of a file of pairs have grades; the first one decides."""
+
+    def add_query(self, row: Row) -> None:
+        query_id = query_name(row)
+        if query_id in self.queries:
+            raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
+        relevance = read_relevance(row)
+        if relevance.anchors:
+            raise DataError(
+                f"{row.where}: relevant: expected ids, got quotes; chunks have to be found for "
+                "them first, which the import of a golden set does"
+            )
+        self.queries[query_id] = relevance
+
+    def add_pair(self, row: Row) -> None:
+        query_id, chunk_id = query_of_pair(row), row.identifier(CHUNK_ID)
+        grades = self.queries.setdefault(query_id, Relevance({})).grades
+        if chunk_id in grades:
+            raise DataError(
+                f"{row.where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice"
+            )
+        if self.graded is None:
+            self.graded = row.has(GRADE)
+        if not self.graded and row.has(GRADE):
+            raise row.wrong(GRADE, "grades in all rows or in none", row.get(GRADE))
+        grades[chunk_id] = _grade(row) if self.graded else 1
+
+    def settled(self) -> dict[str, dict[str, int | None]]:
+        every = chain.from_iterable(found.grades.values() for found in self.queries.values())
+        grade = grade_of_listed(every)
+        return {query_id: found.settled(grade) for query_id, found in self.queries.items()}
+
+
+def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
+    """Yield rows, and whether they are about a query rather than a pair; the first decides."""
+    about_query: bool | None = None
+    for row in rows:
+        if about_query is None:
+            about_query = row.has(RELEVANT, GRADES)
+            if not row.has(QUERY_ID, QUERY) or not (about_query or row.has(CHUNK_ID)):
+                raise unknown_shape(where, SHAPES)
+        if about_query and not row.has(RELEVANT, GRADES):
+            row.require(RELEVANT)
+        yield row, about_query
+
+
+def _grade(row: Row) -> int | None:
+    row.require(GRADE)
+    value = row.get(GRADE)
+    if value is None:
+        return None
+    grade = row.as_whole(value, GRADE)
+    if row.given.keys() >= _NATIVE and not 0 <= grade <= HIGHEST_GRADE:
+        raise row.wrong(GRADE, "0, 1, 2 or 3", value)
+    return grade

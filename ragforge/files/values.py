@@ -1,0 +1,46 @@
+"""Single values of data files, and how messages repeat them."""
+
+import math
+import re
+
+SHOWN_CHARS = 80
+"""How much of a faulty value an error message repeats."""
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
+
+
+def parse_whole(value: object) -> int | None:
+    """Return the whole number that a value or its text is; None where it is none."""
+    match value:
+        case bool():
+            return None
+        case int():
+            return value
+        case float():
+            return int(value) if value.is_integer() else None
+        case str():
+            return int(value.partition(".")[0]) if _WHOLE.fullmatch(value) else None
+    return None
+
+
+def parse_number(value: object) -> float | None:
+    """Return the number that a value or its text is, infinite ones too; None where it is none."""
+    if not isinstance(value, str | float | int) or isinstance(value, bool):
+        return None
+    if isinstance(value, str) and "_" in value:  # Python reads 1_0 as 10.
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(number) else number
+
+
+def shown(value: object) -> str:
+    """Return a faulty value as a message repeats it: escaped, and cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written: JSON can spell half a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

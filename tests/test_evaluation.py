@@ -1,0 +1,212 @@
+import gzip
+import json
+from collections import defaultdict, namedtuple
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+import ragforge
+from ragforge.errors import DataError
+from ragforge.records import Hit, Judgment, Ranking
+
+QRELS = {"1": {"a": 3, "b": 0, "c": 1}, "2": {"d": 2}}
+RUN = {"1": {"b": 3.0, "a": 2.0, "x": 1.0}, "2": {"d": 0.5}}
+MEASURES = ["nDCG@10", "RR", "P@2"]
+TRIPLES = [(q, c, value) for q, chunks in RUN.items() for c, value in chunks.items()]
+GRADED = [(q, c, grade) for q, chunks in QRELS.items() for c, grade in chunks.items()]
+
+ScoredDoc = namedtuple("ScoredDoc", ["query_id", "doc_id", "score"])
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    qid: str
+    docno: str
+    score: float
+
+
+class Frame:
+    """What pandas and polars have in common."""
+
+    def __init__(self, **columns):
+        self.columns = list(columns)
+        self._values = columns
+
+    def __getitem__(self, name):
+        return Column(self._values[name])
+
+
+class Column:
+    def __init__(self, values):
+        self._values = values
+
+    def to_list(self):
+        return self._values
+
+
+def columns(rows, *names):
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def values(qrels, run, **options):
+    return ragforge.evaluate(qrels, run, MEASURES, **options).per_query
+
+
+EXPECTED = values(QRELS, RUN)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"1": ["b", "a", "x"], "2": ["d"]},
+        {"1": np.array(["b", "a", "x"]), "2": ("d",)},
+        {"1": [("b", 3.0), ("a", 2.0), ("x", 1.0)], "2": [("d", 0.5)]},
+        {"1": [{"id": "b", "score": 3}, {"id": "a", "score": 2}], "2": [{"id": "d"}]},
+        MappingProxyType({"1": MappingProxyType(RUN["1"]), "2": RUN["2"]}),
+        defaultdict(dict, RUN),
+        TRIPLES,
+        iter(TRIPLES),
+        [ScoredDoc(*row) for row in TRIPLES],
+        [Retrieved(*row) for row in TRIPLES],
+        [{"query_id": q, "chunk_id": c, "score": s} for q, c, s in TRIPLES],
+        [
+            Ranking(query_id=q, ranking=tuple(Hit(chunk_id=c, score=s) for c, s in chunks.items()))
+            for q, chunks in RUN.items()
+        ],
+        [{"query_id": "1", "retrieved_ids": ["b", "a", "x"]}, {"id": "2", "retrieved_ids": ["d"]}],
+        columns(TRIPLES, "query_id", "doc_id", "score"),
+        Frame(**columns(TRIPLES, "qid", "docno", "score")),
+        Frame(query_id=["1", "2"], retrieved=[["b", "a", "x"], ["d"]]),
+        np.array(TRIPLES, dtype=[("query_id", "U8"), ("chunk_id", "U8"), ("score", "f8")]),
+    ],
+)
+def test_a_run_may_come_in_any_shape_that_names_its_parts(run):
+    """Whoever has results in memory should not have to write them to a file first."""
+    assert values(QRELS, run) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        GRADED,
+        [Judgment(query_id=q, chunk_id=c, grade=g) for q, c, g in GRADED],
+        [{"qid": q, "docno": c, "rel": g} for q, c, g in GRADED],
+        columns(GRADED, "query_id", "chunk_id", "grade"),
+        Frame(**columns([(q, c, float(g)) for q, c, g in GRADED], "query_id", "chunk_id", "grade")),
+        np.array(GRADED, dtype=[("query_id", "U8"), ("chunk_id", "U8"), ("grade", "i8")]),
+    ],
+)
+def test_qrels_may_come_in_any_shape_that_names_its_parts(qrels):
+    """The same holds for judgments."""
+    assert values(qrels, RUN) == EXPECTED
+
+
+@pytest.mark.parametrize("relevant", [{"a", "c"}, ["a", "c"], ("c", "a")])
+def test_relevant_ids_without_grades_are_binary_qrels(relevant):
+    """Golden sets often say which chunks are relevant, and no more."""
+    assert values({"1": relevant}, RUN) == values({"1": {"a": 1, "c": 1}}, RUN)
+
+
+def test_whole_numbers_are_ids_like_their_digits():
+    """Tables and vector stores number their rows; files hold the digits."""
+    qrels = {1: {10: 2, 9: 0}}
+
+    assert values(qrels, {1: {10: 1.0, 9: 1.0}}) == values(
+        {"1": {"10": 2, "9": 0}}, {"1": {"10": 1.0, "9": 1.0}}
+    )
+
+
+def test_numpy_numbers_are_ids_too():
+    """That is what an index returns."""
+    run = {np.int64(1): np.array([9, 10])}
+
+    assert values({"1": {"10": 2}}, run) == values({"1": {"10": 2}}, {"1": ["9", "10"]})
+
+
+def test_nan_in_a_column_of_grades_is_a_failed_judgment():
+    """Frames have no other way to say that a grade is missing."""
+    qrels = {"query_id": ["1", "1"], "chunk_id": ["a", "b"], "grade": [3.0, float("nan")]}
+
+    scores = ragforge.evaluate(qrels, RUN, ["P@1"])
+
+    assert (scores.summary("P@1").low, scores.summary("P@1").high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["run.trec", "run.trec.gz", "run.jsonl"])
+def test_paths_are_read(tmp_path, name):
+    """The file that a retriever wrote is the commonest input of all."""
+    text = "".join(f"{q} Q0 {c} 1 {score} t\n" for q, c, score in TRIPLES)
+    if name.endswith("jsonl"):
+        text = "".join(
+            json.dumps({"query_id": q, "chunk_id": c, "score": score}) + "\n"
+            for q, c, score in TRIPLES
+        )
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    qrels = tmp_path / "qrels.trec"
+    qrels.write_text("".join(f"{q} 0 {c} {grade}\n" for q, c, grade in GRADED))
+
+    assert values(str(qrels), file) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (7, "run: expected a mapping by query id, records .* or a path, got 7"),
+        ([7], "run: item 1: expected a record, got 7"),
+        ({"1": "abc"}, "run: '1': expected chunk ids, or a mapping of them, got 'abc'"),
+        ({"1": {(1, 2): 1.0}}, r"run: '1': id: expected text or a whole number, got \(1, 2\)"),
+        ({1.5: {"a": 1.0}}, "run: id: expected text or a whole number, got 1.5"),
+        ([("1", "a", 1.0), ("1", "a", 2.0)], "run: item 2: query '1': chunk 'a' comes twice"),
+        (
+            {"query_id": ["1", "1"], "chunk_id": ["a", "a"], "score": [1.0, 2.0]},
+            "run: row 2: query '1': chunk 'a' comes twice",
+        ),
+        (
+            {"query_id": ["1"], "chunk_id": ["a", "b"], "score": [1.0]},
+            "run: the columns query_id, chunk_id, score differ in length",
+        ),
+        ([("1", "a", "high")], "run: item 1: score: expected a number, got 'high'"),
+        ([{"query_id": "1"}], "run: has none of the shapes accepted"),
+        ({}, "run: expected at least one query, got none"),
+        ([], "run: holds no ranking; expected at least one"),
+    ],
+)
+def test_what_is_no_run_is_refused(run, message):
+    """A wrong guess would give numbers for something else."""
+    with pytest.raises(DataError, match=message):
+        ragforge.evaluate(QRELS, run)
+
+
+def test_one_measure_may_be_given_as_text():
+    """A list of one is easily forgotten."""
+    assert ragforge.evaluate(QRELS, RUN, "MRR").measures == ("RR",)
+
+
+def test_only_retrieved_leaves_out_what_the_run_lacks():
+    """A smoke test of ten queries is not to be measured on a thousand."""
+    scores = ragforge.evaluate(QRELS, {"2": ["d"]}, ["RR"], only_retrieved=True)
+
+    assert (scores.query_ids, scores.mean("RR"), scores.missing_from_run) == (["2"], 1.0, ["1"])
+
+
+def test_pandas_frames_are_taken_and_given():
+    """Notebooks speak in frames."""
+    pd = pytest.importorskip("pandas")
+    run = pd.DataFrame(TRIPLES, columns=["query_id", "chunk_id", "score"])
+
+    frame = ragforge.evaluate(QRELS, run, MEASURES).to_pandas()
+
+    assert frame.to_dict(orient="index") == EXPECTED
+
+
+def test_polars_frames_are_taken_and_given():
+    """Notebooks speak in frames."""
+    pl = pytest.importorskip("polars")
+    run = pl.DataFrame(columns(TRIPLES, "query_id", "chunk_id", "score"))
+
+    frame = ragforge.evaluate(QRELS, run, MEASURES).to_polars()
+
+    assert {row.pop("query_id"): row for row in frame.to_dicts()} == EXPECTED
