@@ -66,7 +66,7 @@ def ragforge_bare(qrels: Qrels, run: Run, measures: Names = MEASURES) -> Means:
 
 
 def ragforge_files(qrels: Path, run: Path, **options: int) -> Means:
-    """Let ragforge read and evaluate files."""
+    """Let ragforge read and evaluate files, all that it imports for large ones being there."""
     import ragforge
 
     evaluate: Any = ragforge.evaluate  # the version measured may lack this signature

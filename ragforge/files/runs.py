@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, cell_items, make_row, query_name, query_of_pair
@@ -25,7 +25,7 @@ from ragforge.files.names import (
     Field,
 )
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
-from ragforge.files.trec import read_trec_run
+from ragforge.files.trec import each_trec_ranking, read_trec_run
 from ragforge.files.values import shown
 
 SHAPES: Final = (
@@ -55,6 +55,18 @@ class Run:
     """By query id, of those for which the file says it."""
 
 
+class Scattered(Exception):
+    """The hits of a query may be anywhere in a file, so none is whole before its end."""
+
+
+class QueryRanking(NamedTuple):
+    """What was retrieved for one query."""
+
+    query_id: str
+    ranking: Ranked
+    latency_s: float | None
+
+
 def read_run(path: Path) -> Run:
     """Return the run in a file.
 
@@ -76,6 +88,26 @@ def read_run(path: Path) -> Run:
             raise unknown_shape(path, SHAPES)
         return Run(plain_name(path), read_trec_run(path, source.groups), {})
     return run_of_rows(str(path), read_rows_of(source, SHAPES, by_query="ranking"))
+
+
+def each_ranking(path: Path) -> Iterator[QueryRanking]:
+    """Yield the rankings of a run one by one, as `read_run` reads them, and keep none.
+
+    A query whose lines do not stand together comes more than once.
+
+    Raises:
+        DataError: As `read_run`.
+        Scattered: The rows are of single hits.
+    """
+    source = open_source(path)
+    if source.kind == "columns" and not has_header(source):
+        for query_id, scores in each_trec_ranking(path, source.groups):
+            yield QueryRanking(query_id, scores, None)
+        return
+    for row, is_ranking in _shaped(str(path), read_rows_of(source, SHAPES, by_query="ranking")):
+        if not is_ranking:
+            raise Scattered
+        yield QueryRanking(query_name(row), _ranking(row), _latency_s(row))
 
 
 def run_of_rows(where: str, rows: Iterator[Row]) -> Run:

@@ -79,6 +79,23 @@ def read_trec_run(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, fl
     return run
 
 
+def each_trec_ranking(
+    path: Path, groups: Iterable[Group]
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield query id and scores by chunk id, keeping no more of a run than a few queries.
+
+    A query is yielded as soon as lines of another one follow, so one whose lines do not stand
+    together comes again: arguments and errors are else those of `read_trec_run`.
+    """
+    run: dict[str, dict[str, float]] = {}
+    for first, lines in groups:
+        if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
+            _add_run_lines(run, path, enumerate(lines, start=first))
+        for query_id in list(run)[:-1]:
+            yield query_id, run.pop(query_id)
+    yield from run.items()
+
+
 def _add_run_lines(run: dict[str, dict[str, float]], path: Path, lines: Iterable[Line]) -> None:
     for number, columns in _columns(path, lines):
         if len(columns) < _RUN_COLUMNS:

@@ -7,11 +7,13 @@ from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.measures.columns import Columns, arrays_pay
-from ragforge.measures.hits import JudgedHits, RunHits
+from ragforge.measures.hits import RunHits
 from ragforge.measures.lists import ListColumns
 from ragforge.measures.locating import (
+    NOTHING,
     Judgments,
     RankedChunks,
+    add_located,
     add_rankings,
     judged_ranking,
     ranking_of,
@@ -19,7 +21,6 @@ from ragforge.measures.locating import (
 from ragforge.measures.table import JudgedRanking, Table
 
 _EXAMPLES: Final = 3
-_NOTHING: Final = JudgedHits(0, [], [])
 
 
 class Judged:
@@ -152,13 +153,14 @@ def judge_hits(
     _check_not_empty(qrels, has_run=bool(hits.by_query or hits.n_not_in_qrels))
     judged = Judged()
     judged.n_not_in_qrels = hits.n_not_in_qrels
-    for query_id in judged._sort_out(qrels, hits.by_query, frozenset(), only_retrieved):
-        found = hits.by_query.get(query_id, _NOTHING)
+    expected = judged._sort_out(qrels, hits.by_query, frozenset(), only_retrieved)
+    for query_id in add_located(judged.table, expected, qrels, hits.by_query):
+        found = hits.by_query.get(query_id, NOTHING)
         located = list(zip(found.ranks, found.grades, strict=True))
         judged._add(ranking_of(query_id, qrels[query_id], found.n_retrieved, located))
-    if hits.example_ids is None:
+    if hits.by_query.keys().isdisjoint(expected):
         judged._warn_of_queries(hits.not_in_qrels)
-    else:
+    elif hits.example_ids is not None:
         first, chunk_ids = hits.example_ids
         judged._warn_of_chunks(first, qrels[first], chunk_ids)
     return judged

@@ -10,6 +10,7 @@ from math import inf, isnan
 from typing import Final
 
 from ragforge.errors import DataError
+from ragforge.measures.hits import JudgedHits
 from ragforge.measures.table import (
     LARGEST_GRADE,
     LEAST_GRADE,
@@ -24,6 +25,8 @@ Judgments = Mapping[str, int | None]
 RankedChunks = Mapping[str, float] | Sequence[str]
 
 _EMPTY: Final[dict[str, float]] = {}
+NOTHING: Final = JudgedHits(0, [], [])
+"""What a run that lacks a query retrieved for it."""
 _SCANNED: Final = 4
 """Up to so many chunks a judged one, looking up every chunk is cheaper than ordering scores."""
 
@@ -52,20 +55,61 @@ def add_rankings(
     table.extend_listed(pending)
 
 
+def add_located(
+    table: Table,
+    query_ids: Iterable[str],
+    qrels: Mapping[str, Judgments],
+    hits: Mapping[str, JudgedHits],
+) -> Iterator[str]:
+    """Add queries whose judged chunks are found, and yield those that `ranking_of` has to look at.
+
+    Those are queries with failed judgments; else as `add_rankings`.
+    """
+    pending = _no_rows()
+    for query_id in query_ids:
+        found, judgments = hits.get(query_id, NOTHING), qrels[query_id]
+        judged = _judged(judgments)
+        if judged is not None:
+            pending.ranks.extend(found.ranks)
+            pending.grades.extend(found.grades)
+            _close(pending, query_id, found.n_retrieved, judged)
+            continue
+        table.extend_listed(pending)
+        pending = _no_rows()
+        yield query_id
+    table.extend_listed(pending)
+
+
 def _no_rows() -> Rows:
     return Rows([], [], [], [], [], [], [], [])
+
+
+def _judged(judgments: Judgments) -> list[int] | None:
+    """Return all grades, highest first; None where one is missing or takes a closer look."""
+    grades = [grade for grade in judgments.values() if type(grade) is int]
+    grades.sort(reverse=True)
+    whole = len(grades) == len(judgments)
+    return grades if whole and grades[-1] >= LEAST_GRADE and grades[0] <= LARGEST_GRADE else None
+
+
+def _close(rows: Rows, query_id: str, n_retrieved: int, judged: list[int]) -> None:
+    """Add a query of which ranks and grades have been added."""
+    n_before = rows.hit_ends[-1] if rows.hit_ends else 0
+    rows.at.extend([len(rows.query_ids)] * (len(rows.ranks) - n_before))
+    rows.hit_ends.append(len(rows.ranks))
+    rows.query_ids.append(query_id)
+    rows.n_retrieved.append(n_retrieved)
+    rows.judged.extend(judged)
+    rows.judged_ends.append(len(rows.judged))
 
 
 def _add_regular(
     rows: Rows, query_id: str, judgments: dict[str, int], scores: dict[str, float]
 ) -> bool:
     """Add a query without failed judgments and ties; return False where it is none."""
-    if {*map(type, judgments.values())} != {int}:
+    judged = _judged(judgments)
+    if judged is None:
         return False
-    judged = sorted(judgments.values(), reverse=True)
-    if judged[-1] < LEAST_GRADE or judged[0] > LARGEST_GRADE:
-        return False
-    n_before = len(rows.ranks)
     if len(scores) <= _SCANNED * len(judgments) and falls(scores.values()):
         for rank, chunk_id in enumerate(scores, start=1):
             if chunk_id in judgments:
@@ -78,12 +122,7 @@ def _add_regular(
         ranks = sorted(grade_at)
         rows.ranks.extend(ranks)
         rows.grades.extend(map(grade_at.__getitem__, ranks))
-    rows.at.extend([len(rows.query_ids)] * (len(rows.ranks) - n_before))
-    rows.hit_ends.append(len(rows.ranks))
-    rows.query_ids.append(query_id)
-    rows.n_retrieved.append(len(scores))
-    rows.judged.extend(judged)
-    rows.judged_ends.append(len(rows.judged))
+    _close(rows, query_id, len(scores), judged)
     return True
 
 
@@ -121,9 +160,17 @@ def judged_ranking(query_id: str, judgments: Judgments, ranking: RankedChunks) -
         DataError: A score is not a number, a chunk is listed twice, or a grade is no whole number
             or too large to compute with.
     """
+    hits = judged_hits(query_id, judgments, ranking)
+    located = list(zip(hits.ranks, hits.grades, strict=True))
+    return ranking_of(query_id, judgments, hits.n_retrieved, located)
+
+
+def judged_hits(query_id: str, judgments: Judgments, ranking: RankedChunks) -> JudgedHits:
+    """Find the ranks of the judged chunks; arguments and errors are those of `judged_ranking`."""
     ranks = _ranks(query_id, judgments, ranking)
-    found = [(rank, judgments[chunk_id]) for chunk_id, rank in ranks.items()]
-    return ranking_of(query_id, judgments, len(ranking), found)
+    # No two have one rank, so a grade that is None is not compared.
+    found = sorted((rank, judgments[chunk_id]) for chunk_id, rank in ranks.items())
+    return JudgedHits(len(ranking), [rank for rank, _ in found], [grade for _, grade in found])
 
 
 def ranking_of(

@@ -51,6 +51,40 @@ def test_a_fault_in_a_large_file_is_named_by_its_line(large, tmp_path):
         ragforge.evaluate(qrels, broken, MEASURES)
 
 
+@pytest.mark.parametrize("last", ["other Q0 7 1 2.5 run more", "other Q0 7 1 2.5 \x1frun", "# end"])
+def test_odd_lines_in_a_large_file_are_read(large, tmp_path, last):
+    """One of them must not make the whole file unreadable, or another one."""
+    path, qrels = large
+    odd = tmp_path / "run.trec"
+    odd.write_text(f"{path.read_text()}{last}\n", encoding="utf-8")
+
+    scores = ragforge.evaluate(qrels, odd, MEASURES)
+
+    assert scores.per_query == ragforge.evaluate(qrels, path, MEASURES).per_query
+
+
+def test_a_query_in_two_places_of_a_large_file_is_one_query(large, tmp_path):
+    """Runs that were merged from shards are sorted by nothing."""
+    path, qrels = large
+    scattered = tmp_path / "run.trec"
+    scattered.write_text(f"{path.read_text()}query-0 Q0 best 1 2.5 run\n", encoding="utf-8")
+
+    scores = ragforge.evaluate(qrels | {"query-0": {"best": 3}}, scattered, ["RR"])
+
+    assert scores.per_query["query-0"]["RR"] == 1.0
+
+
+def test_hits_one_a_line_are_read_from_a_large_file(tmp_path):
+    """Tables of hits are the simplest export of all."""
+    path = tmp_path / "run.jsonl"
+    row = '{"query_id": "q", "chunk_id": "%d", "score": %d, "text": "' + "x" * 900 + '"}\n'
+    path.write_text("".join(row % (n, n) for n in range(9000)), encoding="utf-8")
+
+    scores = ragforge.evaluate({"q": {"8998": 1}}, path, ["RR"])
+
+    assert (path.stat().st_size > LARGE_BYTES, scores.mean("RR")) == (True, 0.5)
+
+
 def test_a_pipe_is_read_though_it_cannot_be_read_twice(tmp_path):
     """Shells give `<(zcat run.gz)` so."""
     reading, writing = os.pipe()
