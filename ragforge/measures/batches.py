@@ -5,6 +5,7 @@ and the ranks of all hits of a batch are found by one binary search over arrays.
 """
 
 import struct
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise, starmap
 from math import nan
@@ -93,36 +94,41 @@ def _add(table: Table, batch: Batch) -> bool:
         grades = np.frombuffer(_packed("q", list(_values(batch.judgments))), np.int64)
     except struct.error:
         return False
-    if not _order(scores, batch.lengths):
+    if np.isnan(scores).any():
         return False
     if len(grades) and (grades.max() > LARGEST_GRADE or grades.min() < LEAST_GRADE):
         return False
-    table.extend(_located(batch, scores, grades))
+    disordered = _order(scores, batch.lengths)
+    table.extend(_located(batch, scores, grades, disordered))
     return True
 
 
-def _order(scores: NDArray[np.float64], lengths: NDArray[np.int64]) -> bool:
-    """Order the scores of each query downwards, in place; return False where one is NaN."""
-    if np.isnan(scores).any():
-        return False
+def _order(scores: NDArray[np.float64], lengths: NDArray[np.int64]) -> set[int]:
+    """Order the scores of each query downwards, in place; return the queries changed."""
     ends = np.cumsum(lengths)
     rises = scores[1:] > scores[:-1]
     rises[ends[(ends > 0) & (ends < len(scores))] - 1] = False
-    disordered = np.unique(np.searchsorted(ends, np.flatnonzero(rises), side="right"))
-    for query in disordered.tolist():
+    disordered = set(np.searchsorted(ends, np.flatnonzero(rises), side="right").tolist())
+    for query in disordered:
         own = scores[ends[query] - lengths[query] : ends[query]]
         own.sort()
         own[:] = own[::-1].copy()
-    return True
+    return disordered
 
 
-def _located(batch: Batch, scores: NDArray[np.float64], grades: NDArray[np.int64]) -> Rows:
+def _located(
+    batch: Batch,
+    scores: NDArray[np.float64],
+    grades: NDArray[np.int64],
+    disordered: set[int],
+) -> Rows:
     """Find the hits of a batch.
 
     Args:
         batch: The queries.
         scores: All their scores; falling within a query.
         grades: All their grades, in the order of the judgments.
+        disordered: Queries whose scores are not in the order of their chunks.
     """
     n_queries = len(batch.lengths)
     queries = np.arange(n_queries)
@@ -131,7 +137,23 @@ def _located(batch: Batch, scores: NDArray[np.float64], grades: NDArray[np.int64
     judged_scores = np.frombuffer(_packed("d", _looked_up(batch)))
     retrieved = np.flatnonzero(~np.isnan(judged_scores))
     at = judged_at[retrieved]
-    ranks = _ranks(batch, scores, judged_scores[retrieved], retrieved, at)
+    own = judged_scores[retrieved]
+    ends = np.cumsum(batch.lengths)
+    starts = ends - batch.lengths
+    firsts = _first_not_above(own, scores, starts[at], ends[at])
+    ranks = firsts - starts[at] + 1
+    tied = _tied(own, scores, firsts, ends[at])
+    if tied.any():
+        chunk_ids = list(chain.from_iterable(batch.judgments))
+        for query in sorted(set(at[tied].tolist())):
+            first, last = np.searchsorted(at, [query, query + 1]).tolist()
+            judged = [chunk_ids[index] for index in retrieved[first:last].tolist()]
+            hits = dict(zip(judged, ranks[first:last].tolist(), strict=True))
+            if query in disordered:
+                rank_ties(hits, set(own[first:last].tolist()), batch.scores[query])
+            else:
+                _rank_ties_in_order(hits, batch.scores[query], scores[starts[query] : ends[query]])
+            ranks[first:last] = list(hits.values())
     order = np.argsort(at * (len(scores) + 1) + ranks)
     best_first = np.sort(judged_at * (1 << 20) - grades)
     return Rows(
@@ -146,24 +168,40 @@ def _located(batch: Batch, scores: NDArray[np.float64], grades: NDArray[np.int64
     )
 
 
-def _ranks(
-    batch: Batch,
-    scores: NDArray[np.float64],
+def _tied(
     own: NDArray[np.float64],
-    retrieved: NDArray[np.int64],
-    at: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Return the ranks of judged chunks, given their own scores, places and queries."""
+    scores: NDArray[np.float64],
+    firsts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Return which hits share their score with the chunk behind the first that has it."""
     if len(own) == 0:
-        return at
-    ends = np.cumsum(batch.lengths)[at]
-    starts = ends - batch.lengths[at]
-    firsts = _first_not_above(own, scores, starts, ends)
-    ranks = firsts - starts + 1
-    tied = (firsts + 1 < ends) & (scores[np.minimum(firsts + 1, len(scores) - 1)] == own)
-    if tied.any():
-        _settle_ties(batch, ranks, at, retrieved, set(at[tied].tolist()))
-    return ranks
+        return np.zeros(0, np.bool_)
+    behind = firsts + 1
+    alike: NDArray[np.bool_] = scores.take(behind, mode="clip") == own
+    return alike & (behind < ends)
+
+
+def _rank_ties_in_order(
+    ranks: dict[str, int], ranking: Mapping[str, float], scores: NDArray[np.float64]
+) -> None:
+    """Do as `rank_ties` where chunks of one score stand together, in a slice of the ranking.
+
+    Args:
+        ranks: Chunk id to the rank that the highest of its score has; is changed.
+        ranking: Chunk ids, best first, with their scores.
+        scores: The same scores.
+    """
+    chunk_ids = list(ranking)
+    firsts = np.fromiter(ranks.values(), np.int64, len(ranks)) - 1
+    n_not_lower = len(scores) - np.searchsorted(scores[::-1], scores[firsts], side="left")
+    groups: dict[int, list[str]] = {}
+    ends = n_not_lower.tolist()
+    for (chunk_id, rank), end in zip(list(ranks.items()), ends, strict=True):
+        if end > rank:
+            if rank not in groups:
+                groups[rank] = sorted(chunk_ids[rank - 1 : end])
+            ranks[chunk_id] = end - bisect_left(groups[rank], chunk_id)
 
 
 def _looked_up(batch: Batch) -> list[float]:
@@ -205,24 +243,6 @@ def _first_not_above(
         all_above = (scores.take(last, mode="clip") > values) & (last < ends)
         found += all_above.astype(np.int64) << bit
     return found
-
-
-def _settle_ties(
-    batch: Batch,
-    ranks: NDArray[np.int64],
-    at: NDArray[np.int64],
-    retrieved: NDArray[np.int64],
-    queries: set[int],
-) -> None:
-    """Correct the ranks of some queries, in which judged chunks share their score with others."""
-    chunk_ids = list(chain.from_iterable(batch.judgments))
-    for query in queries:
-        first, last = np.searchsorted(at, [query, query + 1]).tolist()
-        judged = [chunk_ids[index] for index in retrieved[first:last].tolist()]
-        own_ranks = dict(zip(judged, ranks[first:last].tolist(), strict=True))
-        scores = batch.scores[query]
-        rank_ties(own_ranks, {scores[chunk_id] for chunk_id in judged}, scores)
-        ranks[first:last] = list(own_ranks.values())
 
 
 _EMPTY: Final[dict[str, float]] = {}
