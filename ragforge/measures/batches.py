@@ -142,18 +142,10 @@ def _located(
     starts = ends - batch.lengths
     firsts = _first_not_above(own, scores, starts[at], ends[at])
     ranks = firsts - starts[at] + 1
+    hits = _Hits(at, own, retrieved, ranks)
     tied = _tied(own, scores, firsts, ends[at])
     if tied.any():
-        chunk_ids = list(chain.from_iterable(batch.judgments))
-        for query in sorted(set(at[tied].tolist())):
-            first, last = np.searchsorted(at, [query, query + 1]).tolist()
-            judged = [chunk_ids[index] for index in retrieved[first:last].tolist()]
-            hits = dict(zip(judged, ranks[first:last].tolist(), strict=True))
-            if query in disordered:
-                rank_ties(hits, set(own[first:last].tolist()), batch.scores[query])
-            else:
-                _rank_ties_in_order(hits, batch.scores[query], scores[starts[query] : ends[query]])
-            ranks[first:last] = list(hits.values())
+        _settle_ties(batch, hits, set(at[tied].tolist()), scores, disordered)
     order = np.argsort(at * (len(scores) + 1) + ranks)
     best_first = np.sort(judged_at * (1 << 20) - grades)
     return Rows(
@@ -166,6 +158,39 @@ def _located(
         judged_ends=np.cumsum(n_judged),
         judged=judged_at * (1 << 20) - best_first,
     )
+
+
+class _Hits(NamedTuple):
+    """Judged chunks that were retrieved, by query."""
+
+    at: NDArray[np.int64]
+    """For each the index of its query."""
+    scores: NDArray[np.float64]
+    places: NDArray[np.int64]
+    """For each its place among all judged chunks."""
+    ranks: NDArray[np.int64]
+
+
+def _settle_ties(
+    batch: Batch,
+    hits: _Hits,
+    queries: set[int],
+    scores: NDArray[np.float64],
+    disordered: set[int],
+) -> None:
+    """Correct, in place, the ranks in queries where judged chunks share scores with others."""
+    chunk_ids = list(chain.from_iterable(batch.judgments))
+    ends = np.cumsum(batch.lengths)
+    for query in queries:
+        own = slice(*np.searchsorted(hits.at, [query, query + 1]).tolist())
+        judged = [chunk_ids[place] for place in hits.places[own].tolist()]
+        ranks = dict(zip(judged, hits.ranks[own].tolist(), strict=True))
+        if query in disordered:
+            rank_ties(ranks, set(hits.scores[own].tolist()), batch.scores[query])
+        else:
+            all_scores = scores[ends[query] - batch.lengths[query] : ends[query]]
+            _rank_ties_in_order(ranks, batch.scores[query], all_scores)
+        hits.ranks[own] = list(ranks.values())
 
 
 def _tied(
