@@ -194,11 +194,14 @@ def test_leaving_cuts_off_a_call_in_flight(smollm2_path):
 
 
 GENERATING = """
+import signal
 import sys
 from pathlib import Path
 import openai
 from ragforge.llm.local import serve
 
+# A background job starts its programs deaf to Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with serve(Path(sys.argv[1]), parallel=1) as endpoint:
     client = openai.OpenAI(base_url=endpoint.base_url, api_key="none")
     messages = [{"role": "user", "content": "Tell a story."}]
