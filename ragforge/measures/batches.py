@@ -232,8 +232,7 @@ def _rank_ties_in_order(
 def _looked_up(batch: Batch) -> list[float]:
     """Return the scores of all judged chunks; NaN for those that were not retrieved."""
     return [
-        # A method call takes longer than the two look-ups.
-        scores[chunk_id] if chunk_id in scores else nan  # noqa: SIM401
+        scores.get(chunk_id, nan)
         for judgments, scores in zip(batch.judgments, batch.scores, strict=True)
         for chunk_id in judgments
     ]
