@@ -62,6 +62,7 @@ def evaluate(
         DataError: There are no qrels or no run, a score is not a number, a grade is no whole
             number, a pair comes twice, or a file does not hold to its format.
     """
+    failed = [failed] if isinstance(failed, str) else failed
     graded = _qrels(qrels)
     if isinstance(run, str | PathLike) and not failed:
         return evaluate_file(

@@ -118,10 +118,11 @@ def _pairs(
 
 def _without_nan(grades: dict[str, Any]) -> dict[str, int | None]:
     """Return grades with None for NaN, which is how frames spell a missing value."""
-    return {
-        chunk_id: None if isinstance(grade, float) and isnan(grade) else grade
-        for chunk_id, grade in grades.items()
-    }
+    return {chunk_id: None if _is_missing(grade) else grade for chunk_id, grade in grades.items()}
+
+
+def _is_missing(grade: object) -> bool:
+    return type(grade).__name__ == "NAType" or (isinstance(grade, float) and isnan(grade))
 
 
 def _named(names: Iterable[str], field: Field) -> str | None:

@@ -18,6 +18,8 @@ from ragforge.files.values import parse_number, parse_whole, shown
 
 _QRELS_COLUMNS = 4
 _RUN_COLUMNS = 6
+_GLUED_COLUMNS = 11
+"""Of two rows without a line end between them: the tag of one and the query of the next are one."""
 _VALUE_AT = {_QRELS_COLUMNS: 3, _RUN_COLUMNS: 4}
 _MARK = "\0"
 """Stands for the end of a line: no file that is text holds it."""
@@ -62,7 +64,7 @@ def read_trec_run(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, fl
     """Return query id to chunk id to score; the column of ranks is passed over, as is the tag.
 
     A line without tag is refused as trec_eval does: it may be one that was cut off, and then its
-    score is cut off too. What stands behind the tag is passed over.
+    score is cut off too. What stands behind the tag is passed over, unless it is another row.
 
     Args:
         path: Named in errors.
@@ -100,6 +102,9 @@ def _add_run_lines(run: dict[str, dict[str, float]], path: Path, lines: Iterable
     for number, columns in _columns(path, lines):
         if len(columns) < _RUN_COLUMNS:
             expected = "6 columns (query_id Q0 chunk_id rank score tag)"
+            raise _wrong_width(f"{path}:{number}", expected, columns)
+        if len(columns) >= _GLUED_COLUMNS:
+            expected = "one row of 6 columns on a line (is a line end missing?)"
             raise _wrong_width(f"{path}:{number}", expected, columns)
         query_id, _, chunk_id, _, given = columns[:5]
         score = parse_number(given)

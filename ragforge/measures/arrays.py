@@ -83,7 +83,7 @@ class ArrayColumns:
             counted &= judged.ranks <= cutoff
         gains = _looked_up(gain, judged.grades[counted])
         terms = gains / _looked_up(discount, judged.ranks[counted])
-        return np.bincount(judged.at[counted], terms, self.n_queries)
+        return _totals(judged.at[counted], terms, self.n_queries)
 
     def of_query(self, column: Column, hits: ArrayHits) -> Column:
         """See `Columns`."""
@@ -100,11 +100,10 @@ class ArrayColumns:
 
     def total(self, hits: ArrayHits, terms: Column, cutoff: int | None) -> Column:
         """See `Columns`."""
-        # bincount adds one weight after the other: the order that `Columns` promises.
         if cutoff is None:
-            return np.bincount(hits.at, terms, self.n_queries)
+            return _totals(hits.at, terms, self.n_queries)
         near = hits.ranks <= cutoff
-        return np.bincount(hits.at[near], terms[near], self.n_queries)
+        return _totals(hits.at[near], terms[near], self.n_queries)
 
     def first(self, hits: ArrayHits) -> Column:
         """See `Columns`."""
@@ -159,6 +158,14 @@ class ArrayColumns:
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
         return np.frombuffer(self.table.starts, np.int64)
+
+
+def _totals(
+    at: NDArray[np.int64], terms: NDArray[np.float64], n_queries: int
+) -> NDArray[np.float64]:
+    """Add terms one after the other, the order that `Columns` promises."""
+    # Of no terms at all, bincount makes whole numbers.
+    return np.bincount(at, terms, n_queries).astype(np.float64)
 
 
 def _looked_up(function: Callable[[int], float], keys: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -27,6 +27,7 @@ BATCH_CHUNKS: Final = 1 << 15
 """Chunks of a batch: small enough for the cache, many enough to forget what a call costs."""
 
 
+_EXACT: Final = 2.0**53
 _DEEP: Final = 30
 """Chunks retrieved for each judged one."""
 
@@ -94,13 +95,19 @@ def _add(table: Table, batch: Batch) -> bool:
         grades = np.frombuffer(_packed("q", list(_values(batch.judgments))), np.int64)
     except struct.error:
         return False
-    if np.isnan(scores).any():
+    # Whole numbers that large are rounded by the packing, and then tie.
+    if not (np.abs(scores) < _EXACT).all() and _inexact(scores):
         return False
     if len(grades) and (grades.max() > LARGEST_GRADE or grades.min() < LEAST_GRADE):
         return False
     disordered = _order(scores, batch.lengths)
     table.extend(_located(batch, scores, grades, disordered))
     return True
+
+
+def _inexact(scores: NDArray[np.float64]) -> bool:
+    """Whether a score is NaN or may have been a whole number that a float cannot hold."""
+    return bool(np.isnan(scores).any() or (np.abs(scores[np.isfinite(scores)]) >= _EXACT).any())
 
 
 def _order(scores: NDArray[np.float64], lengths: NDArray[np.int64]) -> set[int]:

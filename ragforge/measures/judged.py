@@ -44,6 +44,7 @@ class Judged:
         self.missing_from_run: list[str] = []
         self.n_not_in_qrels = 0
         self.warnings: list[str] = []
+        self._highest_left_out = 0
 
     @property
     def n_failed(self) -> int:
@@ -53,8 +54,8 @@ class Judged:
     @cached_property
     def highest_grade(self) -> int:
         """The highest grade that occurs; 0 where none does."""
-        left_out = (ranking.judged[0] for ranking in self.failed if ranking.judged)
-        return max(self.table.highest_grade, *left_out, 0)
+        failed = (ranking.judged[0] for ranking in self.failed if ranking.judged)
+        return max(self.table.highest_grade, self._highest_left_out, *failed, 0)
 
     @cached_property
     def columns(self) -> Columns:
@@ -91,7 +92,12 @@ class Judged:
                 expected.append(query_id)
             else:
                 self.missing_from_run.append(query_id)
-                if not only_retrieved:
+                if only_retrieved:
+                    # They say what the scale is, though they count in no mean: the threshold must
+                    # not depend on the run.
+                    left_out = judged_ranking(query_id, qrels[query_id], {}).judged
+                    self._highest_left_out = max(self._highest_left_out, *left_out, 0)
+                else:
                     expected.append(query_id)
         return expected
 

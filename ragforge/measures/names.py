@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypedDict
 
 from ragforge.errors import UsageError
+from ragforge.measures.table import LARGEST_GRADE
 
 Gain = Literal["linear", "exp"]
 
@@ -194,6 +195,8 @@ def _read_rel(read: _Settings, value: str, where: str) -> None:
 
 def _read_max(read: _Settings, value: str, where: str) -> None:
     read["max_grade"] = _whole_number(value, where)
+    if read["max_grade"] > LARGEST_GRADE:
+        raise UsageError(f"{where}: expected at most {LARGEST_GRADE}, got {value!r}")
 
 
 def _read_gain(read: _Settings, value: str, where: str) -> None:

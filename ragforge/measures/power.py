@@ -7,6 +7,7 @@ randomisation test has the same. `sd` is the standard deviation of the differenc
 
 from dataclasses import dataclass
 from math import ceil, exp, fsum, isfinite, sqrt
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from ragforge.measures.distributions import (
 )
 from ragforge.measures.paired import signed_ranks
 from ragforge.measures.samples import Values, check_share, differences, is_constant, mean
+
+_T_IS_NORMAL: Final = 100_000
+"""Queries from which on t differs from the normal distribution by a known few queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,8 @@ def queries_needed(difference: float, sd: float, alpha: float = 0.05, power: flo
         return 2
     # With the normal distribution for t; the answer lies a few queries further.
     n = max(2, ceil(((normal_quantile(power) - normal_quantile(alpha / 2)) / effect) ** 2))
+    if n > _T_IS_NORMAL:
+        return n + ceil(normal_quantile(alpha / 2) ** 2 / 2)
     while n > 2 and achieved_power(difference, sd, n - 1, alpha) >= power:
         n -= 1
     while achieved_power(difference, sd, n, alpha) < power:

@@ -176,6 +176,8 @@ def test_ids_are_any_unicode(tmp_path):
         ("r.txt", "1 Q0 a 1 2.0\n", "r.txt:1: expected 6 columns"),
         ("r.txt", "1 Q0 a 1 2.0 t\n1 Q0 b 2 1.\n", "r.txt:2: expected 6 columns"),
         ("r.txt", "1 Q0 a 1 2\n1 Q0 b 2 1.0 t more\n", "r.txt:1: expected 6 columns"),
+        ("r.txt", "1 Q0 a 1 2 t2 Q0 a 1 2 t\n", "r.txt:1: expected one row of 6 columns on a line"),
+        ("r.txt", "1 Q0 a 1 2 t\r2 Q0 a 1 2 t\r", "r.txt:1: expected one row of 6 columns"),
         ("r.txt", "1 1 1 1 1\n1 1 1 1 1 1 1\n", "r.txt:1: expected 6 columns"),
         ("r.txt", "1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n1 Q0 a 1 2 t\n", "r.txt:3: query '1': chunk 'a'"),
         ("r.txt", f"{FILLER}1 Q0 a 1 abc t\n", "r.txt:20001: score: expected a number"),

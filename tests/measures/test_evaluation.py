@@ -180,3 +180,26 @@ def test_import_does_not_load_numpy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "False"
+
+
+def test_the_threshold_does_not_depend_on_the_run():
+    """Two runs would be compared on two definitions of relevant."""
+    qrels, run = {"q1": {"d": 2}, "q2": {"d": 1}}, {"q2": {"d": 1.0}}
+
+    scores = evaluate(qrels, run, ["P@1"], only_retrieved=True)
+
+    assert (scores.rel_threshold, scores.mean("P@1")) == (2, 0.0)
+
+
+def test_scores_beyond_what_a_float_holds_do_not_tie():
+    """Ids and timestamps in nanoseconds serve as scores, too."""
+    scores = {"b": 2**53, "a": 2**53 + 1}
+
+    assert evaluate({"q": {"b": 1}}, {"q": scores}, ["P@1"]).mean("P@1") == 0.0
+
+
+def test_values_are_floats_where_nothing_gained():
+    """The same column must not be whole numbers in one frame and floats in another."""
+    [value] = evaluate({"q": {"a": 1}}, {"q": {"b": 1.0}}, ["DCG@10"]).values("DCG@10")
+
+    assert type(value) is float

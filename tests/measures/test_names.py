@@ -101,6 +101,7 @@ def test_measures_of_equal_meaning_are_equal():
         ("P(rel=1,rel=2)@5", "setting 'rel' is given twice"),
         ("P(rel)@5", "rel: expected a whole number of at least 1, got ''"),
         ("nDCG(gain='cubic')@5", "gain: expected 'linear' or 'exp', got 'cubic'"),
+        ("ERR(max=1001)", "max: expected at most 1000, got '1001'"),
         ("RBP(p=1)", "p: expected a number between 0 and 1, got '1'"),
         ("RBP(p=x)", "p: expected a number between 0 and 1, got 'x'"),
         ("RBP(p=nan)", "p: expected a number between 0 and 1, got 'nan'"),

@@ -130,3 +130,8 @@ def test_bad_values_have_no_effect_size():
         effect_size([0], [nan])
     with pytest.raises(UsageError, match="same queries"):
         effect_size([0], [0, 1])
+
+
+def test_a_tiny_effect_is_answered_at_once():
+    """It needs billions of queries, and counting them one by one would take years."""
+    assert queries_needed(1e-6, 0.2) == pytest.approx(3.14e11, rel=1e-2)

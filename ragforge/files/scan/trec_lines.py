@@ -9,6 +9,8 @@ from ragforge.files.scan.arrays import Bytes, Positions
 from ragforge.files.scan.irregular import Irregular
 
 _COLUMNS: Final = 6
+_GLUED_COLUMNS: Final = 11
+"""Two rows without a line end between them, which the line reader refuses."""
 _BLANK, _TAB, _NEWLINE, _COMMENT = b" \t\n#"
 _BLANKS: Final = b" \t\r\n"
 
@@ -83,7 +85,8 @@ def _split_any(array: Bytes, start: int, stop: int) -> Lines:
     taken = behind > firsts
     taken[taken] = text[starts[firsts[taken]]] != _COMMENT
     firsts, behind, line_starts = firsts[taken], behind[taken], line_starts[taken]
-    if len(firsts) and (behind - firsts).min() < _COLUMNS:
+    widths = behind - firsts
+    if len(firsts) and (widths.min() < _COLUMNS or widths.max() >= _GLUED_COLUMNS):
         raise Irregular
     starts, ends = starts + start, ends + start
     return Lines(
