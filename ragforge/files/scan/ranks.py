@@ -10,6 +10,9 @@ from ragforge.files.scan.tokens import in_byte_order
 
 _PAIRS: Final = 1 << 18
 """Compared at once."""
+_COMPARED: Final = 32
+"""Up to so many tied rows, comparing them with all others is faster than sorting: measured from
+a hundred to a hundred thousand rows."""
 
 
 def ranks_of(rows: Rows, words: Words, wanted: Positions, queries: Positions) -> Positions:
@@ -69,6 +72,11 @@ def _ranks_in(rows: Rows, words: Words, query: int, wanted: Positions) -> Positi
 
 def _count_ahead(scores: Floats, ids: Words, places: Positions) -> Positions:
     """Count for some rows of a query those that have the same score and a larger id."""
+    count = _count_by_comparing if len(places) <= _COMPARED else _count_by_sorting
+    return count(scores, ids, places)
+
+
+def _count_by_comparing(scores: Floats, ids: Words, places: Positions) -> Positions:
     n_ahead = np.zeros(len(places), np.int64)
     step = max(_PAIRS // len(scores), 1)
     for at in range(0, len(places), step):
@@ -81,3 +89,14 @@ def _count_ahead(scores: Floats, ids: Words, places: Positions) -> Positions:
             alike &= column == own
         n_ahead[at : at + step] = np.count_nonzero(ahead, axis=1)
     return n_ahead
+
+
+def _count_by_sorting(scores: Floats, ids: Words, places: Positions) -> Positions:
+    own = scores[places]
+    tied = np.flatnonzero(np.isin(scores, own))
+    # The last key decides first.
+    order = tied[np.lexsort((*ids[tied].T[::-1], scores[tied]))]
+    positions = np.empty(len(scores), np.int64)
+    positions[order] = np.arange(len(order))
+    ends = scores[order].searchsorted(own, side="right")
+    return ends - 1 - positions[places]
