@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ragforge.errors import DataError
-from ragforge.files.lines import Group, Line
+from ragforge.files.lines import Group
 from ragforge.files.text import decode
 from ragforge.files.values import parse_number, parse_whole, shown
 
@@ -23,6 +23,8 @@ _GLUED_COLUMNS = 11
 _VALUE_AT = {_QRELS_COLUMNS: 3, _RUN_COLUMNS: 4}
 _MARK = "\0"
 """Stands for the end of a line: no file that is text holds it."""
+_SEPARATORS = b"\x1c\x1d\x1e\x1f"
+"""Blanks for str.split, but neither for bytes.split nor for trec_eval."""
 
 Number = TypeVar("Number", int, float)
 
@@ -41,12 +43,14 @@ def read_trec_qrels(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, 
     qrels: dict[str, dict[str, int]] = {}
     for first, lines in groups:
         if not _add_regular(qrels, lines, _QRELS_COLUMNS, _grades):
-            _add_qrels_lines(qrels, path, enumerate(lines, start=first))
+            _add_qrels_lines(qrels, path, first, lines)
     return qrels
 
 
-def _add_qrels_lines(qrels: dict[str, dict[str, int]], path: Path, lines: Iterable[Line]) -> None:
-    for number, columns in _columns(path, lines):
+def _add_qrels_lines(
+    qrels: dict[str, dict[str, int]], path: Path, first: int, lines: list[bytes]
+) -> None:
+    for number, columns in _columns(path, first, lines):
         if len(columns) != _QRELS_COLUMNS:
             expected = "4 columns (query_id 0 chunk_id grade)"
             raise _wrong_width(f"{path}:{number}", expected, columns)
@@ -77,7 +81,7 @@ def read_trec_run(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, fl
     run: dict[str, dict[str, float]] = {}
     for first, lines in groups:
         if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
-            _add_run_lines(run, path, enumerate(lines, start=first))
+            _add_run_lines(run, path, first, lines)
     return run
 
 
@@ -92,14 +96,16 @@ def each_trec_ranking(
     run: dict[str, dict[str, float]] = {}
     for first, lines in groups:
         if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
-            _add_run_lines(run, path, enumerate(lines, start=first))
+            _add_run_lines(run, path, first, lines)
         for query_id in list(run)[:-1]:
             yield query_id, run.pop(query_id)
     yield from run.items()
 
 
-def _add_run_lines(run: dict[str, dict[str, float]], path: Path, lines: Iterable[Line]) -> None:
-    for number, columns in _columns(path, lines):
+def _add_run_lines(
+    run: dict[str, dict[str, float]], path: Path, first: int, lines: list[bytes]
+) -> None:
+    for number, columns in _columns(path, first, lines):
         if len(columns) < _RUN_COLUMNS:
             expected = "6 columns (query_id Q0 chunk_id rank score tag)"
             raise _wrong_width(f"{path}:{number}", expected, columns)
@@ -125,10 +131,11 @@ def _add_regular(
     """Add lines as a whole: query, passed over, chunk, ..., value at the last place but the tag.
 
     Return False, having done nothing, where one of them has to be looked at by itself: it has
-    another number of columns, characters beyond ASCII, an odd number, or repeats a pair.
+    another number of columns, characters that are not plain ASCII, an odd number, or repeats a
+    pair.
     """
     raw = b"".join(lines)
-    if not raw.isascii() or _MARK.encode() in raw:
+    if not raw.isascii() or _MARK.encode() in raw or _holds_separators(raw):
         return False
     words = raw.decode().replace("\n", f" {_MARK} ").split()
     if not raw.endswith(b"\n"):
@@ -183,22 +190,27 @@ def _numbers(words: list[str], kind: Callable[[str], Number]) -> list[Number] | 
         return None
 
 
-def _columns(path: Path, lines: Iterable[Line]) -> Iterator[tuple[int, list[str]]]:
+def _columns(path: Path, first: int, lines: list[bytes]) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, columns) of the lines that are neither blank nor comments."""
-    for number, line in lines:
+    separated = _holds_separators(b"".join(lines))
+    for number, line in enumerate(lines, start=first):
         try:
             text = line.decode()
         except UnicodeDecodeError:
             text = ""
         if not text or "\0" in text or text.startswith("\ufeff"):
             text = decode(line, f"{path}:{number}")
-        # bytes.split knows ASCII blanks only; str.split would cut ids at a no-break space.
-        columns = text.split() if text.isascii() else _cut(text)
+        columns = _cut(text) if separated or not text.isascii() else text.split()
         if columns and not columns[0].startswith("#"):
             yield number, columns
 
 
+def _holds_separators(raw: bytes) -> bool:
+    return any(map(raw.__contains__, _SEPARATORS))
+
+
 def _cut(text: str) -> list[str]:
+    # bytes.split knows ASCII blanks only; str.split would cut ids at a no-break space.
     return [column.decode() for column in text.encode().split()]
 
 

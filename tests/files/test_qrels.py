@@ -148,6 +148,14 @@ def test_no_break_space_belongs_to_an_id(tmp_path):
     assert read_qrels(file) == {"größe": {"a\u00a0b": 1}}
 
 
+@pytest.mark.parametrize("separator", ["\x1c", "\x1d", "\x1e", "\x1f"])
+def test_separators_that_are_no_blanks_belong_to_an_id(tmp_path, separator):
+    """A run's reader takes them for a part of the id, and the two ids must be one."""
+    file = write(tmp_path / "q.txt", f"1 0 a{separator}b 1\n1 0 c 2\n")
+
+    assert read_qrels(file) == {"1": {f"a{separator}b": 1, "c": 2}}
+
+
 def test_byte_order_mark_is_no_part_of_the_first_id(tmp_path):
     """Windows editors put one there, and the first query would match nothing."""
     assert read_qrels(write(tmp_path / "q.txt", "\ufeff1 0 a 1\n")) == {"1": {"a": 1}}

@@ -140,6 +140,25 @@ def test_ids_keep_blanks_that_are_not_ascii(tmp_path):
     }
 
 
+@pytest.mark.parametrize("separator", ["\x1c", "\x1d", "\x1e", "\x1f"])
+@pytest.mark.parametrize("line", ["", "# comment\n", "2 Q0 \u00e9 1 2.0 t\n"])
+def test_separators_that_are_no_blanks_belong_to_an_id(tmp_path, separator, line):
+    """Python parts words there, trec_eval does not: the score would come from another column."""
+    text = f"1 Q0 a{separator}7 1 2.0 t\n1 Q0 b 2 1.5 {separator}t\n{line}"
+
+    rankings = read_run(write(tmp_path / "r.txt", text)).rankings
+
+    assert rankings["1"] == {f"a{separator}7": 2.0, "b": 1.5}
+
+
+def test_a_line_is_not_cut_off_where_a_separator_is_no_blank(tmp_path):
+    """It has five columns, whatever stands in them, so its tag is missing."""
+    file = write(tmp_path / "r.txt", "1 Q0 a\x1fb 1 2.0\n")
+
+    with pytest.raises(DataError, match=r"r\.txt:1: expected 6 columns .*, got 5"):
+        read_run(file)
+
+
 def test_infinite_scores_are_scores(tmp_path):
     """They order normally, and trec_eval takes them."""
     text = "1 Q0 a 1 -inf t\n1 Q0 b 2 inf t\n1 Q0 c 3 0.5 t\n"
