@@ -1,6 +1,7 @@
 """Measuring a run, wherever qrels and run are: mappings, records, data frames or files."""
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import repeat
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -147,16 +148,14 @@ def _run(given: Source) -> Mapping[str, RankedChunks]:
 
 
 def _is_plain(given: Source, kinds: tuple[type, ...]) -> bool:
-    """Whether the core can take a mapping as it is; the type of chunk ids is told by the first."""
+    """Whether the core can take a mapping as it is; the first chunk id of a query tells the type.
+
+    Lists may be columns, too, of which one holds ids and another does not.
+    """
     if not isinstance(given, dict):
         return False
-    found = {*map(type, given.values())}
-    if not all(issubclass(kind, kinds) for kind in found):
+    if not all(issubclass(kind, kinds) for kind in {*map(type, given.values())}):
         return False
-    listed = not all(issubclass(kind, dict) for kind in found)
-    # Lists may be columns, of which one holds ids and another does not.
-    some = (
-        list(filter(None, given.values())) if listed else [next(filter(None, given.values()), ())]
-    )
-    firsts = {type(next(iter(value), "")) for value in some}
-    return {*map(type, given), *firsts} <= {str}
+    # No step of the interpreter for each query: a thousand of them take 0.1 ms.
+    firsts = map(next, map(iter, given.values()), repeat(""))
+    return {*map(type, given), *map(type, firsts)} <= {str}

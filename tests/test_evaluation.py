@@ -118,6 +118,20 @@ def test_whole_numbers_are_ids_like_their_digits():
     )
 
 
+@pytest.mark.parametrize(
+    ("qrels", "run"),
+    [
+        ({"1": {"a": 1}, "2": {"10": 1}}, {"1": {"a": 1.0}, "2": {10: 1.0}}),
+        ({"1": {"a": 1}, "2": {"10": 1}}, {"0": {}, "1": ["a"], "2": {np.int64(10): 1.0}}),
+        ({"1": {"a": 1}, "2": {10: 1}}, {"1": {"a": 1.0}, "2": {"10": 1.0}}),
+        ({"1": {"a": 1}, "2": {10: 1}}, {"1": {"a": 1.0}, 2: [10]}),
+    ],
+)
+def test_whole_numbers_are_ids_in_any_query(qrels, run):
+    """Merged results are of mixed types, and an id that matches nothing scores 0 in silence."""
+    assert ragforge.evaluate(qrels, run, ["RR"]).values("RR") == [1.0, 1.0]
+
+
 def test_numpy_numbers_are_ids_too():
     """That is what an index returns."""
     run = {np.int64(1): np.array([9, 10])}
