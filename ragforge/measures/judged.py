@@ -104,9 +104,10 @@ class Judged:
     def _warn_of_queries(self, run_ids: Collection[str]) -> None:
         """Say that no query of the run is judged, if any could have been."""
         if self.missing_from_run and run_ids:
+            outcome = "every value is 0" if self.table.query_ids else "no query has a value"
             self.warnings.append(
                 f"no query of the run is judged: the qrels hold {_examples(self.missing_from_run)},"
-                f" the run holds {_examples(run_ids)}; every value is 0"
+                f" the run holds {_examples(run_ids)}; {outcome}"
             )
         elif not (self.missing_from_run or self.failed):
             self.warnings.append("no query of the qrels has a judgment")

@@ -126,6 +126,20 @@ def test_disjoint_query_ids_warn_with_examples_of_both_sides():
     ]
 
 
+@pytest.mark.parametrize(
+    ("grade", "options"), [(1, {"only_retrieved": True}), (None, {"only_retrieved": False})]
+)
+def test_disjoint_query_ids_that_leave_no_value_do_not_claim_zeros(grade, options):
+    """Who reads of zeros looks for them in a table that has no row."""
+    scores = evaluate({"q1": {"a": grade}}, {"1": ["a"]}, ["RR"], **options)
+
+    assert scores.summary("RR").n == 0
+    assert scores.warnings == [
+        "no query of the run is judged: the qrels hold 'q1', the run holds '1'; "
+        "no query has a value"
+    ]
+
+
 def test_disjoint_chunk_ids_warn_with_examples_of_both_sides():
     """A re-chunked corpus has other ids than its old judgments."""
     scores = evaluate({"q": {"a#0": 1}}, {"q": ["a-0", "b-0"]}, ["RR"])
