@@ -1,4 +1,16 @@
-"""Measuring a run, wherever qrels and run are: mappings, records, data frames or files."""
+"""Measuring a run, wherever qrels and run are: mappings, records, data frames or files.
+
+Both qrels and run may be
+
+* a mapping: query id to chunk id to grade, or to score; for a run also query id to a list of chunk
+  ids, best first; for qrels also query id to the relevant ids, which get grade 1;
+* records in any iterable: objects or mappings with the fields query_id, chunk_id and grade or score
+  (or the names that files may have for them), triples of these, or `Ranking`s;
+* anything with columns of those names: a data frame of pandas or polars, a table of pyarrow, a
+  structured array of numpy, a mapping of lists;
+* a path to a file in one of the shapes that `ragforge evaluate` reads. A large run file is
+  streamed: what is kept of it are the ranks of its judged chunks.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import repeat
@@ -31,25 +43,15 @@ def evaluate(
     Every query of the qrels counts, with 0 where the run lacks it. Queries that only the run has
     are ignored. A failure is never a value: see `Summary` and `ragforge.measures.bounds`.
 
-    Both `qrels` and `run` may be
-
-    * a mapping: query id to chunk id to grade, or to score; for a run also query id to a list of
-      chunk ids, best first; for qrels also query id to the relevant ids, which get grade 1;
-    * records in any iterable: objects or mappings with the fields query_id, chunk_id and grade or
-      score (or the names that files may have for them), triples of these, or `Ranking`s;
-    * anything with columns of those names: a data frame of pandas or polars, a table of pyarrow,
-      a structured array of numpy, a mapping of lists;
-    * a path to a file in one of the shapes that `ragforge evaluate` reads. A large run file is
-      streamed: what is kept of it are the ranks of its judged chunks.
-
     Ids are texts; whole numbers become their digits. The qrels may hold None (or NaN in a column)
     as grade: a judgment that failed. The chunk counts as unjudged in the value, and as every
     possible grade in the bounds. Scores order a ranking, not their place; of equal scores the
     larger chunk id comes first, as in trec_eval.
 
     Args:
-        qrels: Which chunk has which grade for which query.
-        run: What was retrieved for each query.
+        qrels: Which chunk has which grade for which query; in any shape that is listed in
+            `ragforge.evaluation`.
+        run: What was retrieved for each query; likewise.
         measures: Names as `parse_measure` reads them. One that is named twice is computed once.
         rel_threshold: Lowest grade that binary measures without `rel=` count as relevant; "auto"
             is 2 where the qrels hold a grade above 1, else 1. nDCG, DCG and ERR do not use it.

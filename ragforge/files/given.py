@@ -32,7 +32,7 @@ def qrels_given(given: Any) -> Mapping[str, Mapping[str, int | None]]:  # noqa: 
     """Return qrels as a mapping of mappings.
 
     Args:
-        given: Mapping, iterable of records, or anything with columns; see `ragforge.evaluate`.
+        given: Mapping, iterable of records, or anything with columns; see `ragforge.evaluation`.
 
     Raises:
         DataError: It is nothing of that, or an item in it cannot be taken.
