@@ -5,7 +5,7 @@ than the number of higher scores, and of equal scores with a larger id.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf, isnan
 from typing import Final
 
@@ -43,16 +43,13 @@ def add_rankings(
     be taken. The table is grown in the order of the ids, so the caller adds a yielded query before
     it asks for the next. A query that the run lacks has an empty ranking.
     """
-    pending = _no_rows()
-    for query_id in query_ids:
+
+    def add(rows: Rows, query_id: str) -> bool:
         judgments, scores = qrels[query_id], run.get(query_id, _EMPTY)
         plain = isinstance(judgments, dict) and isinstance(scores, dict)
-        if plain and _add_regular(pending, query_id, judgments, scores):  # type: ignore[arg-type]
-            continue
-        table.extend_listed(pending)
-        pending = _no_rows()
-        yield query_id
-    table.extend_listed(pending)
+        return plain and _add_regular(rows, query_id, judgments, scores)  # type: ignore[arg-type]
+
+    return _add_or_yield(table, query_ids, add)
 
 
 def add_located(
@@ -65,18 +62,30 @@ def add_located(
 
     Those are queries with failed judgments; else as `add_rankings`.
     """
+
+    def add(rows: Rows, query_id: str) -> bool:
+        judged = _judged(qrels[query_id])
+        if judged is None:
+            return False
+        found = hits.get(query_id, NOTHING)
+        rows.ranks.extend(found.ranks)
+        rows.grades.extend(found.grades)
+        _close(rows, query_id, found.n_retrieved, judged)
+        return True
+
+    return _add_or_yield(table, query_ids, add)
+
+
+def _add_or_yield(
+    table: Table, query_ids: Iterable[str], add: Callable[[Rows, str], bool]
+) -> Iterator[str]:
+    """Yield the queries that could not be added to rows, when all before them are in the table."""
     pending = _no_rows()
     for query_id in query_ids:
-        found, judgments = hits.get(query_id, NOTHING), qrels[query_id]
-        judged = _judged(judgments)
-        if judged is not None:
-            pending.ranks.extend(found.ranks)
-            pending.grades.extend(found.grades)
-            _close(pending, query_id, found.n_retrieved, judged)
-            continue
-        table.extend_listed(pending)
-        pending = _no_rows()
-        yield query_id
+        if not add(pending, query_id):
+            table.extend_listed(pending)
+            pending = _no_rows()
+            yield query_id
     table.extend_listed(pending)
 
 
