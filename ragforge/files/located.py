@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from heapq import nsmallest
 from pathlib import Path
 from typing import Final
 
@@ -12,14 +11,13 @@ from ragforge.errors import UsageError
 from ragforge.files.headers import has_header
 from ragforge.files.lines import is_packed, open_source
 from ragforge.files.small import locate_trec_run
-from ragforge.measures.hits import JudgedHits, RunHits
+from ragforge.measures.hits import HitsCollector, RunHits
 from ragforge.measures.locating import Judgments, judged_hits
 
 LARGE_BYTES: Final = 8 << 20
 """From here on a file is scanned: below, the import of numpy takes longer than reading it."""
 _PACKED_TO: Final = 4
 """How many times smaller packed files are, at least."""
-_EXAMPLES: Final = 4
 _THREADS: Final = 2
 """Threads by default: more of them wait for each other more than they read."""
 
@@ -77,29 +75,19 @@ def _one_by_one(path: Path, qrels: Mapping[str, Judgments]) -> RunHits:
     """
     from ragforge.files.runs import Scattered, each_ranking
 
-    by_query: dict[str, JudgedHits] = {}
-    others: set[str] = set()
+    found = HitsCollector(qrels)
     latencies_s: list[float] = []
-    examples: dict[str, list[str]] = {}
     for query_id, ranking, latency_s in each_ranking(path):
-        if query_id in by_query or query_id in others:
+        if found.has(query_id):
             raise Scattered
         if latency_s is not None:
             latencies_s.append(latency_s)
         judgments = qrels.get(query_id)
         if judgments is None:
-            others.add(query_id)
-            continue
-        by_query[query_id] = judged_hits(query_id, judgments, ranking)
-        if judgments and ranking and query_id < min(examples, default=query_id + " "):
-            examples = {query_id: nsmallest(_EXAMPLES, ranking)}
-    return RunHits(
-        by_query,
-        len(others),
-        tuple(nsmallest(_EXAMPLES, others)),
-        next(iter(examples.items()), None),
-        tuple(latencies_s),
-    )
+            found.add_other(query_id)
+        else:
+            found.add(query_id, ranking, judged_hits(query_id, judgments, ranking))
+    return found.collected(latencies_s)
 
 
 def _processors() -> int:

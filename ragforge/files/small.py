@@ -5,7 +5,6 @@ Text is split a block at a time, so that the memory of the last block is used ag
 """
 
 from collections.abc import Iterator, Mapping
-from heapq import nsmallest
 from itertools import chain, compress, count
 from math import isnan
 from operator import ne
@@ -13,14 +12,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ragforge.files.lines import open_unpacked
-from ragforge.measures.hits import JudgedHits, RunHits
+from ragforge.measures.hits import HitsCollector, JudgedHits, RunHits
 from ragforge.measures.locating import Judgments, falls, ranks_by_score
 
 _BLOCK_BYTES: Final = 1 << 14
 _BLANKS: Final = 5
 _CHUNK: Final = 2
 _SCORE: Final = 4
-_EXAMPLES: Final = 4
 _ODD: Final = "\ufffd\t\r\v\f\0\x1c\x1d\x1e\x1f"
 """Characters that part columns too, that no text holds, and what stands for those beyond ASCII."""
 
@@ -47,24 +45,19 @@ def locate_trec_run(
         The hits; None where a line is not six columns of ASCII between single blanks, the lines of
         a query do not stand together, or something else has to be looked at line by line.
     """
-    by_query: dict[str, JudgedHits] = {}
-    others: set[str] = set()
-    example: _Query | None = None
+    found = HitsCollector(qrels)
     for query in _whole_queries(path, block_bytes):
-        if query is None or query.query_id in by_query or query.query_id in others:
+        if query is None or found.has(query.query_id):
             return None
         judgments = qrels.get(query.query_id)
         hits = _hits(query, judgments or {})
         if hits is None:
             return None
         if judgments is None:
-            others.add(query.query_id)
-            continue
-        by_query[query.query_id] = hits
-        if judgments and (example is None or query.query_id < example.query_id):
-            example = query
-    shown = example and (example.query_id, nsmallest(_EXAMPLES, example.chunk_ids))
-    return RunHits(by_query, len(others), tuple(nsmallest(_EXAMPLES, others)), shown)
+            found.add_other(query.query_id)
+        else:
+            found.add(query.query_id, query.chunk_ids, hits)
+    return found.collected()
 
 
 def _hits(query: _Query, judgments: Judgments) -> JudgedHits | None:
