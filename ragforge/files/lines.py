@@ -22,6 +22,8 @@ Group = tuple[int, list[bytes]]
 
 _JSON_LINES = (".jsonl", ".ndjson")
 _COLUMNS = (".csv", ".tsv", ".trec", ".qrels", ".run")
+_FIRST_BYTES = 1 << 12
+"""Of the first group: often it is all that is looked at, to tell what kind a file is of."""
 _GROUP_BYTES = 1 << 18
 _PACKED = (".gz", ".zst")
 _PACKED_OTHERWISE = {".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
@@ -35,7 +37,7 @@ class Source(NamedTuple):
     first: str
     """The first line that is neither blank nor a comment, without blanks around it."""
     groups: Iterator[Group]
-    """All lines, from the first, some thousands at a time; they can be read once."""
+    """All lines, from the first, some thousands at a time, fewer at first; to be read once."""
 
     @property
     def lines(self) -> Iterator[Line]:
@@ -71,11 +73,11 @@ def read_groups(path: Path) -> Iterator[Group]:
     Raises:
         DataError: The file cannot be read or unpacked.
     """
-    number = 1
+    number, n_bytes = 1, _FIRST_BYTES
     with open_unpacked(path) as stream:
-        while lines := stream.readlines(_GROUP_BYTES):
+        while lines := stream.readlines(n_bytes):
             yield number, lines
-            number += len(lines)
+            number, n_bytes = number + len(lines), _GROUP_BYTES
 
 
 @contextmanager
