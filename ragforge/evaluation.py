@@ -104,7 +104,7 @@ def evaluate_file(
     n_threads: int | None = None,
 ) -> FileScores:
     """Measure a run file. Arguments and errors are those of `evaluate`."""
-    from ragforge.files.located import read_located
+    from ragforge.files.run_hits import read_located
 
     hits = read_located(path, qrels, n_threads)
     if hits is not None:
@@ -132,7 +132,7 @@ def _qrels(given: Source) -> Mapping[str, Judgments]:
         return read_qrels(Path(given))
     if _is_plain(given, (dict,)):
         return given  # type: ignore[no-any-return]  # as has just been checked
-    from ragforge.files.given import qrels_given
+    from ragforge.files.in_memory import qrels_given
 
     return qrels_given(given)
 
@@ -144,7 +144,7 @@ def _run(given: Source) -> Mapping[str, RankedChunks]:
         return read_run(Path(given)).rankings
     if _is_plain(given, (dict, list, tuple)):
         return given  # type: ignore[no-any-return]  # as has just been checked
-    from ragforge.files.given import run_given
+    from ragforge.files.in_memory import run_given
 
     return run_given(given)
 

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             make_run(dataset, arguments.retriever, name, settings, Progress(arguments.quiet))
         )
     if arguments.trec:
-        from ragforge.files.trec_out import write_trec_run
+        from ragforge.files.trec_writing import write_trec_run
 
         rankings = {
             item.query_id: {hit.chunk_id: hit.score for hit in item.ranking}

@@ -20,7 +20,7 @@ from math import comb
 from typing import Final, NamedTuple
 
 from ragforge.measures.formulas import FORMULAS, Value
-from ragforge.measures.lists import ListColumns
+from ragforge.measures.list_columns import ListColumns
 from ragforge.measures.names import Measure
 from ragforge.measures.table import JudgedRanking, Table
 

@@ -1,9 +1,9 @@
 """The few operations on whole columns that the formulas are made of, and two ways to do them.
 
-A column has one number for each query, or one for each of some hits. `lists` keeps them as lists
-and needs nothing but the standard library: a process that scores a small file is done before numpy
-is imported. `arrays` keeps them as numpy arrays. Both add in the order of the ranks and take
-logarithms and powers from `math`, so their results are equal to the last bit.
+A column has one number for each query, or one for each of some hits. `list_columns` keeps them as
+lists and needs nothing but the standard library: a process that scores a small file is done before
+numpy is imported. `array_columns` keeps them as numpy arrays. Both add in the order of the ranks
+and take logarithms and powers from `math`, so their results are equal to the last bit.
 """
 
 import sys

@@ -8,7 +8,7 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.measures.columns import Columns, arrays_pay
 from ragforge.measures.hits import RunHits
-from ragforge.measures.lists import ListColumns
+from ragforge.measures.list_columns import ListColumns
 from ragforge.measures.locating import (
     NOTHING,
     Judgments,
@@ -61,7 +61,7 @@ class Judged:
     def columns(self) -> Columns:
         """What the formulas are computed from."""
         if arrays_pay(len(self.table.query_ids)):
-            from ragforge.measures.arrays import ArrayColumns
+            from ragforge.measures.array_columns import ArrayColumns
 
             return ArrayColumns(self.table)
         return ListColumns(self.table)

@@ -5,7 +5,7 @@ import pytest
 
 import ragforge
 from ragforge.errors import DataError, UsageError
-from ragforge.files.located import LARGE_BYTES, read_located
+from ragforge.files.run_hits import LARGE_BYTES, read_located
 from ragforge.files.runs import read_run
 
 MEASURES = ["nDCG@10", "AP", "RR", "Judged@10"]

@@ -10,7 +10,7 @@ from typing import Final
 from ragforge.errors import UsageError
 from ragforge.files.headers import has_header
 from ragforge.files.lines import is_packed, open_source
-from ragforge.files.small import locate_trec_run
+from ragforge.files.small_trec import locate_trec_run
 from ragforge.measures.hits import HitsCollector, RunHits
 from ragforge.measures.locating import Judgments, judged_hits
 

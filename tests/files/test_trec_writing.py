@@ -6,7 +6,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.qrels import read_qrels
 from ragforge.files.runs import read_run
-from ragforge.files.trec_out import write_trec_qrels, write_trec_run
+from ragforge.files.trec_writing import write_trec_qrels, write_trec_run
 
 REFUSED = [
     ("a b", "x", "id 'a b': expected text without blanks in it"),
