@@ -1,6 +1,6 @@
 """What a run tells while it works: one frozen event per unit of work and per model call.
 
-`log` and `opentelemetry` hold observers that pass the events on; nothing is sent anywhere unless
+`log` and `otel` hold observers that pass the events on; nothing is sent anywhere unless
 the user names one of them.
 """
 

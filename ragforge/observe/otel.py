@@ -1,0 +1,292 @@
+"""An observer that turns events into OpenTelemetry spans and metrics.
+
+Nothing is exported unless the application that runs ragforge has set up an OpenTelemetry SDK;
+without one, the API does nothing. The names are in `genai_names`.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from ragforge.errors import ConfigError
+from ragforge.observe import Event
+from ragforge.observe import genai_names as names
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import Counter, Histogram, MeterProvider
+    from opentelemetry.trace import Span, Tracer, TracerProvider
+
+Value = str | bool | int | float | list[str]
+
+_ADDRESSES: Final = {"openai": "https://api.openai.com"}
+"""Endpoints that go by a name, and where they are."""
+_PORTS: Final = {"http": 80, "https": 443}
+_PROVIDER_IN_PROCESS: Final = {"local": "llama_cpp"}
+
+_ASKED_WHOLE: Final = {
+    "max_output_tokens": names.REQUEST_MAX_TOKENS,
+    "seed": names.REQUEST_SEED,
+}
+_SPENT_WHOLE: Final = {
+    "prompt_tokens": names.INPUT_TOKENS,
+    "completion_tokens": names.OUTPUT_TOKENS,
+    "attempts": names.ATTEMPTS,
+}
+_TEXT: Final = {
+    "reply_model": names.RESPONSE_MODEL,
+    "reply_id": names.RESPONSE_ID,
+    "schema": names.SCHEMA,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Instruments:
+    tracer: "Tracer"
+    duration: "Histogram"
+    tokens: "Histogram"
+    units: "Counter"
+    retries: "Counter"
+    cost: "Counter"
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenStage:
+    name: str
+    span: "Span"
+
+
+@dataclass(slots=True)
+class OpenTelemetryObserver:
+    """Makes a span of every stage and every call to a model, and counts what they cost.
+
+    A call is the child of the stage that was started last and has not ended; a stage outside of
+    any is the child of the span that is current in the application. A call from the store has a
+    span without length and without tokens, and is in no metric but `ragforge.units`: it took and
+    cost nothing now. The package `opentelemetry` is imported with the first event.
+
+    Args:
+        texts: Put the turns and replies of calls, and the reasons of failures, into the spans.
+        tracer_provider, meter_provider: Where to instead of the application's global ones.
+
+    Raises:
+        ConfigError: On the first event, when opentelemetry-api is not installed.
+    """
+
+    texts: bool = False
+    tracer_provider: "TracerProvider | None" = None
+    meter_provider: "MeterProvider | None" = None
+    _instruments: _Instruments | None = field(default=None, init=False, repr=False)
+    _stages: list[_OpenStage] = field(default_factory=list, init=False, repr=False)
+
+    def __call__(self, event: Event) -> None:
+        """Take one event."""
+        if self._instruments is None:
+            self._instruments = _connect(self.tracer_provider, self.meter_provider)
+        if event.name == "call":
+            self._call(event, self._instruments)
+        elif event.name == "stage.start":
+            self._start(event, self._instruments)
+        elif event.name == "stage.end":
+            self._end(event)
+        elif event.name == "unit":
+            outcome = {names.STAGE: _clean(event.stage), names.OUTCOME: event.outcome}
+            self._instruments.units.add(1, outcome)
+        elif event.name == "retry":
+            self._instruments.retries.add(1, {**_asked(event), names.ERROR_TYPE: _kind(event)})
+
+    def _start(self, event: Event, instruments: _Instruments) -> None:
+        stage = _clean(event.stage)
+        attributes: dict[str, Value] = {names.STAGE: stage}
+        if (total := _number(event, "total")) is not None:
+            attributes[names.STAGE_TOTAL] = int(total)
+        span = instruments.tracer.start_span(
+            f"ragforge {stage}", context=self._parent(), attributes=attributes
+        )
+        self._stages.append(_OpenStage(event.stage, span))
+
+    def _end(self, event: Event) -> None:
+        for place in reversed(range(len(self._stages))):
+            if self._stages[place].name == event.stage:
+                self._stages.pop(place).span.end()
+                return
+
+    def _call(self, event: Event, instruments: _Instruments) -> None:
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+
+        end_ns = time.time_ns()
+        # The latency of a stored reply is that of the day it was bought.
+        took_s = 0.0 if event.outcome == "cached" else _number(event, "latency_s") or 0.0
+        attributes = _call_attributes(event)
+        if self.texts:
+            attributes |= _messages(event)
+        span = instruments.tracer.start_span(
+            f"{names.CHAT} {attributes.get(names.REQUEST_MODEL, '')}".rstrip(),
+            context=self._parent(),
+            kind=SpanKind.CLIENT,
+            attributes=attributes,
+            start_time=end_ns - round(max(took_s, 0.0) * 1e9),
+        )
+        if event.outcome == "failed":
+            reason = _clean(event.message) if self.texts else None
+            span.set_status(Status(StatusCode.ERROR, reason))
+        span.end(end_ns)
+        if event.outcome != "cached":
+            _measure(event, instruments)
+
+    def _parent(self) -> "Context | None":
+        if not self._stages:
+            return None
+        from opentelemetry.trace import set_span_in_context
+
+        return set_span_in_context(self._stages[-1].span)
+
+
+def _connect(
+    tracer_provider: "TracerProvider | None", meter_provider: "MeterProvider | None"
+) -> _Instruments:
+    try:
+        from opentelemetry import metrics, trace
+    except ImportError as error:
+        raise ConfigError(
+            "OpenTelemetry: needs the package opentelemetry-api; pip install 'ragforge[otel]'"
+        ) from error
+    from ragforge import __version__
+
+    told = ("ragforge", __version__)
+    tracer = trace.get_tracer(*told, tracer_provider, names.SCHEMA_URL)
+    meter = metrics.get_meter(*told, meter_provider, names.SCHEMA_URL)
+    return _Instruments(
+        tracer=tracer,
+        duration=meter.create_histogram(
+            names.OPERATION_DURATION,
+            names.OPERATION_DURATION_UNIT,
+            "Duration of calls to the model",
+            explicit_bucket_boundaries_advisory=names.OPERATION_DURATION_BUCKETS,
+        ),
+        tokens=meter.create_histogram(
+            names.TOKEN_USAGE,
+            names.TOKEN_USAGE_UNIT,
+            "Tokens of calls to the model",
+            explicit_bucket_boundaries_advisory=names.TOKEN_USAGE_BUCKETS,
+        ),
+        units=meter.create_counter(names.UNITS, "{unit}", "Units of work that ended"),
+        retries=meter.create_counter(names.RETRIES, "{retry}", "Attempts that were repeated"),
+        cost=meter.create_counter(names.COST, "USD", "Price of the calls that were paid for"),
+    )
+
+
+def _measure(event: Event, instruments: _Instruments) -> None:
+    about = _asked(event)
+    if reply_model := event.labels.get("reply_model"):
+        about[names.RESPONSE_MODEL] = _clean(reply_model)
+    for key, direction in (("prompt_tokens", names.INPUT), ("completion_tokens", names.OUTPUT)):
+        if (count := _number(event, key)) is not None:
+            instruments.tokens.record(int(count), {**about, names.TOKEN_TYPE: direction})
+    if (cost_usd := _number(event, "cost_usd")) is not None:
+        instruments.cost.add(cost_usd, about)
+    if (latency_s := _number(event, "latency_s")) is not None:
+        error = {names.ERROR_TYPE: _kind(event)} if event.outcome == "failed" else {}
+        instruments.duration.record(latency_s, {**about, **error})
+
+
+def _call_attributes(event: Event) -> dict[str, Value]:
+    cached = event.outcome == "cached"
+    attributes: dict[str, Value] = {**_asked(event), names.CACHED: cached}
+    attributes |= _numbers(event, _ASKED_WHOLE)
+    if (temperature := _number(event, "temperature")) is not None:
+        attributes[names.REQUEST_TEMPERATURE] = temperature
+    # Backends price a span by its tokens; those of a stored reply were paid for when bought.
+    if not cached:
+        attributes |= _numbers(event, _SPENT_WHOLE)
+        if (cost_usd := _number(event, "cost_usd")) is not None:
+            attributes[names.COST_USD] = cost_usd
+    return attributes | _told(event)
+
+
+def _told(event: Event) -> dict[str, Value]:
+    labels = event.labels
+    told: dict[str, Value] = {
+        name: _clean(labels[key]) for key, name in _TEXT.items() if labels.get(key)
+    }
+    if labels.get("schema"):
+        told[names.OUTPUT_TYPE] = names.JSON
+    if labels.get("finish_reason"):
+        told[names.FINISH_REASONS] = [_clean(labels["finish_reason"])]
+    if event.outcome == "failed":
+        told[names.ERROR_TYPE] = _kind(event)
+    return told
+
+
+def _asked(event: Event) -> dict[str, Value]:
+    """Return what was asked of whom: the attributes that spans and metrics share."""
+    asked: dict[str, Value] = {names.OPERATION_NAME: names.CHAT}
+    asked |= _server(event.labels.get("endpoint", ""))
+    if model := event.labels.get("model"):
+        asked[names.REQUEST_MODEL] = _clean(model)
+    return asked
+
+
+@lru_cache(maxsize=64)
+def _server(endpoint: str) -> dict[str, Value]:
+    """Return provider, host and port of an endpoint; callers must not change the mapping."""
+    if endpoint in _PROVIDER_IN_PROCESS:
+        return {names.PROVIDER_NAME: _PROVIDER_IN_PROCESS[endpoint]}
+    try:
+        parts = urlsplit(_ADDRESSES.get(endpoint, endpoint))
+        host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        host, port = "", None
+    server: dict[str, Value] = {names.PROVIDER_NAME: names.provider(host)}
+    if host:
+        server[names.SERVER_ADDRESS] = _clean(host)
+    if host and port:
+        server[names.SERVER_PORT] = port
+    return server
+
+
+def _messages(event: Event) -> dict[str, Value]:
+    """Return the turns and the reply as JSON, in the form of the convention."""
+    turns, reply = list(event.content), None
+    if turns and turns[-1][0] == "assistant":
+        reply = _message(*turns.pop())
+        reply["finish_reason"] = event.labels.get("finish_reason", "unknown")
+    messages: dict[str, Value] = {}
+    if turns:
+        messages[names.INPUT_MESSAGES] = _dumped(_message(role, text) for role, text in turns)
+    if reply:
+        messages[names.OUTPUT_MESSAGES] = _dumped([reply])
+    return messages
+
+
+def _message(role: str, text: str) -> dict[str, object]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def _dumped(messages: Iterable[dict[str, object]]) -> str:
+    return _clean(json.dumps(list(messages), ensure_ascii=False))
+
+
+def _kind(event: Event) -> str:
+    return _clean(event.labels.get("kind", names.OTHER_ERROR))
+
+
+def _numbers(event: Event, keys: Mapping[str, str]) -> dict[str, Value]:
+    """Return the whole numbers that the event has, under the names of their attributes."""
+    found = {name: _number(event, key) for key, name in keys.items()}
+    return {name: int(number) for name, number in found.items() if number is not None}
+
+
+def _number(event: Event, key: str) -> float | None:
+    value = event.numbers.get(key)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _clean(text: str) -> str:
+    """Return the text without lone surrogates, at which exporters fail with the whole batch."""
+    return text.encode(errors="replace").decode()
