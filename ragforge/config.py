@@ -5,6 +5,7 @@ by the variable that `api_key_env` names, and never stored here.
 """
 
 import difflib
+import json
 import os
 import re
 import tomllib
@@ -23,6 +24,8 @@ DEFAULT_FILE = "ragforge.toml"
 """Read from the working directory when no file is named."""
 
 _CREDENTIALS = re.compile(r"//[^/@]*@")
+
+_OWN_FIELDS = {"model", "messages", "response_format", "stream", "n"}
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
@@ -50,6 +53,26 @@ def _address(value: str) -> str:
         raise ValueError("expected an address such as http://127.0.0.1:8080/v1")
     if parts.username or parts.password:
         raise ValueError("no user name or password in the address: it is stored and shown")
+    return value
+
+
+def _proxy(value: str) -> str:
+    return value if value in ("none", "environment") else _address(value)
+
+
+def _json_object(value: str) -> str:
+    value = value.strip()
+    if not value:
+        return value
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"expected a JSON object ({error})") from error
+    if not value.startswith("{"):
+        raise ValueError("expected a JSON object")
+    taken = sorted(_OWN_FIELDS & set(found))
+    if taken:
+        raise ValueError(f"{', '.join(taken)}: set by ragforge itself")
     return value
 
 
@@ -82,9 +105,21 @@ class ModelSettings(Section):
     timeout_s: PositiveFloat = 120.0
     """Seconds one attempt may take."""
     max_attempts: PositiveInt = 5
-    """Attempts for one call when the endpoint is busy or fails for the moment."""
+    """Attempts for one call when the endpoint fails for the moment."""
+    max_wait_s: PositiveFloat = 300.0
+    """Seconds to wait for an endpoint that is down or asks for patience; then the run stops."""
     concurrency: PositiveInt = 8
-    """Calls in flight at once."""
+    """Calls in flight at most; fewer while the endpoint shows that it takes fewer."""
+    requests_per_minute: PositiveFloat | None = None
+    """Calls a minute; what the endpoint tells or shows to take where unset."""
+    tokens_per_minute: PositiveFloat | None = None
+    """Tokens a minute, in and out, likewise."""
+    extra_body: Annotated[str, AfterValidator(_json_object)] = ""
+    """JSON object whose fields go into each request, such as {"reasoning_effort": "low"}."""
+    transport: Literal["auto", "httpx2", "aiohttp"] = "auto"
+    """HTTP transport; auto is aiohttp where the extra `fast` is installed and no proxy is used."""
+    proxy: Annotated[str, AfterValidator(_proxy)] = "none"
+    """Proxy to go through: none, environment (HTTPS_PROXY and its kin), or an address."""
 
 
 class BudgetSettings(Section):

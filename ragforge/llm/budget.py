@@ -2,11 +2,13 @@
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragforge.config import BudgetSettings
 from ragforge.errors import BudgetError, ConfigError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, estimate_tokens
+from ragforge.llm.faults import AttemptError
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,13 @@ class _Amount:
     def __add__(self, other: "_Amount") -> "_Amount":
         return _Amount(self.tokens + other.tokens, self.cost_usd + other.cost_usd)
 
+    def __sub__(self, other: "_Amount") -> "_Amount":
+        return _Amount(self.tokens - other.tokens, self.cost_usd - other.cost_usd)
+
+
+def _unnoted(request: ChatRequest, error: AttemptError) -> None:
+    """Take no note."""
+
 
 @dataclass(slots=True)
 class BudgetedModel:
@@ -58,12 +67,14 @@ class BudgetedModel:
 
     That is the whole reply the request allows, so that limits hold whatever comes back (but for
     prompts, whose tokens are estimated). A call that would fit if calls in flight turn out shorter
-    waits for them.
+    waits for them. An attempt that failed costs what the endpoint says it charged; where it may
+    have charged without saying, it counts as the most it can have taken.
 
     Args:
         inner: Makes the attempt.
         settings: The limits.
         price: None where unknown.
+        unanswered: Told of each attempt that may have been billed for nothing.
 
     Raises:
         ConfigError: A limit in dollars is set but no price is known.
@@ -72,10 +83,12 @@ class BudgetedModel:
     inner: ChatModel
     settings: BudgetSettings
     price: Price | None
+    unanswered: Callable[[ChatRequest, AttemptError], None] = _unnoted
     calls: int = field(default=0, init=False)
     """Attempts made, failed ones included."""
     _spent: _Amount = field(default_factory=_Amount, init=False)
-    _in_flight: dict[object, _Amount] = field(default_factory=dict, init=False)
+    _in_flight: int = field(default=0, init=False)
+    _reserved: _Amount = field(default_factory=_Amount, init=False)
     _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
@@ -105,13 +118,23 @@ class BudgetedModel:
         while not self._fits(most):
             await self._settled.wait()
         self.calls += 1
-        ticket = object()
-        self._in_flight[ticket] = most
+        self._in_flight += 1
+        self._reserved += most
         try:
             reply = await self.inner.ask(request)
             self._spent += self._amount(reply.usage)
+        except AttemptError as error:
+            if error.usage is not None:
+                self._spent += self._amount(error.usage)
+            elif error.maybe_billed:
+                self._spent += most
+            if error.maybe_billed:
+                self.unanswered(request, error)
+            raise
         finally:
-            del self._in_flight[ticket]
+            self._in_flight -= 1
+            # Sums of fractions drift; nothing in flight is exactly nothing.
+            self._reserved = self._reserved - most if self._in_flight else _Amount()
             self._settled.set()
             self._settled = asyncio.Event()
         return reply
@@ -132,7 +155,7 @@ class BudgetedModel:
                 f"--max-cost-usd {limits.max_cost_usd:g} is reached: {self.cost_usd:.4f} spent, "
                 f"and the next call may take {most.cost_usd:.4f}"
             )
-        beside = sum(self._in_flight.values(), start=alone)
+        beside = alone + self._reserved
         return beside.tokens <= (limits.max_tokens or math.inf) and beside.cost_usd <= (
             limits.max_cost_usd or math.inf
         )

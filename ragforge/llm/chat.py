@@ -3,8 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, Protocol
+
+KEY_VERSION = 2
+"""Grows when the meaning of a call key changes."""
 
 Role = Literal["system", "user", "assistant"]
 
@@ -27,6 +30,9 @@ class ChatRequest:
         schema: JSON schema of the reply; whether the endpoint can enforce it is its affair.
         temperature, seed, max_output_tokens: Sampling; see `ModelSettings`.
         vote: Which of several independent replies to the same question this is.
+        permutation: Which order of what is shown this is.
+        prompt_sha256: Digest of the prompt file the messages were made from.
+        extra: Further fields of the body, as the user wants them.
     """
 
     messages: tuple[Message, ...]
@@ -36,6 +42,12 @@ class ChatRequest:
     seed: int = 0
     max_output_tokens: int = 1024
     vote: int = 0
+    permutation: int = 0
+    prompt_sha256: str = ""
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+
+_KEY_FIELDS = tuple(field.name for field in fields(ChatRequest) if field.name != "messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,8 @@ class ChatReply:
         finish_reason: The endpoint's word: `stop`, `length`, `content_filter`, …
         refusal: The model's refusal where it comes apart from the content, else "".
         model: The model's name as the endpoint gives it.
+        fingerprint, reply_id: What the endpoint gives to tell its set-up and its replies apart.
+        latency_s: Seconds from sending to the last byte, of the attempt that succeeded.
         key: Key in the call store.
         cached: Whether it comes from the store and cost nothing now.
     """
@@ -66,6 +80,7 @@ class ChatReply:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     fingerprint: str = ""
+    reply_id: str = ""
     latency_s: float = 0.0
     key: str = ""
     cached: bool = False
@@ -91,7 +106,13 @@ def call_key(endpoint: str, model: str, request: ChatRequest) -> str:
 
     The API key is no part of it, nor how the endpoint is made to hold to the schema.
     """
-    asked = {"endpoint": endpoint, "model": model, **asdict(request)}
+    asked = {
+        "version": KEY_VERSION,
+        "endpoint": endpoint,
+        "model": model,
+        **{name: getattr(request, name) for name in _KEY_FIELDS},
+        "messages": [(turn.role, turn.content) for turn in request.messages],
+    }
     text = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -99,5 +120,5 @@ def call_key(endpoint: str, model: str, request: ChatRequest) -> str:
 def estimate_tokens(request: ChatRequest) -> int:
     """Estimate the prompt tokens of a request: four characters a token, two for non-ASCII text."""
     text = "".join(message.content for message in request.messages)
-    wide = sum(1 for character in text if ord(character) > 0x7F)
+    wide = 0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore"))
     return (len(text) - wide) // 4 + wide // 2 + 4 * len(request.messages)

@@ -1,19 +1,27 @@
-"""Putting a model together: observer > store > retries > budget > endpoint."""
+"""Putting a model together: observer > store > retries > budget > pacer > endpoint."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from ragforge.config import ModelSettings, Settings
-from ragforge.llm.attempts import RetryingModel, patiently
-from ragforge.llm.budget import BudgetedModel, find_price
-from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest
-from ragforge.llm.dry_run import Tally, Unasked
-from ragforge.llm.store import CallStore, StoredModel
+from ragforge.errors import CallError, ConfigError
+from ragforge.llm.attempts import Patience, RetryingModel, patiently
+from ragforge.llm.budget import BudgetedModel, Price, find_price
+from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
+from ragforge.llm.descriptors import fitting
+from ragforge.llm.dry_run import Tally
+from ragforge.llm.faults import AttemptError
+from ragforge.llm.flow.pacer import Pacer
+from ragforge.llm.flow.state import Flow
+from ragforge.llm.paced import PacedModel
+from ragforge.llm.store import CallStore, Replay, StoredModel
+from ragforge.llm.store.stored import leases_renewed
 from ragforge.observe import Event, Observer
 
 LOCAL = "local:"
@@ -49,15 +57,39 @@ class Connection:
 class _ObservedModel:
     inner: ChatModel
     observer: Observer
+    place: "_Place"
+    price: Price | None
 
     async def ask(self, request: ChatRequest) -> ChatReply:
-        reply = await self.inner.ask(request)
-        numbers = {
-            "prompt_tokens": float(reply.usage.prompt_tokens),
-            "completion_tokens": float(reply.usage.completion_tokens),
-            "latency_s": reply.latency_s,
+        labels = {
+            "model": self.place.name,
+            "endpoint": self.place.endpoint,
+            "schema": request.schema_name,
         }
-        self.observer(Event("call", outcome="cached" if reply.cached else "done", numbers=numbers))
+        numbers = {
+            "temperature": request.temperature,
+            "max_output_tokens": float(request.max_output_tokens),
+            "seed": float(request.seed),
+        }
+        turns = tuple((turn.role, turn.content) for turn in request.messages)
+        try:
+            reply = await self.inner.ask(request)
+        except CallError as error:
+            labels["kind"] = error.kind
+            self.observer(Event("call", "", "failed", str(error), numbers, labels, turns))
+            raise
+        numbers["latency_s"] = reply.latency_s
+        if not reply.usage.estimated:
+            numbers["prompt_tokens"] = float(reply.usage.prompt_tokens)
+            numbers["completion_tokens"] = float(reply.usage.completion_tokens)
+        if self.price is not None and not reply.cached:
+            numbers["cost_usd"] = self.price.cost_usd(reply.usage)
+        labels["reply_model"] = reply.model
+        labels["reply_id"] = reply.reply_id
+        labels["finish_reason"] = reply.finish_reason
+        turns = (*turns, ("assistant", reply.text))
+        outcome: Literal["cached", "done"] = "cached" if reply.cached else "done"
+        self.observer(Event("call", "", outcome, "", numbers, labels, turns))
         return reply
 
 
@@ -76,14 +108,17 @@ class EndpointEmbedder:
         """
         from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
-        settings = self.settings.model_copy(update={"name": self.settings.embedding_model})
+        settings = self.settings.model_copy(
+            update={"name": self.settings.embedding_model, "concurrency": 1}
+        )
         endpoint = OpenAIEndpoint(settings)
+        patience = _patience(self.settings)
         vectors: list[list[float]] = []
         try:
             for start in range(0, len(texts), _EMBEDDING_BATCH):
                 batch = texts[start : start + _EMBEDDING_BATCH]
                 send = partial(endpoint.embed, batch)
-                vectors += await patiently(send, self.settings.max_attempts, self.observer)
+                vectors += await patiently(send, patience, self.observer)
         finally:
             await endpoint.close()
         return vectors
@@ -104,15 +139,21 @@ class _Place:
 
 @asynccontextmanager
 async def connect(
-    settings: Settings, store_path: Path, observer: Observer, *, dry_run: bool = False
+    settings: Settings,
+    store_path: Path,
+    observer: Observer,
+    *,
+    dry_run: bool = False,
+    replay: bool = False,
 ) -> AsyncIterator[Connection]:
     """Open the model that the settings name, with its call store.
 
     Args:
         settings: `model` and `budget` are used; the model is not `offline`.
         store_path: The dataset's call store.
-        observer: Told of calls and retries.
+        observer: Told of calls, retries and changes of flow.
         dry_run: Count what would be asked instead of asking; no server is started.
+        replay: Answer from the store only; no server is started.
 
     Raises:
         ConfigError: No key, unknown price under a limit in dollars, or a missing extra.
@@ -120,28 +161,65 @@ async def connect(
         EndpointError: A local model does not start.
     """
     with ExitStack() as stack:
-        place = await _place(settings.model, stack, start=not dry_run)
+        place = await _place(settings.model, stack, start=not (dry_run or replay))
         store = stack.enter_context(closing(CallStore(store_path)))
-        if store.set_aside is not None:
-            told = f"the call store was damaged; it is set aside as {store.set_aside}"
-            observer(Event("note", message=told))
+        _tell_damage(store, observer)
         price = find_price(settings.model.name, settings.model.base_url, settings.budget)
         if dry_run:
-            unasked = StoredModel(Unasked(), store, place.endpoint, place.name, price)
-            tally = Tally(unasked, price)
+            tally = Tally(store, place.endpoint, place.name, price)
             yield Connection(tally, place.name, store, tally)
             return
-        async with _live(place, store) as live:
-            budgeted = BudgetedModel(live, settings.budget, price)
-            retrying = RetryingModel(budgeted, settings.model.max_attempts, observer)
-            stored = StoredModel(retrying, store, place.endpoint, place.name, price)
-            yield Connection(_ObservedModel(stored, observer), place.name, store, None)
+        if replay:
+            replaying = Replay(store, place.endpoint, place.name)
+            observed = _ObservedModel(replaying, observer, place, None)
+            yield Connection(observed, place.name, store, None)
+            return
+        async with _live(place, store, observer) as live, leases_renewed(store):
+            model = _bought_once(live, settings, place, store, observer, price)
+            yield Connection(_ObservedModel(model, observer, place, price), place.name, store, None)
+
+
+def _bought_once(
+    live: ChatModel,
+    settings: Settings,
+    place: "_Place",
+    store: CallStore,
+    observer: Observer,
+    price: Price | None,
+) -> ChatModel:
+    def unanswered(request: ChatRequest, error: AttemptError) -> None:
+        store.note_unanswered(call_key(place.endpoint, place.name, request), str(error))
+
+    budgeted = BudgetedModel(live, settings.budget, price, unanswered)
+    retrying = RetryingModel(budgeted, _patience(place.settings), observer)
+    tell = _teller(observer, "note")
+    return StoredModel(retrying, store, place.endpoint, place.name, price, tell)
+
+
+def _teller(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str], None]:
+    return lambda message: observer(Event(name, message=message))
+
+
+def _patience(model: ModelSettings) -> Patience:
+    """Give each attempt its time, and the endpoint the wait that the user finds worth it."""
+    most_s = model.max_attempts * model.timeout_s + model.max_wait_s
+    return Patience(model.max_attempts, max_s=most_s)
+
+
+def _tell_damage(store: CallStore, observer: Observer) -> None:
+    if store.set_aside is not None:
+        saved = store.spent().calls
+        told = (
+            f"the call store was damaged; it is set aside as {store.set_aside}, and "
+            f"{saved} replies were saved from it"
+        )
+        observer(Event("note", message=told))
 
 
 async def _place(model: ModelSettings, stack: ExitStack, *, start: bool) -> _Place:
     if not model.name.startswith(LOCAL):
         # Where none is named, the client goes by this variable; the call keys must too.
-        endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL", "") or "openai"
+        endpoint = model.base_url or _from_environment() or "openai"
         return _Place(model, endpoint.rstrip("/"), model.name)
     from ragforge.llm.local import model_digest, serve
 
@@ -160,18 +238,37 @@ async def _place(model: ModelSettings, stack: ExitStack, *, start: bool) -> _Pla
     return _Place(model.model_copy(update=changed), "local", name)
 
 
+def _from_environment() -> str:
+    address = os.environ.get("OPENAI_BASE_URL", "")
+    if "@" in address.partition("//")[2].partition("/")[0]:
+        raise ConfigError(
+            "OPENAI_BASE_URL: no user name or password in the address: it is stored and shown"
+        )
+    return address
+
+
 @asynccontextmanager
-async def _live(place: _Place, store: CallStore) -> AsyncIterator[ChatModel]:
+async def _live(place: _Place, store: CallStore, observer: Observer) -> AsyncIterator[ChatModel]:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
     known_as = f"{place.endpoint} {place.name}"
+    settings = fitting(place.settings, observer)
+    flow = Flow(
+        settings.concurrency,
+        asyncio.get_running_loop().time(),
+        settings.requests_per_minute,
+        settings.tokens_per_minute,
+    )
+    pacer = Pacer(flow, settings.max_wait_s, _teller(observer, "flow"))
     live = OpenAIEndpoint(
-        place.settings,
+        settings,
         dialect=store.dialect(known_as),
         learnt=lambda dialect: store.learn(known_as, dialect),
+        heard=pacer.heard,
         bounded=place.local,
     )
     try:
-        yield live
+        yield PacedModel(live, pacer)
     finally:
+        pacer.close()
         await live.close()

@@ -1,10 +1,11 @@
 """Counting what a run would ask, without asking."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragforge.errors import CallError
 from ragforge.llm.budget import Price
-from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, estimate_tokens
+from ragforge.llm.chat import ChatReply, ChatRequest, Usage, call_key, estimate_tokens
+from ragforge.llm.store import CallStore
 
 EXPECTED_REPLY_TOKENS = 150
 """What a structured reply takes on average where nothing is known yet."""
@@ -22,35 +23,41 @@ class DryRunError(CallError):
 
 @dataclass(slots=True)
 class Tally:
-    """A ChatModel that answers nothing and counts everything.
+    """A ChatModel that answers only from the store and counts everything.
 
     Args:
-        store: What would be asked first; replies found there cost nothing.
+        store: Replies found there cost nothing.
+        endpoint, model: What the call keys are bound to.
         price: None where unknown.
     """
 
-    store: ChatModel
+    store: CallStore
+    endpoint: str
+    model: str
     price: Price | None
     calls: int = 0
     cached: int = 0
     prompt_tokens: int = 0
     most_completion_tokens: int = 0
+    _asked: set[str] = field(default_factory=set)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
-        """Count a request.
+        """Count a request; equal ones are one call.
 
         Raises:
             DryRunError: The reply is not in the store.
         """
-        try:
-            reply = await self.store.ask(request)
-        except DryRunError:
+        key = call_key(self.endpoint, self.model, request)
+        found = self.store.get(key)
+        if found is not None:
+            self.cached += 1
+            return found
+        if key not in self._asked:
+            self._asked.add(key)
             self.calls += 1
             self.prompt_tokens += estimate_tokens(request)
             self.most_completion_tokens += request.max_output_tokens
-            raise
-        self.cached += 1
-        return reply
+        raise DryRunError
 
     def estimate(self) -> dict[str, object]:
         """Return calls, tokens and money as low, expected and high; money None where unknown."""
@@ -76,16 +83,3 @@ class Tally:
                 for name, usage in usages.items()
             },
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Unasked:
-    """A ChatModel that is never reached in earnest."""
-
-    async def ask(self, request: ChatRequest) -> ChatReply:
-        """Refuse.
-
-        Raises:
-            DryRunError: Always.
-        """
-        raise DryRunError

@@ -4,9 +4,10 @@ A reply must be exactly one JSON object that holds to its schema. Nothing is sea
 a model may repeat what it was shown, and a verdict quoted from a chunk is not the model's verdict.
 """
 
+import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -91,8 +92,12 @@ async def _ask(model: ChatModel, request: ChatRequest, keys: list[str]) -> ChatR
     return reply
 
 
-def reply_schema(reply_type: type[BaseModel]) -> dict[str, object]:
-    """Return the JSON schema of a reply without titles and docstrings, definitions in place."""
+@functools.cache
+def reply_schema(reply_type: type[BaseModel]) -> Mapping[str, object]:
+    """Return the JSON schema of a reply without titles and docstrings, definitions in place.
+
+    One object for each type: making it takes longer than all else that a call costs.
+    """
     schema = reply_type.model_json_schema()
     definitions = schema.pop("$defs", {})
 

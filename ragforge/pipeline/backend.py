@@ -32,11 +32,13 @@ class Mode:
         dry_run: Count calls only; nothing is asked or written.
         retry_failed: Ask again where a stored reply was no use.
         again: Judge again what another judge graded; what people graded stays.
+        offline_replay: Take replies from the call store only; a missing one ends the run.
     """
 
     dry_run: bool = False
     retry_failed: bool = False
     again: bool = False
+    offline_replay: bool = False
 
 
 EARNEST = Mode()
@@ -105,7 +107,9 @@ async def open_backend(
         yield Backend()
         return
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
-    async with connect(settings, store_path, observer, dry_run=mode.dry_run) as connection:
+    async with connect(
+        settings, store_path, observer, dry_run=mode.dry_run, replay=mode.offline_replay
+    ) as connection:
         if mode.retry_failed:
             connection.store.forget(key for item in failures() for key in item.call_keys)
         asker = Asker(connection.model, connection.name, settings.model, loaded)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import unicodedata
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -30,8 +30,8 @@ def upto(characters: int) -> FieldInfo:
     return found
 
 
-_KEPT_CONTROLS = "\n\t"
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but for line ends and tabs, and those that change the direction of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,8 @@ class Asker:
             seed=self.settings.seed,
             max_output_tokens=self.settings.max_output_tokens,
             vote=vote,
+            prompt_sha256=self.prompt.sha256,
+            extra=json.loads(self.settings.extra_body or "{}"),
         )
         return await ask_structured(self.model, request, reply_type, check)
 
@@ -98,7 +100,7 @@ class Asker:
 
 def visible(text: str) -> str:
     """Return a text as a model gets to see it: without control and direction characters."""
-    return "".join(filter(_is_shown, text))
+    return _HIDDEN.sub("", text)
 
 
 def locate_shown(quote: str, text: str) -> Location | None:
@@ -109,9 +111,10 @@ def locate_shown(quote: str, text: str) -> Location | None:
     found = locate(quote, text)
     if found is not None:
         return found
-    shown = [index for index, character in enumerate(text) if _is_shown(character)]
-    if len(shown) == len(text):
+    hidden = {match.start() for match in _HIDDEN.finditer(text)}
+    if not hidden:
         return None
+    shown = [index for index in range(len(text)) if index not in hidden]
     found = locate(quote, "".join(text[index] for index in shown))
     return Location(shown[found.start], shown[found.end - 1] + 1) if found else None
 
@@ -124,12 +127,6 @@ def quoted(text: str) -> str:
 def quoted_list(texts: list[str]) -> str:
     """Return texts as a JSON list of strings, cleaned like `quoted`."""
     return f"[{', '.join(quoted(text) for text in texts)}]"
-
-
-def _is_shown(character: str) -> bool:
-    return character in _KEPT_CONTROLS or not (
-        character in _BIDI or unicodedata.category(character) == "Cc"
-    )
 
 
 def _marker(holes: dict[str, str]) -> str:

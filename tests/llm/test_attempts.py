@@ -6,11 +6,13 @@ import pytest
 from fakes import Recorder, ScriptedModel, request
 
 from ragforge.errors import BudgetError, CallError, EndpointError
-from ragforge.llm.attempts import DOWN_AFTER, RetryingModel, TransientError, retry_after_s
+from ragforge.llm.attempts import DOWN_AFTER, Patience, RetryingModel
 from ragforge.llm.chat import ChatReply
+from ragforge.llm.faults import AttemptError
+from ragforge.llm.flow.headers import retry_after_s
 
-BUSY = TransientError("busy", raw="slow down")
-GONE = TransientError("gone", unreachable=True)
+BUSY = AttemptError("busy", raw="slow down")
+GONE = AttemptError("gone", unreachable=True)
 FINE = ChatReply("fine")
 
 
@@ -20,7 +22,11 @@ def patient():
 
     def make(*replies, max_attempts=3):
         script, recorder = ScriptedModel(list(replies)), Recorder()
-        return RetryingModel(script, max_attempts, recorder, first_wait_s=1e-6), script, recorder
+        return (
+            RetryingModel(script, Patience(max_attempts, first_wait_s=1e-6), recorder),
+            script,
+            recorder,
+        )
 
     return make
 
@@ -127,9 +133,10 @@ def test_refusals_of_single_requests_do_not_count_as_lost(patient):
         ({"Retry-After": "-3"}, None),
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "²"}, None),
-        ({"Retry-After": "1e9"}, None),
+        ({"Retry-After": "1e9"}, 1e9),
+        ({"Retry-After": "1m30s"}, 90.0),
         ({"Retry-After": "99999999"}, 99999999.0),
-        ({"Retry-After-Ms": "-1"}, 0.0),
+        ({"Retry-After-Ms": "-1"}, None),
         ({"Retry-After-Ms": "never"}, None),
         ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"Retry-After": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
@@ -152,7 +159,7 @@ def test_a_date_to_wait_for_becomes_seconds():
 )
 def test_the_wait_is_the_one_asked_for_and_little_more(patient, asked_s, least_s, most_s):
     """Coming back early is refused again; coming back together is a herd."""
-    model, _, recorder = patient(TransientError("429", retry_after_s=asked_s), FINE)
+    model, _, recorder = patient(AttemptError("429", retry_after_s=asked_s), FINE)
 
     ask(model)
 
@@ -171,8 +178,8 @@ def test_an_absurd_wait_is_cut_to_a_minute(asked_s):
     def stop(event):
         raise StopHereError(f"{event.numbers['wait_s']:g}")
 
-    script = ScriptedModel([TransientError("429", retry_after_s=asked_s)])
-    model = RetryingModel(script, 3, stop, first_wait_s=1e-6)
+    script = ScriptedModel([AttemptError("429", retry_after_s=asked_s)])
+    model = RetryingModel(script, Patience(3, first_wait_s=1e-6), stop)
 
     with pytest.raises(StopHereError, match=r"^60$"):
         ask(model)

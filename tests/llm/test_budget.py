@@ -5,9 +5,9 @@ from fakes import FunctionModel, ScriptedModel, request
 
 from ragforge.config import BudgetSettings
 from ragforge.errors import BudgetError, CallError, ConfigError
-from ragforge.llm.attempts import TransientError
 from ragforge.llm.budget import BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatReply, Usage
+from ragforge.llm.faults import AttemptError
 
 PRICE = Price(input_usd_per_mtok=1.0, output_usd_per_mtok=2.0)
 
@@ -57,10 +57,10 @@ def test_calls_beyond_the_limit_are_not_made():
 
 def test_failed_attempts_count_as_calls():
     """An attempt that timed out may be billed all the same."""
-    inner = ScriptedModel([TransientError("timed out"), ChatReply("fine")])
+    inner = ScriptedModel([AttemptError("timed out"), ChatReply("fine")])
     model = BudgetedModel(inner, BudgetSettings(max_calls=1), None)
 
-    with pytest.raises(TransientError, match="timed out"):
+    with pytest.raises(AttemptError, match="timed out"):
         asyncio.run(model.ask(request()))
     with pytest.raises(BudgetError, match="--max-calls 1 is reached"):
         asyncio.run(model.ask(request()))

@@ -35,7 +35,7 @@ def test_the_order_of_keys_in_a_schema_does_not_matter():
 def test_a_key_is_the_same_in_every_process():
     """Stores outlive processes, and shards on several machines must agree."""
     assert call_key("e", "m", request()) == (
-        "8890b985199609a71960c14349f3467db0f6a6d19417ff571bf1be3436d1c218"
+        "5d8e82bbb6277f4b84e4bc00e8fda00b18b0df34233117ed89930221a96a1c51"
     )
 
 

@@ -63,13 +63,25 @@ def test_a_fault_that_passes_costs_no_unit(serve, settings_for, ask_all, reply):
 
 def test_attempts_are_as_many_as_the_user_allows(serve, settings_for, ask_all):
     """Each may be billed."""
-    endpoint = serve(lambda *_: BUSY)
+    endpoint = serve(lambda *_: fault(503, "starting", retry_after_ms="1"))
 
     [error] = ask_all(settings_for(endpoint.url, max_attempts=4), request())
 
     assert isinstance(error, CallError)
     assert "gave up after 4 attempts" in str(error)
     assert len(endpoint.seen) == 4
+
+
+def test_an_endpoint_that_refuses_everything_is_left_after_the_wait_allowed(
+    serve, settings_for, ask_all
+):
+    """A daily limit that is used up must not look like a program that hangs."""
+    endpoint = serve(lambda *_: BUSY)
+
+    [error] = ask_all(settings_for(endpoint.url, max_wait_s=0.5), request())
+
+    assert isinstance(error, EndpointError)
+    assert "has refused every call" in str(error)
 
 
 STOPPING = {
@@ -227,7 +239,7 @@ def test_a_damaged_store_is_told(serve, settings_for, ask_all, tmp_path):
     ask_all(settings_for(serve(fine).url), request(), observer=recorder)
 
     [note] = recorder.named("note")
-    assert note.message.endswith("it is set aside as " + str(store_of(tmp_path)) + ".damaged-1")
+    assert f"it is set aside as {store_of(tmp_path)}.damaged-1" in note.message
 
 
 def test_the_address_from_the_environment_is_part_of_the_keys(
@@ -280,7 +292,7 @@ def test_every_reply_is_in_the_store_under_its_key(serve, settings_for, ask_all,
     [reply] = ask_all(settings_for(serve(fine).url), request())
 
     with closing(sqlite3.connect(store_of(tmp_path))) as store:
-        [(key, text)] = store.execute("SELECT key, reply FROM replies").fetchall()
+        [(key, text)] = store.execute("SELECT key, reply FROM calls").fetchall()
     assert key == reply.key
     assert json.loads(text)["text"] == "fine"
 

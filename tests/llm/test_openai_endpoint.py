@@ -10,9 +10,9 @@ from fakes import request
 
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
-from ragforge.llm.attempts import TransientError
 from ragforge.llm.chat import Message, Usage
 from ragforge.llm.dialect import Dialect
+from ragforge.llm.faults import AttemptError
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
 URL = "http://model.test/v1"
@@ -25,7 +25,9 @@ def key(monkeypatch):
 
 
 def model(url=URL, **changes):
-    return ModelSettings(name="test-model", base_url=url, **{"timeout_s": 5, **changes})
+    return ModelSettings(
+        name="test-model", base_url=url, **{"timeout_s": 5, "transport": "httpx2", **changes}
+    )
 
 
 def ask(settings, *requests, **options):
@@ -130,7 +132,7 @@ def test_missing_usage_is_estimated_and_marked(reply_to, usage):
 )
 def test_what_may_pass_is_transient(reply_to, status, body, message):
     """None of these is an error of the client's, and several come with status 200."""
-    with pytest.raises(TransientError, match=message) as caught:
+    with pytest.raises(AttemptError, match=message) as caught:
         reply_to(status, body)
 
     assert not caught.value.unreachable
@@ -138,7 +140,7 @@ def test_what_may_pass_is_transient(reply_to, status, body, message):
 
 def test_a_wait_that_is_asked_for_is_passed_on(reply_to):
     """Coming back too early is refused again."""
-    with pytest.raises(TransientError, match="HTTP 429") as caught:
+    with pytest.raises(AttemptError, match="HTTP 429") as caught:
         reply_to(429, {"error": {"message": "slow down"}}, {"Retry-After": "12"})
 
     assert caught.value.retry_after_s == 12
@@ -184,7 +186,7 @@ def test_a_connection_that_fails_is_transient_and_unreachable(mocked, error):
     """A server that restarts is back in a moment; one that is not there never answers."""
     mocked.side_effect = error
 
-    with pytest.raises(TransientError, match=URL) as caught:
+    with pytest.raises(AttemptError, match=URL) as caught:
         ask(model())
 
     assert caught.value.unreachable
@@ -194,7 +196,7 @@ def test_the_client_does_not_retry_by_itself(mocked):
     """Attempts that nobody counts would break every limit."""
     mocked.return_value = httpx.Response(500)
 
-    with pytest.raises(TransientError, match="HTTP 500"):
+    with pytest.raises(AttemptError, match="HTTP 500"):
         ask(model())
 
     assert mocked.call_count == 1
@@ -290,7 +292,7 @@ def relevance(text="What do blue whales eat?"):
         (("max_tokens",), Dialect(tokens_field="max_completion_tokens"), 2),
         (
             ("temperature", "seed", "max_tokens", "json_schema", "json_object"),
-            Dialect("plain", "max_completion_tokens", ("seed", "temperature")),
+            Dialect("plain", "max_completion_tokens", ("temperature", "seed")),
             6,
         ),
     ],
@@ -380,17 +382,23 @@ def test_an_attempt_is_limited_in_time_even_if_the_reply_trickles(serve, slow):
     """The client's own time-out begins anew with every byte."""
     endpoint = serve(lambda *_: Reply(completion("hi"), **slow))
 
-    with pytest.raises(TransientError, match=r"no reply within 0\.2 s"):
+    with pytest.raises(AttemptError, match=r"no reply within 0\.2 s"):
         ask(model(endpoint.url, timeout_s=0.2))
 
 
-@pytest.mark.parametrize("broken", [{"reset": True}, {"cut": 5}])
-def test_a_connection_that_breaks_is_transient(serve, broken):
-    """Half a reply is none."""
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+@pytest.mark.parametrize(
+    ("broken", "said", "billed"),
+    [({"reset": True}, "cannot be reached", False), ({"cut": 5}, "the reply broke off", True)],
+)
+def test_a_connection_that_breaks_is_transient(serve, transport, broken, said, billed):
+    """Half a reply is none, but the endpoint may charge for it."""
     endpoint = serve(lambda *_: Reply(completion("hi"), **broken))
 
-    with pytest.raises(TransientError, match=r"127\.0\.0\.1:\d+/v1/: cannot be reached"):
-        ask(model(endpoint.url))
+    with pytest.raises(AttemptError, match=rf"127\.0\.0\.1:\d+/v1/: {said}") as caught:
+        ask(model(endpoint.url, transport=transport))
+
+    assert (caught.value.fault, caught.value.maybe_billed) == ("transient", billed)
 
 
 def test_a_body_that_cannot_be_unpacked_is_transient(serve):
@@ -398,13 +406,13 @@ def test_a_body_that_cannot_be_unpacked_is_transient(serve):
     packed = gzip.compress(b"x" * 100)[:20]
     endpoint = serve(lambda *_: Reply(packed, headers={"Content-Encoding": "gzip"}))
 
-    with pytest.raises(TransientError, match=r"."):
+    with pytest.raises(AttemptError, match=r"."):
         ask(model(endpoint.url))
 
 
 def test_an_address_where_nobody_listens_is_unreachable(serve):
     """It is the usual mistake, and the message must hold the address."""
-    with pytest.raises(TransientError, match=r"http://127\.0\.0\.1:1/v1/: cannot be reached"):
+    with pytest.raises(AttemptError, match=r"http://127\.0\.0\.1:1/v1/: cannot be reached"):
         ask(model("http://127.0.0.1:1/v1"))
 
 
@@ -423,7 +431,7 @@ def test_an_echoed_key_is_kept_out_of_messages_and_records(serve, reply):
     """Gateways repeat the key they refuse, and failure records are passed on."""
     endpoint = serve(lambda *_: reply)
 
-    with pytest.raises((EndpointError, CallError, TransientError), match=r".") as caught:
+    with pytest.raises((EndpointError, CallError, AttemptError), match=r".") as caught:
         ask(model(endpoint.url))
 
     assert KEY not in f"{caught.value!r} {getattr(caught.value, 'raw', '')}"
@@ -504,5 +512,5 @@ def test_embeddings_that_lack_something_are_transient(serve, body):
     """A vector that is missing must not become one of zeros."""
     endpoint = serve(lambda *_: Reply(body))
 
-    with pytest.raises(TransientError, match="embeddings"):
+    with pytest.raises(AttemptError, match="embeddings"):
         embed(endpoint.url, ["a"])

@@ -28,7 +28,7 @@ def store(path):
 
 
 def stored(inner, store, endpoint="e", model="m", price=None):
-    return StoredModel(inner, store, endpoint, model, price)
+    return StoredModel(inner, store, endpoint, model, price, tell=str)
 
 
 def ask(model, **changes):
@@ -50,7 +50,7 @@ class GatedModel:
 
 def test_a_stored_reply_comes_back_whole(store):
     """What is replayed must be what was bought."""
-    store.put("k", "m", REPLY, 0.25)
+    store.put("k", "e", "m", REPLY, 0.25)
 
     assert store.get("k") == ChatReply(
         "fine",
@@ -66,7 +66,7 @@ def test_a_stored_reply_comes_back_whole(store):
 @pytest.mark.parametrize("text", ["\ud800", "a\0b", "\x1b[31m", "文 🎉", "x" * 1_000_000, ""])
 def test_any_text_survives_the_store(store, text):
     """A reply that cannot be stored would be bought again and again."""
-    store.put("k", "m", ChatReply(text), None)
+    store.put("k", "e", "m", ChatReply(text), None)
 
     assert store.get("k").text == text
 
@@ -111,7 +111,7 @@ import os, sys
 from pathlib import Path
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
-CallStore(Path(sys.argv[1])).put("k", "m", ChatReply("fine"), None)
+CallStore(Path(sys.argv[1])).put("k", "e", "m", ChatReply("fine"), None)
 os.kill(os.getpid(), 9)
 """
 
@@ -201,11 +201,11 @@ def test_one_who_stops_waiting_leaves_the_call_alone(store):
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE replies SET reply = replace(reply, 'fine', 'vile')",
-        "UPDATE replies SET sha256 = 'x'",
-        "UPDATE replies SET reply = ''",
-        "UPDATE replies SET reply = CAST(x'ff00fe' AS TEXT)",
-        "UPDATE replies SET reply = x'ff00fe'",
+        "UPDATE calls SET reply = replace(reply, 'fine', 'vile')",
+        "UPDATE calls SET sha256 = 'x'",
+        "UPDATE calls SET reply = ''",
+        "UPDATE calls SET reply = CAST(x'ff00fe' AS TEXT)",
+        "UPDATE calls SET reply = x'ff00fe'",
     ],
 )
 def test_a_damaged_row_is_dropped_and_bought_again(path, store, damage):
@@ -223,10 +223,10 @@ def test_a_damaged_row_is_dropped_and_bought_again(path, store, damage):
 
 def test_a_damaged_row_does_not_touch_the_others(path, store):
     """One bad sector must not cost the whole store."""
-    store.put("good", "m", REPLY, None)
-    store.put("bad", "m", REPLY, None)
+    store.put("good", "e", "m", REPLY, None)
+    store.put("bad", "e", "m", REPLY, None)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("UPDATE replies SET reply = 'junk' WHERE key = 'bad'")
+        other.execute("UPDATE calls SET reply = 'junk' WHERE key = 'bad'")
 
     assert store.get("bad") is None
     assert store.get("good").text == "fine"
@@ -235,7 +235,7 @@ def test_a_damaged_row_does_not_touch_the_others(path, store):
 def fill(path):
     with closing(CallStore(path)) as store:
         for number in range(200):
-            store.put(f"k{number}", "m", ChatReply("x" * 500), None)
+            store.put(f"k{number}", "e", "m", ChatReply("x" * 500), None)
     return path.read_bytes()
 
 
@@ -297,7 +297,7 @@ def test_a_store_that_cannot_be_made_is_named(tmp_path):
 def test_a_store_that_takes_no_more_stops_the_run(path, store):
     """Going on would buy replies only to lose them."""
     with closing(sqlite3.connect(path)) as other:
-        other.execute("DROP TABLE replies")
+        other.execute("DROP TABLE calls")
     inner = ScriptedModel([REPLY])
 
     with pytest.raises(DataError, match=r"calls\.sqlite: the call store does not work: no such t"):
@@ -340,8 +340,8 @@ def test_a_dialect_is_remembered_by_endpoint_and_model(path, store):
 def test_two_connections_share_one_store(path, store):
     """Two runs on one dataset must not lock each other out."""
     with closing(CallStore(path)) as other:
-        store.put("a", "m", REPLY, None)
-        other.put("b", "m", REPLY, None)
+        store.put("a", "e", "m", REPLY, None)
+        other.put("b", "e", "m", REPLY, None)
 
         assert other.get("a") == store.get("a")
         assert other.get("b") == store.get("b")

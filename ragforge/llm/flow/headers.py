@@ -1,0 +1,89 @@
+"""What reply headers say about limits and waits."""
+
+import email.utils
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A limit that an endpoint tells: so many a minute, so many left."""
+
+    per_minute: float
+    remaining: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToldLimits:
+    """The limits of a reply's headers; None where it tells none."""
+
+    requests: Told | None
+    tokens: Told | None
+
+
+def told_limits(headers: Mapping[str, str]) -> ToldLimits | None:
+    """Return the limits in `x-ratelimit-limit-…` and `x-ratelimit-remaining-…`, None if none.
+
+    Args:
+        headers: Looked up as given: without regard to case where the mapping does so.
+    """
+    if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
+        return None
+    return ToldLimits(_told(headers, "requests"), _told(headers, "tokens"))
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds a reply asks to wait, None where it does not say or makes no sense.
+
+    Args:
+        headers: Looked up without regard to case. `retry-after-ms` goes before `retry-after`,
+            which holds seconds or an HTTP date.
+    """
+    low = {name.lower(): value.strip() for name, value in headers.items()}
+    if "retry-after-ms" in low:
+        milliseconds = _number(low["retry-after-ms"])
+        if milliseconds is not None:
+            return milliseconds / 1000
+    value = low.get("retry-after")
+    if value is None:
+        return None
+    seconds = _number(value)
+    return _until(value) if seconds is None else seconds
+
+
+def _told(headers: Mapping[str, str], what: str) -> Told | None:
+    limit = _number(headers.get(f"x-ratelimit-limit-{what}", ""))
+    remaining = _number(headers.get(f"x-ratelimit-remaining-{what}", ""))
+    if not limit:
+        return None
+    return Told(limit, limit if remaining is None else remaining)
+
+
+def _number(text: str) -> float | None:
+    """Return a finite number from 0, None for anything else."""
+    try:
+        number = float(text)
+    except ValueError:
+        return _duration(text)
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds of a duration such as 1m30s or 250ms."""
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+
+
+def _until(value: str) -> float | None:
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,206 @@
+"""One door for all calls to one endpoint, key and model: first come, first sent."""
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ragforge.errors import EndpointError
+from ragforge.llm.flow.breaker import Breaker
+from ragforge.llm.flow.headers import ToldLimits
+from ragforge.llm.flow.state import Flow, Ticket
+
+WATCHED_EVERY_S = 30.0
+"""Seconds without any end of a call before the silence is told."""
+
+Waiting = tuple["asyncio.Future[Ticket]", float]
+
+
+@dataclass(slots=True)
+class Pacer:
+    """Lets calls through as the endpoint can take them.
+
+    Args:
+        flow: What is known of its limits.
+        max_wait_s: Longest wait that is worth it, for an endpoint that is down or asks for one.
+        tell: Told in a sentence when the flow changes.
+    """
+
+    flow: Flow
+    max_wait_s: float
+    tell: Callable[[str], None]
+    breaker: Breaker = field(default_factory=Breaker)
+    _waiting: deque[Waiting] = field(default_factory=deque, init=False)
+    _timer: asyncio.TimerHandle | None = field(default=None, init=False)
+    _watch: asyncio.TimerHandle | None = field(default=None, init=False)
+    _ended_at: float = field(default=0.0, init=False)
+    _over: EndpointError | None = field(default=None, init=False)
+    _refused_since: float = field(default=math.nan, init=False)
+    """When the endpoint began to refuse every call; not a number while it takes some."""
+
+    async def admit(self, prompt_tokens: float) -> Ticket:
+        """Return when a call may be sent; the caller reports its end.
+
+        Raises:
+            EndpointError: The endpoint stayed down for too long.
+        """
+        if self._over is not None:
+            raise self._over
+        loop = asyncio.get_running_loop()
+        if not self._waiting and not self.breaker.is_open:
+            now = loop.time()
+            if self.flow.wait_s(prompt_tokens, now) == 0:
+                return self._sent(prompt_tokens, now)
+        future: asyncio.Future[Ticket] = loop.create_future()
+        self._waiting.append((future, prompt_tokens))
+        self._serve()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.abandoned(future.result())
+            raise
+
+    def accepted(self, ticket: Ticket, used_tokens: float, reply_tokens: float) -> None:
+        """Report a reply."""
+        now = self._now()
+        self._refused_since = math.nan
+        if self.breaker.answered():
+            self.flow.restart()
+            self.tell("the endpoint answers again")
+        self.flow.accepted(ticket, now, used_tokens=used_tokens, reply_tokens=reply_tokens)
+        self._ended(now)
+
+    def answered(self, ticket: Ticket) -> None:
+        """Report an answer that is no reply: the endpoint is up, its limits are not the matter."""
+        now = self._now()
+        self.breaker.answered()
+        self.flow.answered(ticket, now)
+        self._ended(now)
+
+    def rejected(self, ticket: Ticket, retry_after_s: float | None) -> None:
+        """Report a refusal for too many calls; too long a wait ends all calls that wait here."""
+        now = self._now()
+        self.breaker.answered()
+        if self.flow.rejected(ticket, now, retry_after_s):
+            self._tell_overload(now, retry_after_s)
+        if math.isnan(self._refused_since):
+            self._refused_since = now
+        elif now - self._refused_since > self.max_wait_s:
+            self._stop(
+                EndpointError(
+                    f"the endpoint has refused every call for {now - self._refused_since:.0f} s; "
+                    f"longer than --max-wait-s {self.max_wait_s:g}"
+                )
+            )
+        self._ended(now)
+
+    def failed(self, ticket: Ticket, reason: str, *, unreachable: bool) -> bool:
+        """Report an attempt that met no working endpoint; return whether it counts as down."""
+        now = self._now()
+        was_open = self.breaker.is_open
+        if self.breaker.failed(now):
+            self.tell(
+                f"the endpoint is down ({reason}); it is tried once a second, for up to "
+                f"{self.max_wait_s:g} s"
+            )
+        elif was_open and now - self.breaker.opened_at > self.max_wait_s:
+            down_s = now - self.breaker.opened_at
+            self._stop(EndpointError(f"{reason}; down for {down_s:.0f} s now"))
+        if unreachable:
+            self.flow.failed(ticket, now)
+        else:
+            self.flow.answered(ticket, now)
+        self._ended(now)
+        return was_open or self.breaker.is_open
+
+    def abandoned(self, ticket: Ticket) -> None:
+        """Report a call that was given up here."""
+        self.flow.failed(ticket, self._now())
+        if self.breaker.is_open:
+            self.breaker.failed(self._now())
+        self._serve()
+
+    def heard(self, told: ToldLimits) -> None:
+        """Take the limits of a reply's headers."""
+        self.flow.heard(told, self._now())
+
+    def close(self) -> None:
+        """Let go of the timers."""
+        for timer in (self._timer, self._watch):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._watch = None
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _sent(self, prompt_tokens: float, now: float) -> Ticket:
+        if self._watch is None:
+            self._ended_at = now
+            loop = asyncio.get_running_loop()
+            self._watch = loop.call_later(WATCHED_EVERY_S, self._look)
+        return self.flow.send(prompt_tokens, now)
+
+    def _ended(self, now: float) -> None:
+        self._ended_at = now
+        if self._waiting:
+            self._serve()
+
+    def _serve(self) -> None:
+        """Let through whoever may go, and come back when the next one may."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._now()
+        while self._waiting:
+            future, prompt_tokens = self._waiting[0]
+            if future.done():
+                self._waiting.popleft()
+                continue
+            wait_s = self._wait_s(prompt_tokens, now)
+            if wait_s > 0:
+                if wait_s < math.inf:
+                    loop = asyncio.get_running_loop()
+                    self._timer = loop.call_later(wait_s, self._serve)
+                return
+            self._waiting.popleft()
+            if self.breaker.is_open:
+                self.breaker.probe()
+            future.set_result(self._sent(prompt_tokens, now))
+
+    def _wait_s(self, prompt_tokens: float, now: float) -> float:
+        if self.breaker.is_open:
+            return self.breaker.wait_s(now)
+        return self.flow.wait_s(prompt_tokens, now)
+
+    def _stop(self, error: EndpointError) -> None:
+        self._over = error
+        for future, _ in self._waiting:
+            if not future.done():
+                future.set_exception(error)
+        self._waiting.clear()
+
+    def _tell_overload(self, now: float, retry_after_s: float | None) -> None:
+        flow = self.flow
+        hold_s = flow.hold_until - now
+        until = time.strftime("%H:%M:%S", time.localtime(time.time() + max(0.0, hold_s)))
+        if hold_s > self.max_wait_s:
+            error = EndpointError(
+                f"the endpoint takes no calls and asks to wait {retry_after_s:.0f} s, until "
+                f"{until}; longer than --max-wait-s {self.max_wait_s:g}"
+            )
+            self._stop(error)
+            return
+        rate = f", {60 * flow.measured.per_s:.0f} calls a minute" if flow.measured else ""
+        pause = f"; nothing is sent until {until}" if hold_s > 1 else ""
+        self.tell(f"too many calls: {int(flow.limit)} at once{rate} from now on{pause}")
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._watch = loop.call_later(WATCHED_EVERY_S, self._look)
+        silent_s = loop.time() - self._ended_at
+        if self.flow.in_flight and silent_s >= WATCHED_EVERY_S:
+            self.tell(f"no reply for {silent_s:.0f} s; {self.flow.in_flight} calls are in flight")

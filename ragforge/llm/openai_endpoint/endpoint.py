@@ -1,0 +1,227 @@
+"""One endpoint and model: one attempt at a time, each classified.
+
+The client's own retries are off: every attempt is counted, limited and paced by the layers above.
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import httpx2
+import openai
+
+from ragforge.config import ModelSettings
+from ragforge.errors import CallError, ConfigError, EndpointError
+from ragforge.llm.chat import ChatReply, ChatRequest
+from ragforge.llm.dialect import Dialect, milder
+from ragforge.llm.faults import STOPS, AttemptError, fault_of
+from ragforge.llm.flow.headers import ToldLimits, retry_after_s, told_limits
+from ragforge.llm.openai_endpoint.clients import Clients
+from ragforge.llm.openai_endpoint.refusals import Secret, explanation, innermost, reply_begun
+from ragforge.llm.wire import dumps, read_reply, read_usage, request_body
+
+_HEADERS = {"Content-Type": "application/json"}
+
+
+class OpenAIEndpoint:
+    """One endpoint and model.
+
+    Args:
+        settings: Name, address and limits; the key is read from the variable they name.
+        dialect: What is known of how it wants to be asked.
+        learnt: Told once, unless what was known before still holds.
+        heard: Told of the limits that replies carry.
+        bounded: Whether limits on the length of strings stay in the schema (local grammars need
+            them to stop a rambling model; hosted strict modes refuse them).
+
+    Raises:
+        ConfigError: No key is set for an endpoint that needs one.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        *,
+        dialect: Dialect | None = None,
+        learnt: Callable[[Dialect], None] | None = None,
+        heard: Callable[[ToldLimits], None] | None = None,
+        bounded: bool = False,
+    ) -> None:
+        key = os.environ.get(settings.api_key_env, "")
+        if not key and not settings.base_url:
+            raise ConfigError(
+                f"model {settings.name!r}: the environment variable {settings.api_key_env} holds "
+                "no key; set it, or name another endpoint with --base-url, or use --model offline"
+            )
+        self._settings = settings
+        self._secret = Secret(key)
+        self._dialect = dialect or Dialect()
+        self._remembered = dialect
+        self._proven = False
+        self._learnt = learnt
+        self._heard = heard
+        self._bounded = bounded
+        self._first = asyncio.Lock()
+        self._alone = True
+        self._clients = Clients(settings, key)
+
+    @property
+    def address(self) -> str:
+        """The endpoint's address."""
+        return self._clients.address
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Make one attempt; the first one of all goes alone, to learn or confirm the dialect.
+
+        Raises:
+            AttemptError: The attempt may be repeated.
+            CallError: The request was refused for what it holds.
+            EndpointError: Every request would be refused.
+        """
+        if self._proven:
+            return await self._attempt(request, self._dialect)
+        if self._alone:
+            async with self._first:
+                return await self._probe(request)
+        return await self._probe(request)
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return one vector a text, in order.
+
+        Raises:
+            AttemptError, CallError, EndpointError: As for `ask`.
+        """
+        asked = {
+            "model": self._settings.embedding_model,
+            "input": list(texts),
+            "encoding_format": "float",
+        }
+        raw = await self._send("/embeddings", dumps(asked), None)
+        body = self._json_body(raw)
+        try:
+            rows = sorted(body["data"], key=lambda row: row["index"])
+            vectors = [[float(number) for number in row["embedding"]] for row in rows]
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._useless(f"embeddings reply lacks {error}", raw) from error
+        if len(vectors) != len(texts):
+            raise self._useless(f"{len(vectors)} embeddings came back for {len(texts)} texts", raw)
+        return vectors
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._clients.close()
+
+    async def _probe(self, request: ChatRequest) -> ChatReply:
+        """Ask in ever milder forms until one is taken."""
+        dialect = self._dialect
+        while not self._proven:
+            try:
+                reply = await self._attempt(request, dialect)
+            except _FormRefusedError as refusal:
+                dialect = refusal.milder
+                continue
+            except AttemptError:
+                # An endpoint that hangs would else be waited for by one request after the other.
+                self._alone = False
+                raise
+            self._dialect, self._proven = dialect, True
+            if self._learnt and dialect != self._remembered:
+                self._learnt(dialect)
+            return reply
+        return await self._attempt(request, self._dialect)
+
+    async def _attempt(self, request: ChatRequest, dialect: Dialect) -> ChatReply:
+        content = request_body(self._settings.name, request, dialect, bounded=self._bounded)
+        started = time.monotonic()
+        raw = await self._send("/chat/completions", content, dialect)
+        latency_s = time.monotonic() - started
+        body = self._json_body(raw)
+        try:
+            return read_reply(body, request, latency_s)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            detail = str(body.get("error") or "it holds no choices[0].message")
+            message = f"the reply is no chat completion: {self._secret.line(detail)}"
+            raise self._useless(message, raw, body) from error
+
+    async def _send(self, path: str, content: bytes, dialect: Dialect | None) -> str:
+        try:
+            # The client's own limits are between bytes: a reply that dribbles would never end.
+            async with asyncio.timeout(self._settings.timeout_s):
+                response = await self._clients.next().post(
+                    path,
+                    cast_to=httpx2.Response,
+                    content=content,
+                    options={"headers": _HEADERS},
+                )
+        except TimeoutError as error:
+            message = f"{self.address}: no reply within {self._settings.timeout_s:g} s"
+            raise AttemptError(message, maybe_billed=True) from error
+        except openai.APIStatusError as error:
+            self._hear(error.response)
+            raise self._refusal(error, dialect) from error
+        except openai.APIConnectionError as error:
+            raise self._broken(error) from error
+        except openai.APIError as error:
+            raise AttemptError(f"{self.address}: {self._secret.line(error.message)}") from error
+        self._hear(response)
+        return response.text
+
+    def _hear(self, response: httpx2.Response) -> None:
+        told = told_limits(response.headers) if self._heard else None
+        if told is not None and self._heard is not None:
+            self._heard(told)
+
+    def _broken(self, error: openai.APIConnectionError) -> AttemptError:
+        begun = reply_begun(error)
+        cause = self._secret.line(str(innermost(error)) or type(innermost(error)).__name__)
+        what = "the reply broke off" if begun else "cannot be reached"
+        return AttemptError(
+            f"{self.address}: {what}: {cause}", unreachable=not begun, maybe_billed=begun
+        )
+
+    def _json_body(self, text: str) -> dict[str, Any]:
+        try:
+            body = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._useless("the reply is not JSON", text) from error
+        if not isinstance(body, dict):
+            raise self._useless("the reply is not a JSON object", text)
+        return body
+
+    def _useless(self, message: str, raw: str, body: dict[str, Any] | None = None) -> AttemptError:
+        return AttemptError(
+            message,
+            fault="invalid_reply",
+            maybe_billed=True,
+            usage=read_usage(body or {}),
+            raw=self._secret.start(raw),
+        )
+
+    def _refusal(self, error: openai.APIStatusError, dialect: Dialect | None) -> Exception:
+        words = explanation(error)
+        status, raw = error.status_code, self._secret.start(error.response.text)
+        said = f"{self.address}: HTTP {status}: {self._secret.line(words.message)}"
+        fault = fault_of(status, words.code)
+        if fault in STOPS:
+            key = f", key from {self._settings.api_key_env}" if self._secret.key else ", no key set"
+            return EndpointError(f"{said} (model {self._settings.name!r}{key})")
+        if fault in ("rate", "transient"):
+            wait_s = retry_after_s(error.response.headers)
+            return AttemptError(said, fault=fault, retry_after_s=wait_s, raw=raw)
+        next_dialect = (
+            milder(dialect, words.message, words.param) if dialect and not self._proven else None
+        )
+        if next_dialect is not None:
+            return _FormRefusedError(next_dialect)
+        return CallError("error", said, raw)
+
+
+class _FormRefusedError(Exception):
+    """The endpoint does not take the form of the request; carries the form to try instead."""
+
+    def __init__(self, milder_dialect: Dialect) -> None:
+        super().__init__()
+        self.milder = milder_dialect

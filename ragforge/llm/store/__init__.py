@@ -1,0 +1,9 @@
+"""The call store: every reply is kept, by what was asked, before anybody uses it.
+
+One SQLite file (WAL) per dataset, shared by concurrent processes: cache, resume and ledger in one.
+"""
+
+from ragforge.llm.store.calls import CallStore
+from ragforge.llm.store.stored import Replay, StoredModel
+
+__all__ = ["CallStore", "Replay", "StoredModel"]

@@ -1,0 +1,140 @@
+"""Asking the store first, and buying what it lacks exactly once."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from ragforge.errors import EndpointError
+from ragforge.llm.budget import Price
+from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
+from ragforge.llm.store.calls import RENEWED_EVERY_S, CallStore, Held
+
+_FIRST_LOOK_S = 0.02
+_LONGEST_LOOK_S = 1.0
+
+
+@dataclass(slots=True)
+class StoredModel:
+    """Asks only what the store does not know; equal questions in flight are asked once.
+
+    That holds among all processes that share the store: who asks first holds a lease, the others
+    wait for the reply to appear.
+
+    Args:
+        inner: Asked on a miss.
+        store: Where replies are kept.
+        endpoint, model: What the call keys are bound to.
+        price: For the ledger; None where unknown.
+        tell: Told once, in a sentence, when another process is waited for.
+    """
+
+    inner: ChatModel
+    store: CallStore
+    endpoint: str
+    model: str
+    price: Price | None
+    tell: Callable[[str], None]
+    _in_flight: dict[str, asyncio.Future[ChatReply]] = field(default_factory=dict, init=False)
+    _told: bool = field(default=False, init=False)
+
+    def key(self, request: ChatRequest) -> str:
+        """Return the key under which the reply is kept."""
+        return call_key(self.endpoint, self.model, request)
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Answer from the store, or ask, store, and then answer."""
+        key = self.key(request)
+        found = self.store.get(key)
+        if found is not None:
+            return found
+        if key in self._in_flight:
+            return await self._wait_for(self._in_flight[key], request)
+        future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
+        self._in_flight[key] = future
+        try:
+            reply = await self._claim(key) or await self._buy(key, request)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                future.set_exception(error)
+                future.exception()
+            else:
+                future.cancel()
+            raise
+        finally:
+            del self._in_flight[key]
+        future.set_result(reply)
+        return reply
+
+    async def _claim(self, key: str) -> ChatReply | None:
+        """Return once nobody else is at it; with the reply where another process bought it."""
+        look_s = _FIRST_LOOK_S
+        while isinstance(found := self.store.claim(key), Held):
+            if not self._told:
+                self._told = True
+                self.tell(f"process {found.pid} is asking some of the same; its replies are shared")
+            await asyncio.sleep(look_s)
+            look_s = min(_LONGEST_LOOK_S, 1.5 * look_s)
+        return found
+
+    async def _buy(self, key: str, request: ChatRequest) -> ChatReply:
+        try:
+            reply = replace(await self.inner.ask(request), key=key)
+        except BaseException:
+            self.store.release(key)
+            raise
+        cost_usd = self.price.cost_usd(reply.usage) if self.price else None
+        self.store.put(key, self.endpoint, self.model, reply, cost_usd)
+        return reply
+
+    async def _wait_for(self, other: asyncio.Future[ChatReply], request: ChatRequest) -> ChatReply:
+        # Not awaited itself: its cancellation, or this task's, must not reach across.
+        await asyncio.wait([other])
+        if other.cancelled():
+            return await self.ask(request)
+        return replace(other.result(), cached=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Answers from a store only: no network, no lease, no cost.
+
+    Args:
+        store: Where the replies are.
+        endpoint, model: What their keys are bound to.
+    """
+
+    store: CallStore
+    endpoint: str
+    model: str
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Answer from the store.
+
+        Raises:
+            EndpointError: It does not hold the reply.
+        """
+        key = call_key(self.endpoint, self.model, request)
+        found = self.store.get(key)
+        if found is None:
+            raise EndpointError(
+                f"--offline-replay: {self.store.path} holds no reply of {self.model!r} at "
+                f"{self.endpoint!r} to this question (call key {key[:16]}…)"
+            )
+        return found
+
+
+@asynccontextmanager
+async def leases_renewed(store: CallStore) -> AsyncIterator[None]:
+    """Keep the leases of a store alive until the context ends."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(RENEWED_EVERY_S)
+            store.renew()
+
+    task = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        task.cancel()

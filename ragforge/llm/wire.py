@@ -1,0 +1,106 @@
+"""Requests and replies as an OpenAI-compatible endpoint puts them on the wire."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
+from ragforge.llm.dialect import Dialect
+
+MAX_BODY_BYTES = 32_000_000
+"""A larger reply is not read."""
+
+
+def request_body(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool) -> bytes:
+    """Return the body of a chat completion request.
+
+    Args:
+        model: Name at the endpoint.
+        request: What is asked.
+        dialect: How the endpoint wants to be asked.
+        bounded: Whether limits on the length of strings stay in the schema.
+    """
+    return dumps(_fields(model, request, dialect, bounded=bounded))
+
+
+def dumps(value: object) -> bytes:
+    """Return JSON in UTF-8; lone surrogates, which UTF-8 cannot hold, come escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def read_reply(body: Mapping[str, Any], request: ChatRequest, latency_s: float) -> ChatReply:
+    """Return the reply in a chat completion.
+
+    Raises:
+        KeyError, IndexError, TypeError, AttributeError: It is none.
+    """
+    choice = body["choices"][0]
+    message = choice["message"]
+    text = message.get("content") or ""
+    if not isinstance(text, str):
+        raise TypeError("the content is not text")
+    return ChatReply(
+        text=text,
+        finish_reason=str(choice.get("finish_reason") or "stop"),
+        refusal=str(message.get("refusal") or ""),
+        usage=read_usage(body) or Usage(estimate_tokens(request), len(text) // 4, estimated=True),
+        model=str(body.get("model") or ""),
+        fingerprint=str(body.get("system_fingerprint") or ""),
+        reply_id=str(body.get("id") or ""),
+        latency_s=latency_s,
+    )
+
+
+def read_usage(body: Mapping[str, Any]) -> Usage | None:
+    """Return the tokens a reply says it took, None where it does not say."""
+    usage = body.get("usage")
+    if not isinstance(usage, Mapping):
+        return None
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    if all(isinstance(count, int) and count >= 0 for count in counts):
+        return Usage(prompt_tokens=counts[0], completion_tokens=counts[1])  # type: ignore[arg-type]  # checked in the line above
+    return None
+
+
+def _fields(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool) -> dict[str, Any]:
+    messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
+    schema = dict(request.schema) if bounded else _without_bounds(request.schema)
+    fields: dict[str, Any] = {
+        "model": model,
+        "messages": messages,
+        "temperature": request.temperature,
+        "seed": request.seed,
+        dialect.tokens_field: request.max_output_tokens,
+    }
+    if dialect.mode == "json_schema":
+        form = {"name": request.schema_name, "strict": True, "schema": schema}
+        fields["response_format"] = {"type": "json_schema", "json_schema": form}
+    else:
+        messages[0]["content"] += (
+            "\n\nReply with one JSON object and nothing else. It must hold to this JSON schema:\n"
+            + json.dumps(schema, ensure_ascii=False)
+        )
+        if dialect.mode == "json_object":
+            fields["response_format"] = {"type": "json_object"}
+    kept = {name: value for name, value in fields.items() if name not in dialect.omit}
+    return {**kept, **request.extra}
+
+
+def _without_bounds(schema: Mapping[str, object]) -> dict[str, Any]:
+    """Return the schema without the keywords that strict modes of hosted endpoints refuse."""
+
+    def strip(node: Any) -> Any:  # noqa: ANN401  # JSON is any shape
+        if isinstance(node, Mapping):
+            return {
+                key: strip(value)
+                for key, value in node.items()
+                if key not in ("maxLength", "minLength")
+            }
+        return [strip(item) for item in node] if isinstance(node, list) else node
+
+    stripped: dict[str, Any] = strip(schema)
+    return stripped

@@ -1,0 +1,246 @@
+"""From a request to a plan: what is sent, when, and how the connection ends."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from ragforge.mock.content import Content, good_content
+from ragforge.mock.draws import Draws
+from ragforge.mock.faults import CONTENT_FAULTS, Said, spoil
+from ragforge.mock.jobs import Job, model_of, read_job, refused
+from ragforge.mock.latency import parse_latency
+from ragforge.mock.ledger import Ledger, Stats
+from ragforge.mock.limits import Limits, retry_after_headers
+from ragforge.mock.replies import (
+    HTML_200,
+    HTML_502,
+    NO_JSON,
+    Problem,
+    Tokens,
+    completion,
+    embeddings,
+    models,
+    status_problem,
+)
+from ragforge.mock.schema_examples import SchemaError
+from ragforge.mock.script import Script, fault_chances
+from ragforge.mock.wire import Request, response
+
+_ERROR_FAULTS = {"500": 500, "503": 503}
+_AUTH_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a connection does with a request.
+
+    Args:
+        payload: All bytes of the reply; of one that aborts, those that are sent.
+        delay_s: Before the first byte.
+        end: keep and close say what becomes of the connection behind the reply; reset sends
+            nothing, hang sends nothing and waits, slow dribbles and then keeps.
+        accepted: Whether the model works on it until the reply is sent.
+    """
+
+    payload: bytes = b""
+    delay_s: float = 0.0
+    end: Literal["keep", "close", "reset", "hang", "slow"] = "keep"
+    accepted: bool = False
+
+
+class App:
+    """The endpoint apart from its connections.
+
+    Args:
+        script: What it does.
+        clock: Seconds from any start, never going back.
+        wall_clock: For HTTP dates.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.script = script
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._latency = parse_latency(script.latency)
+        chances = fault_chances(script)
+        self._faults = list(zip(accumulate(chances.values()), chances, strict=True))
+        self.stats = Stats()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all that happened; limits are full, and the clock of outages starts anew."""
+        self._start_s = self._clock()
+        self._limits = Limits(self.script, self._clock)
+        self._number = 0
+        self.ledger = Ledger()
+        self.stats = Stats(self.stats.in_flight, self.stats.open_requests)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether connections are to be reset now."""
+        script = self.script
+        if script.down_from_s is None or script.down_to_s is None:
+            return False
+        return script.down_from_s <= self._clock() - self._start_s < script.down_to_s
+
+    def answer(self, request: Request) -> Plan:
+        """Return what to do with a request; counts it, and bills it where the model works."""
+        path = request.path.removeprefix("/v1").rstrip("/")
+        if path.startswith("/__"):
+            return self._told(self._control(request, path))
+        self._number += 1
+        self.stats.arrived(self._clock() - self._start_s)
+        if self.script.redirect_to:
+            self.stats.by_status[307] += 1
+            return Plan(response(307, b"", {"location": self.script.redirect_to}))
+        problem = self._barred(request)
+        if problem is not None:
+            return self._refuse(problem)
+        if (request.method, path) == ("GET", "/models"):
+            return self._tell(200, json.dumps(models()).encode(), {})
+        if request.method != "POST" or path not in ("/chat/completions", "/embeddings"):
+            message = f"Invalid URL ({request.method} {request.path})"
+            return self._refuse(Problem(404, message))
+        job = read_job(request.body, is_chat=path == "/chat/completions")
+        if isinstance(job, Problem):
+            return self._refuse(job)
+        return self._work(job)
+
+    def _control(self, request: Request, path: str) -> bytes | Problem:
+        full = "full=1" in request.query.split("&")
+        if (request.method, path) == ("GET", "/__ledger"):
+            return json.dumps(self.ledger.to_dict(full=full)).encode()
+        if (request.method, path) == ("GET", "/__stats"):
+            return json.dumps(self.stats.to_dict(full=full)).encode()
+        if (request.method, path) == ("POST", "/__reset"):
+            self.reset()
+            return b"{}"
+        return Problem(404, f"Invalid URL ({request.method} {request.path})")
+
+    @staticmethod
+    def _told(found: bytes | Problem) -> Plan:
+        if isinstance(found, Problem):
+            return Plan(response(found.status, found.body(), {}))
+        return Plan(response(200, found, {}))
+
+    def _barred(self, request: Request) -> Problem | None:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        if self.script.auth and given != self.script.auth:
+            shown = f"{given[:_AUTH_SHOWN]}****" if given else "(none)"
+            message = f"Incorrect API key provided: {shown}."
+            return Problem(401, message, code="invalid_api_key")
+        if self.script.always_status is not None:
+            return status_problem(self.script.always_status, model_of(request.body))
+        return None
+
+    def _work(self, job: Job) -> Plan:
+        """Let the model work on a job, if nothing stands against it."""
+        problem = refused(self.script, job)
+        if problem is not None:
+            return self._refuse(problem)
+        tokens = Tokens(job.prompt_tokens)
+        rejection = self._rejection(tokens.prompt)
+        if rejection is not None:
+            return rejection
+        try:
+            good = good_content(job.body, job.digest, self.script.seed) if job.is_chat else None
+        except (SchemaError, ArithmeticError, AttributeError, TypeError, LookupError) as error:
+            message = f"Invalid schema for response_format: {error}"
+            return self._refuse(Problem(400, message, param="response_format"))
+        draws = Draws(self.script.seed, job.digest.hex(), self.ledger.attempt(job.digest))
+        delay_s, drawn = self._latency(draws.fraction()), draws.fraction()
+        fault = next((name for below, name in self._faults if drawn < below), "")
+        if fault in CONTENT_FAULTS and not job.is_chat:
+            fault = ""
+        if fault:
+            self.stats.faults[fault] += 1
+        if fault == "429":
+            return self._reject(status_problem(429, ""), self._retry_after(None))
+        plan = self._failed(fault) or self._reply(job, good, fault, draws, tokens)
+        return Plan(plan.payload, delay_s, plan.end, accepted=True)
+
+    def _rejection(self, tokens: int) -> Plan | None:
+        script = self.script
+        if script.quota_after is not None and self.ledger.billed >= script.quota_after:
+            message = "You exceeded your current quota, please check your plan and billing details."
+            kind = "insufficient_quota"
+            return self._reject(Problem(429, message, kind, kind), {})
+        if script.max_inflight is not None and self.stats.in_flight >= script.max_inflight:
+            problem = Problem(429, "Too many requests at once", "requests", "rate_limit_exceeded")
+            return self._reject(problem, self._retry_after(None))
+        short = self._limits.take(tokens)
+        if short is None:
+            return None
+        message = (
+            f"Rate limit reached for mock on {short.what} per min: Limit {short.limit:.0f}. "
+            f"Please try again in {short.wait_s * 1000:.0f}ms."
+        )
+        problem = Problem(429, message, short.what, "rate_limit_exceeded")
+        return self._reject(problem, self._retry_after(short.wait_s))
+
+    def _failed(self, fault: str) -> Plan | None:
+        """Return the plan of a fault that keeps the model from working, None for all others."""
+        if fault in _ERROR_FAULTS:
+            return self._refuse(status_problem(_ERROR_FAULTS[fault], ""))
+        if fault == "502_html":
+            return self._tell(502, HTML_502, {}, "text/html")
+        return Plan(end="reset") if fault == "reset" else None
+
+    def _reply(
+        self, job: Job, good: Content | None, fault: str, draws: Draws, tokens: Tokens
+    ) -> Plan:
+        """Bill a job and return the plan of its reply."""
+        said = spoil(fault, good, draws) if good else None
+        if said is not None:
+            tokens = Tokens(tokens.prompt, len(said.content or said.refusal or "") // 4)
+        self.ledger.bill(job.digest, tokens.prompt, tokens.completion)
+        self._limits.charge_reply(tokens.completion)
+        if fault == "hang":
+            return Plan(end="hang")
+        body, kind = _body(job, said, fault, tokens)
+        plan = self._tell(200, body, self._limits.headers(), kind)
+        if fault == "abort":
+            cut = len(plan.payload) - len(body) + len(body) // 2
+            return Plan(plan.payload[:cut], end="close")
+        return Plan(plan.payload, end="slow") if fault == "slow" else plan
+
+    def _retry_after(self, wait_s: float | None) -> dict[str, str]:
+        return retry_after_headers(self.script.retry_after, wait_s, self._wall_clock())
+
+    def _reject(self, problem: Problem, headers: dict[str, str]) -> Plan:
+        plan = self._refuse(problem, {**self._limits.headers(), **headers})
+        return Plan(plan.payload, self.script.reject_latency_ms / 1000)
+
+    def _refuse(self, problem: Problem, headers: dict[str, str] | None = None) -> Plan:
+        return self._tell(problem.status, problem.body(), headers or {})
+
+    def _tell(
+        self, status: int, body: bytes, headers: dict[str, str], kind: str = "application/json"
+    ) -> Plan:
+        self.stats.by_status[status] += 1
+        told = {"x-request-id": f"req_{self._number:012d}", **headers}
+        return Plan(response(status, body, told, content_type=kind))
+
+
+def _body(job: Job, said: Said | None, fault: str, tokens: Tokens) -> tuple[bytes, str]:
+    """Return the body of a 200 and its type."""
+    if fault == "html200":
+        return HTML_200, "text/html"
+    if fault == "badbody":
+        return NO_JSON, "application/json"
+    counted = None if fault == "no_usage" else tokens
+    if job.is_chat:
+        body = completion(
+            job.body["model"], job.digest, None if fault == "empty" else said, counted
+        )
+    else:
+        body = embeddings(job.body, [] if fault == "empty" else job.texts, counted)
+    return json.dumps(body).encode(), "application/json"

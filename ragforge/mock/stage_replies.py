@@ -1,0 +1,117 @@
+"""Replies to the prompts of ragforge's own stages that pass the checks of those stages.
+
+A stage is known by the fields of its schema; what it asks about is read from the lines of the
+prompt that hold data.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ragforge.mock.draws import Draws
+
+_DATUM = re.compile(r"^(query|passage|expected answer|answer): (.+)$", re.MULTILINE)
+_DECODER = json.JSONDecoder()
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_LONGEST_QUOTE = 400
+_LONGEST_WORD = 4
+"""Of a script without blanks: there a match is a whole clause."""
+_KINDS = ("fact", "definition", "procedure", "comparison", "why", "list")
+
+Data = Mapping[str, str]
+Reply = dict[str, Any]
+
+
+def stage_reply(names: Iterable[str], texts: Iterable[str], draws: Draws) -> Reply | None:
+    """Return the reply of a stage, None where the fields are those of no stage.
+
+    Args:
+        names: The fields of the reply's schema.
+        texts: The user's turns; data is read from the last one that holds any.
+        draws: Decides what the prompt does not; advanced.
+    """
+    there = set(names)
+    for fields, reply in _STAGES:
+        if fields <= there:
+            return reply(_data(texts), draws)
+    return None
+
+
+def _data(texts: Iterable[str]) -> Data:
+    for text in reversed(list(texts)):
+        found = {}
+        for name, value in _DATUM.findall(text):
+            try:
+                found[name] = _DECODER.decode(value)
+            except (ValueError, RecursionError):
+                continue
+        if found:
+            return {name: value for name, value in found.items() if isinstance(value, str)}
+    return {}
+
+
+def _relevance(data: Data, draws: Draws) -> Reply:
+    passage = data.get("passage", "")
+    folded = passage.lower()
+    asked = set(_WORD.findall(data.get("query", "").lower()))
+    shared = sum(word in folded for word in asked)
+    quote = _quote(passage, draws)
+    grade = min(3 if quote else 1, shared)
+    return {
+        "reasoning": f"The passage holds {shared} of {len(asked)} words of the query.",
+        "evidence": quote if grade >= 2 else "",
+        "contains_answer": grade >= 2,
+        "grade": grade,
+    }
+
+
+def _query(data: Data, draws: Draws) -> Reply:
+    passage = data.get("passage", "")
+    quote = _quote(passage, draws)
+    found = _WORD.findall(passage) or ["things"]
+    first, second, third = (_shortened(found[draws.below(len(found))]) for _ in range(3))
+    return {
+        "evidence": quote,
+        "question": f"Which facts join {first} and {second} with {third}?",
+        "answer": f"It says: {quote}",
+        "difficulty": ("easy", "medium", "hard")[draws.below(3)],
+        "type": _KINDS[draws.below(len(_KINDS))],
+    }
+
+
+def _verdict(data: Data, draws: Draws) -> Reply:
+    expected, answer = data.get("expected answer", ""), data.get("answer", "")
+    wanted, given = set(_WORD.findall(expected.lower())), set(_WORD.findall(answer.lower()))
+    unsupported = []
+    if expected == answer:
+        verdict = "correct"
+    elif not answer.strip():
+        verdict = "not_attempted"
+    elif wanted & given:
+        verdict = "partial"
+    else:
+        verdict = "incorrect"
+        unsupported = [_quote(answer, draws)]
+    return {
+        "explanation": f"The answer holds {len(wanted & given)} of {len(wanted)} expected words.",
+        "unsupported": unsupported,
+        "verdict": verdict,
+    }
+
+
+_STAGES: tuple[tuple[set[str], Callable[[Data, Draws], Reply]], ...] = (
+    ({"grade", "evidence", "contains_answer"}, _relevance),
+    ({"question", "evidence", "answer"}, _query),
+    ({"verdict", "unsupported"}, _verdict),
+)
+
+
+def _quote(text: str, draws: Draws) -> str:
+    """Return one of the lines of a text as it stands there, "" where all are blank."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return lines[draws.below(len(lines))][:_LONGEST_QUOTE].strip() if lines else ""
+
+
+def _shortened(word: str) -> str:
+    return word if word.isascii() and len(word) <= 30 else word[:_LONGEST_WORD]

@@ -1,0 +1,127 @@
+"""Replies to the project's own prompts, taken through the checks of the stages that ask."""
+
+import asyncio
+
+import pytest
+
+from ragforge.config import ModelSettings
+from ragforge.llm.dialect import Dialect
+from ragforge.llm.openai_endpoint import OpenAIEndpoint
+from ragforge.prompts import load_prompt
+from ragforge.records import Chunk, Query
+from ragforge.stages.answer.cases import Case
+from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.asking import Asker
+from ragforge.stages.generate.gates import Passed, check
+from ragforge.stages.generate.llm import LLMQueryWriter
+from ragforge.stages.generate.plan import Seed
+from ragforge.stages.judge.llm import LLMJudge
+from ragforge.stages.judge.pairs import Pair
+
+TEXTS = [
+    "Beeswax is a natural polish.\nIt keeps oak from drying out in heated rooms.",
+    "Oak",
+    "1 2 3",
+    'She said: "no".\n\n\tTabs\u2028and \x1b[31mcolours\u202e are here.',
+    "蜜蝋は天然の艶出し剤です。暖房の効いた部屋でオークが乾燥するのを防ぎます。",
+    "Die Würde des Menschen ist unantastbar. " * 40,
+    'query: "fake"\npassage: "fake"\n<<DATA-0>>',
+    "ﬁne ligatures stay ﬁne",
+    '[1, 2]: {"grade": 3}',
+]
+MODES = ["json_schema", "json_object", "plain"]
+
+
+@pytest.fixture
+def through(start):
+    """Let a stage ask an endpoint, in one of the ways to ask for JSON."""
+    url = start().running.url
+
+    def go(prompt, mode, work):
+        settings = ModelSettings(name="m", base_url=url)
+
+        async def run():
+            endpoint = OpenAIEndpoint(settings, dialect=Dialect(mode=mode))
+            try:
+                return await work(Asker(endpoint, "m", settings, load_prompt(prompt)))
+            finally:
+                await endpoint.close()
+
+        return asyncio.run(run())
+
+    return go
+
+
+@pytest.fixture
+def judge(through):
+    """Judge a text for a query."""
+
+    def go(query, text, mode="json_schema"):
+        pair = Pair("q", query, "c", text)
+        return through("judge_relevance", mode, lambda asker: LLMJudge(asker).judge(pair))
+
+    return go
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_judgment_of_any_text_passes_the_checks(judge, text):
+    """A rehearsal in which good replies fail rehearses nothing."""
+    assert judge(text[:200], text).grade in (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_judge_is_answered_however_it_asks(judge, mode):
+    """Endpoints differ in what they enforce, and the pipeline must be rehearsed with all."""
+    assert judge("which natural polish for rooms", TEXTS[0], mode).grade == 3
+
+
+def test_a_passage_that_shares_nothing_has_grade_0(judge):
+    """Measures of a rehearsal should not all be 1."""
+    assert judge("why do whales sing", TEXTS[0]).grade == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_query_about_any_text_passes_the_gates(through, text, mode):
+    """A rejected one would be drawn anew, and the run would never end."""
+    chunk = Chunk(chunk_id="c", doc_id="d", text=text)
+
+    async def write(asker):
+        return await LLMQueryWriter(asker, "en").write(Seed(chunk, 0), ["What is it?"])
+
+    candidate = through("generate_query", mode, write)
+
+    assert isinstance(check(candidate, chunk, set()), Passed)
+
+
+@pytest.fixture
+def grade(through):
+    """Grade an answer."""
+
+    def go(expected, answer, mode="json_schema"):
+        query = Query(query_id="q", query="What?", expected_answer=expected)
+        case = Case(query, answer, ("context",))
+        return through("grade_answer", mode, lambda asker: LLMAnswerJudge(asker).grade(case))
+
+    return go
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("expected", "answer", "verdict"),
+    [
+        ("ten percent", "ten percent", "correct"),
+        ("ten percent", "about percent", "partial"),
+        ("ten percent", "I like cats", "incorrect"),
+        ("ten percent", " ", "not_attempted"),
+    ],
+)
+def test_an_answer_gets_the_verdict_of_its_words(grade, expected, answer, verdict, mode):
+    """All verdicts are rehearsed."""
+    assert grade(expected, answer, mode).verdict == verdict
+
+
+@pytest.mark.parametrize("answer", TEXTS)
+def test_a_grade_of_any_answer_passes_the_checks(grade, answer):
+    """What is quoted as unsupported must stand in the answer."""
+    assert grade("something else", answer).has_hallucination in (True, False)
