@@ -40,6 +40,12 @@ class EndpointError(RagforgeError):
     exit_code = 4
 
 
+class StoppedError(RagforgeError):
+    """A call was not made because the run is being stopped; the reason is told elsewhere."""
+
+    exit_code = 130
+
+
 class BudgetError(RagforgeError):
     """A limit on calls, tokens or money is reached; what was done is saved."""
 

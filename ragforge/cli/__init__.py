@@ -28,6 +28,10 @@ COMMANDS = {
 """Every command with what it does; the order is that of the help."""
 
 
+_KEPT = dict.fromkeys(("generate", "retrieve", "judge", "answer", "demo"), "what was done is kept")
+"""Commands that keep what an interrupt leaves half done."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -106,7 +110,7 @@ def _interrupted(words: Sequence[str]) -> int:
     import shlex
 
     print(
-        "\nragforge: interrupted; what was done is kept. To go on:\n"
+        f"\nragforge: interrupted; {_KEPT.get(words[0], 'nothing was written')}. To go on:\n"
         f"  ragforge {shlex.join(words)}",
         file=sys.stderr,
     )

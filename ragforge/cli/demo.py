@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     offline = settings.model_copy(update={"model": type(settings.model)(seed=settings.model.seed)})
     found = asyncio.run(run_demo(arguments.out, offline, silent))
-    judged = len(found.judging.judgments)
+    judged = found.judging.n_judged
     print(
         f"corpus     {found.n_documents} documents, {found.n_chunks} chunks\n"
         f"queries    {found.imported.n_queries} of the golden set, "

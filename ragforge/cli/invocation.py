@@ -37,7 +37,7 @@ def invoke(command: ModuleType, words: Sequence[str]) -> int:
     )
     if threading.current_thread() is threading.main_thread():
         # A scheduler's stop is to lose no more than Ctrl-C does.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         command.configure(parser)
         code: int = command.run(parser.parse_args(words[1:]))

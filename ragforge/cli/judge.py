@@ -73,16 +73,15 @@ def _json(result: JudgingResult) -> dict[str, object]:
     return {
         "judge": result.judge,
         "pairs": result.n_pairs,
-        "judged": len(result.judgments) - len(result.failures),
-        "failed": len(result.failures),
+        "judged": result.n_judged,
+        "failed": result.n_failed,
         "grades": _grades(result),
         "queries": [summary.model_dump() for summary in result.summaries],
     }
 
 
 def _grades(result: JudgingResult) -> dict[str, int]:
-    counts = Counter(item.grade for item in result.judgments if item.grade is not None)
-    return {str(grade): counts[grade] for grade in range(4)}
+    return {str(grade): result.grades[grade] for grade in range(4)}
 
 
 def _tell(result: JudgingResult, *, per_query: bool) -> None:
@@ -102,9 +101,8 @@ def _tell(result: JudgingResult, *, per_query: bool) -> None:
         print(render_table(headers, rows))
     grades = ", ".join(f"{grade}: {count}" for grade, count in _grades(result).items())
     coverage = Counter(item.answerCoverage or "unknown" for item in result.summaries)
-    judged = len(result.judgments) - len(result.failures)
     covered = ", ".join(f"{name} {count}" for name, count in sorted(coverage.items()))
     complain(
-        f"judge {result.judge}: {judged} of {result.n_pairs} pairs judged now, "
-        f"{len(result.failures)} failed; grades {grades}; answer coverage of queries: {covered}"
+        f"judge {result.judge}: {result.n_judged} of {result.n_pairs} pairs judged now, "
+        f"{result.n_failed} failed; grades {grades}; answer coverage of queries: {covered}"
     )

@@ -19,6 +19,11 @@ def add_mode(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
         action="store_true",
         help="ask again where a stored reply was refused, cut off or unusable",
     )
+    parser.add_argument(
+        "--offline-replay",
+        action="store_true",
+        help="take every reply from the call store; one that is not there ends the run (exit 4)",
+    )
     if again:
         parser.add_argument(
             "--again",
@@ -33,6 +38,7 @@ def mode_of(arguments: argparse.Namespace) -> Mode:
         dry_run=arguments.dry_run,
         retry_failed=arguments.retry_failed,
         again=getattr(arguments, "again", False),
+        offline_replay=arguments.offline_replay,
     )
 
 

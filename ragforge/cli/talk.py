@@ -28,6 +28,56 @@ def complain(text: str) -> None:
 
 
 @dataclass(slots=True)
+class _Counts:
+    """What a stage came to so far."""
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    bought: int = 0
+    cached: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    in_flight: int = 0
+    retries: int = 0
+    since: float = field(default_factory=time.monotonic)
+
+    def call(self, event: Event) -> None:
+        """Count a call."""
+        numbers = event.numbers
+        self.in_flight = int(numbers.get("in_flight", 0))
+        if event.outcome == "cached":
+            self.cached += 1
+        elif event.outcome == "done":
+            self.bought += 1
+            tokens = numbers.get("prompt_tokens", 0) + numbers.get("completion_tokens", 0)
+            self.tokens += int(tokens)
+            self.cost_usd += numbers.get("cost_usd", 0.0)
+            self.unpriced += "cost_usd" not in numbers
+
+    def line(self) -> str:
+        """Return the counts as they are shown behind a bar or in a plain line."""
+        parts = [f"{self.failed} failed", f"{self.bought} calls", f"{self.cached} from the store"]
+        if self.bought:
+            seconds = max(1e-3, time.monotonic() - self.since)
+            parts += [
+                f"{self.in_flight} in flight",
+                f"{self.bought / seconds:.1f} calls/s",
+                f"{self.tokens / seconds:.0f} tokens/s",
+                "price unknown" if self.unpriced else f"{self.cost_usd:.4f} USD",
+            ]
+        return ", ".join(parts)
+
+    def left(self) -> str:
+        """Return how long the rest will take, "" where that cannot be said."""
+        if not self.total or not self.done:
+            return ""
+        seconds = (time.monotonic() - self.since) * (self.total - self.done) / self.done
+        return f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
+
+
+@dataclass(slots=True)
 class Progress:
     """An observer that shows one line of progress on a terminal, else a plain line now and then.
 
@@ -38,72 +88,72 @@ class Progress:
     quiet: bool = False
     _bar: "tqdm[Never] | None" = field(default=None, init=False)
     _told_s: float = field(default=0.0, init=False)
-    _done: int = field(default=0, init=False)
-    _failed: int = field(default=0, init=False)
-    _bought: int = field(default=0, init=False)
-    _cached: int = field(default=0, init=False)
-    _total: int = field(default=0, init=False)
-    _retries: int = field(default=0, init=False)
+    _counts: _Counts = field(default_factory=_Counts, init=False)
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
-        if event.name == "note":
+        taken_by = {
+            "note": self._note,
+            "flow": self._flow,
+            "retry": self._retry,
+            "call": self._counts.call,
+            "stage.start": self._start,
+            "unit": self._unit,
+            "tick": self._tick,
+            "stage.end": self._end,
+        }
+        taken_by[event.name](event)
+
+    def _note(self, event: Event) -> None:
+        complain(event.message)
+
+    def _flow(self, event: Event) -> None:
+        if not self.quiet:
             complain(event.message)
-        elif event.name == "retry":
-            self._retry(event)
-        elif event.name == "call":
-            self._bought += event.outcome == "done"
-            self._cached += event.outcome == "cached"
-        elif event.name == "stage.start":
-            self._start(event)
-        elif event.name == "unit":
-            self._unit(event)
-        elif event.name == "tick":
-            self._tick(event)
-        else:
-            self._end(event)
 
     def _start(self, event: Event) -> None:
-        self._done = self._failed = self._bought = self._cached = self._retries = 0
-        self._total = int(event.numbers.get("total", 0))
+        self._counts = _Counts(total=int(event.numbers.get("total", 0)))
         self._told_s = time.monotonic()
         if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
             from tqdm import tqdm  # Most commands draw no bar, and need not wait for the import.
 
+            total = self._counts.total or None
             self._bar = tqdm(
-                total=self._total or None, desc=event.stage, file=sys.stderr, leave=False
+                total=total, desc=event.stage, file=sys.stderr, leave=False, dynamic_ncols=True
             )
 
     def _unit(self, event: Event) -> None:
-        self._done += 1
+        counts = self._counts
+        counts.done += 1
         if event.outcome == "failed":
-            self._failed += 1
-            if self._failed <= _NOTES_SHOWN and not self.quiet:
+            counts.failed += 1
+            if counts.failed <= _NOTES_SHOWN and not self.quiet:
                 complain(f"{event.stage}: failed: {event.message[:300]}")
         if self._bar is not None:
-            self._bar.set_postfix_str(self._counts(), refresh=False)
+            if time.monotonic() - self._told_s >= self._bar.mininterval:
+                self._told_s = time.monotonic()
+                self._bar.set_postfix_str(counts.line(), refresh=False)
             self._bar.update(1)
 
     def _tick(self, event: Event) -> None:
+        counts = self._counts
         if self._bar is not None:
-            self._bar.refresh()
+            self._bar.set_postfix_str(counts.line())
         elif not self.quiet and time.monotonic() - self._told_s >= _PLAIN_EVERY_S:
             self._told_s = time.monotonic()
-            of_total = f" of {self._total}" if self._total else ""
-            complain(f"{event.stage}: {self._done}{of_total} done, {self._counts()}")
+            of_total = f" of {counts.total}" if counts.total else ""
+            complain(f"{event.stage}: {counts.done}{of_total} done, {counts.line()}{counts.left()}")
 
     def _end(self, event: Event) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
         if not self.quiet:
-            complain(f"{event.stage}: {self._done} done, {self._counts()}")
+            self._counts.in_flight = 0
+            complain(f"{event.stage}: {self._counts.done} done, {self._counts.line()}")
 
     def _retry(self, event: Event) -> None:
-        self._retries += 1
-        if self._retries <= _NOTES_SHOWN and not self.quiet:
+        self._counts.retries += 1
+        if self._counts.retries <= _NOTES_SHOWN and not self.quiet:
             wait_s = event.numbers["wait_s"]
             complain(f"again in {wait_s:.1f} s: {event.message[:300]}")
-
-    def _counts(self) -> str:
-        return f"{self._failed} failed, {self._bought} calls, {self._cached} from the store"

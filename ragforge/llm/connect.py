@@ -36,6 +36,10 @@ LOCAL_TIMEOUT_S = 1800.0
 _EMBEDDING_BATCH = 64
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """A model ready to be asked.
@@ -45,12 +49,14 @@ class Connection:
         name: The model's name for provenance; never a path.
         store: Its replies and what they cost.
         tally: What a dry run counted; None in earnest.
+        stop: Makes all further calls fail at once; those in flight go on.
     """
 
     model: ChatModel
     name: str
     store: CallStore
     tally: Tally | None
+    stop: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class _ObservedModel:
     observer: Observer
     place: "_Place"
     price: Price | None
+    flow: Flow | None = None
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         labels = {
@@ -71,6 +78,8 @@ class _ObservedModel:
             "max_output_tokens": float(request.max_output_tokens),
             "seed": float(request.seed),
         }
+        if self.flow is not None:
+            numbers["in_flight"] = float(self.flow.in_flight)
         turns = tuple((turn.role, turn.content) for turn in request.messages)
         try:
             reply = await self.inner.ask(request)
@@ -176,7 +185,8 @@ async def connect(
             return
         async with _live(place, store, observer) as live, leases_renewed(store):
             model = _bought_once(live, settings, place, store, observer, price)
-            yield Connection(_ObservedModel(model, observer, place, price), place.name, store, None)
+            observed = _ObservedModel(model, observer, place, price, live.pacer.flow)
+            yield Connection(observed, place.name, store, None, live.pacer.stop)
 
 
 def _bought_once(
@@ -248,7 +258,7 @@ def _from_environment() -> str:
 
 
 @asynccontextmanager
-async def _live(place: _Place, store: CallStore, observer: Observer) -> AsyncIterator[ChatModel]:
+async def _live(place: _Place, store: CallStore, observer: Observer) -> AsyncIterator[PacedModel]:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
     known_as = f"{place.endpoint} {place.name}"

@@ -72,9 +72,10 @@ async def grade_system(
             todo,
             _judge(backend),
             system=system,
-            concurrency=settings.model.concurrency,
+            concurrency=backend.workers(settings.model.concurrency),
             observer=silent if mode.dry_run else observer,
             keep=keep,
+            on_stop=backend.stop,
         )
     if mode.dry_run:
         return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())

@@ -44,6 +44,10 @@ class Mode:
 EARNEST = Mode()
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Backend:
     """Who does the work of a stage.
@@ -52,11 +56,20 @@ class Backend:
         asker: A model with its prompt; None for the offline baseline.
         store: The replies; None for the offline baseline.
         tally: What a dry run counted; None in earnest.
+        stop: Makes all further calls fail at once; those in flight go on.
     """
 
     asker: Asker | None = None
     store: CallStore | None = None
     tally: Tally | None = None
+    stop: Callable[[], None] = _nothing
+
+    def workers(self, concurrency: int) -> int:
+        """Return how many units to have in work.
+
+        Twice the calls that may be in flight: a unit that waits to be tried again holds no call.
+        """
+        return 2 * concurrency if self.asker else concurrency
 
     @property
     def name(self) -> str:
@@ -113,4 +126,4 @@ async def open_backend(
         if mode.retry_failed:
             connection.store.forget(key for item in failures() for key in item.call_keys)
         asker = Asker(connection.model, connection.name, settings.model, loaded)
-        yield Backend(asker, connection.store, connection.tally)
+        yield Backend(asker, connection.store, connection.tally, connection.stop)

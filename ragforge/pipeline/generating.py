@@ -104,8 +104,9 @@ def _generation(backend: Backend, settings: Settings, observer: Observer) -> Gen
         n=settings.generate.n,
         seed=settings.model.seed,
         language=language,
-        concurrency=settings.model.concurrency,
+        concurrency=backend.workers(settings.model.concurrency),
         observer=observer,
+        on_stop=backend.stop,
     )
 
 

@@ -1,20 +1,27 @@
 """The one runner: a fixed pool of workers over a stream of units, failures told from values."""
 
 import asyncio
+import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
-from ragforge.errors import BudgetError, CallError, RagforgeError
+from ragforge.errors import BudgetError, CallError, EndpointError, RagforgeError
 from ragforge.observe import Event, Observer
 from ragforge.records import Failure, Stage
 
+T = TypeVar("T")
 U = TypeVar("U")
 R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
 
 TICK_S = 5.0
 """Seconds between two signs of life."""
+
+DRAIN_S = 10.0
+"""Seconds that calls in flight get to end when a run is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,10 @@ class Outcome(Generic[U, R]):
     unit: U
     result: R | None
     failure: Failure | None
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,7 @@ class Work(Generic[U, R]):
         do: The work; may raise CallError to fail the unit, any RagforgeError to stop the run.
         concurrency: Units in work at once.
         observer: Told of each finished unit.
+        on_stop: Called when the run is stopped; makes units that would ask again give up instead.
     """
 
     stage: Stage
@@ -43,42 +55,90 @@ class Work(Generic[U, R]):
     do: Callable[[U], Awaitable[R]]
     concurrency: int
     observer: Observer
+    on_stop: Callable[[], None] = nothing
 
 
 async def run(units: Iterable[U], work: Work[U, R]) -> AsyncGenerator[Outcome[U, R], None]:
     """Yield the outcome of each unit as it is done, in no particular order.
 
     Units are taken from the iterable only when a worker is free, so it may be endless or lazy.
-    When the budget is reached, what is in work is finished, for it is paid for. Whatever else ends
-    the iteration early (another error, an interrupt, the consumer) cancels what is in work.
+    When something stops the run (the budget, the endpoint, an interrupt), no further call is made,
+    but those in flight are paid for: they get DRAIN_S seconds to end, and their outcomes are
+    yielded. What cannot be kept any more (bad data, a full disk), a second interrupt, and a
+    consumer that leaves cancel what is in work.
 
     Raises:
         RagforgeError: A unit raised it; what was done before has been yielded.
+        asyncio.CancelledError: The task was cancelled, likewise.
     """
     waiting = _Waiting(units)
     done: asyncio.Queue[Outcome[U, R] | _End] = asyncio.Queue(work.concurrency)
     workers = [asyncio.create_task(_work_off(waiting, work, done)) for _ in range(work.concurrency)]
     ticker = asyncio.create_task(_tick(work))
-    stopped: BudgetError | None = None
+    draining = _Draining()
     try:
         running = len(workers)
         while running:
-            outcome = await done.get()
+            try:
+                outcome = await draining.next(done)
+            except asyncio.CancelledError as error:
+                draining.begin(error, waiting, work)
+                continue
             if isinstance(outcome, Outcome):
                 yield outcome
                 continue
             running -= 1
-            if isinstance(outcome.error, BudgetError):
-                waiting.close()
-                stopped = outcome.error
-            elif outcome.error is not None:
-                raise outcome.error
-        if stopped is not None:
-            raise stopped
+            if outcome.error is not None:
+                draining.begin(outcome.error, waiting, work)
+        draining.end()
     finally:
         for task in (*workers, ticker):
             task.cancel()
         await asyncio.wait((*workers, ticker))
+
+
+@dataclass(slots=True)
+class _Draining:
+    """The end of a run before all units are done: why, and until when it may take."""
+
+    why: BaseException | None = None
+    until: float | None = None
+
+    async def next(self, done: asyncio.Queue[T]) -> T:
+        """Return what a worker has to say, the reason of the stop once its time is over."""
+        try:
+            async with asyncio.timeout_at(self.until):
+                return await done.get()
+        except TimeoutError:
+            assert self.why is not None
+            raise self.why from None
+
+    def begin(self, why: BaseException, waiting: "_Waiting[U]", work: Work[U, R]) -> None:
+        """Stop taking units and making calls.
+
+        Raises:
+            BaseException: The reason, where there is nothing to wait for.
+        """
+        interrupted = isinstance(why, asyncio.CancelledError)
+        if self.why is not None and not interrupted:
+            return  # Others fail for the reason that stopped the first.
+        first = self.until is None
+        if not (first and (interrupted or isinstance(why, BudgetError | EndpointError))):
+            raise why
+        self.why = why
+        waiting.close()
+        if isinstance(why, BudgetError):
+            return  # What the budget let through is made and ends in its own time.
+        work.on_stop()
+        self.until = asyncio.get_running_loop().time() + DRAIN_S
+        if interrupted:
+            told = f"calls in flight get {DRAIN_S:g} s to end; a second Ctrl-C stops at once"
+            work.observer(Event("note", message=f"interrupted: {told}"))
+
+    def end(self) -> None:
+        """Raise the reason of the stop, if there was one."""
+        if self.why is not None:
+            raise self.why
 
 
 async def _tick(work: Work[U, R]) -> None:
@@ -104,12 +164,70 @@ class _Waiting(Iterator[U]):
         self._open = False
 
 
+class Sink(Protocol[R_contra]):
+    """Takes what a stage leaves, record by record."""
+
+    def result(self, result: R_contra) -> None:
+        """Take a result, or the blank that stands for a failed unit."""
+
+    def failure(self, failure: Failure) -> None:
+        """Take a failure."""
+
+
+async def pour(
+    units: Iterable[U],
+    work: Work[U, R],
+    sink: Sink[R],
+    *,
+    total: int | None,
+    blank: Callable[[U, Failure], R] | None,
+) -> None:
+    """Work through all units and hand over each outcome as it comes.
+
+    Args:
+        units: In any order; taken only when a worker is free.
+        work: What to do with each.
+        sink: Takes what is done, also behind a stop.
+        total: How many units there are, where that is known.
+        blank: Makes the record that stands for a failed unit; None where none does.
+
+    Raises:
+        RagforgeError: As a unit raised it.
+    """
+    numbers = {} if total is None else {"total": float(total)}
+    work.observer(Event("stage.start", stage=work.stage, numbers=numbers))
+    started, counts = time.monotonic(), Counter[str]()
+    try:
+        async with aclosing(run(units, work)) as outcomes:
+            async for outcome in outcomes:
+                if outcome.result is not None:
+                    counts["done"] += 1
+                    sink.result(outcome.result)
+                elif outcome.failure is not None:
+                    counts["failed"] += 1
+                    sink.failure(outcome.failure)
+                    if blank is not None:
+                        sink.result(blank(outcome.unit, outcome.failure))
+    finally:
+        ended = {"done": float(counts["done"]), "failed": float(counts["failed"])}
+        ended["duration_s"] = time.monotonic() - started
+        work.observer(Event("stage.end", stage=work.stage, numbers=ended))
+
+
 @dataclass(slots=True)
 class Collected(Generic[R]):
     """What a stage left: its results, and the failures of units that gave none."""
 
-    results: list[R]
-    failures: list[Failure]
+    results: list[R] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def result(self, result: R) -> None:
+        """Take a result."""
+        self.results.append(result)
+
+    def failure(self, failure: Failure) -> None:
+        """Take a failure."""
+        self.failures.append(failure)
 
 
 async def collect(
@@ -119,7 +237,7 @@ async def collect(
     blank: Callable[[U, Failure], R] | None,
     keep: Callable[[Collected[R]], None],
 ) -> Collected[R]:
-    """Work through all units and hand over what is done, also when something stops the run.
+    """Work through all units in memory and hand over what is done, also when the run is stopped.
 
     Args:
         units: In any order.
@@ -130,19 +248,10 @@ async def collect(
     Raises:
         RagforgeError: As a unit raised it, after `keep`.
     """
-    collected: Collected[R] = Collected([], [])
-    work.observer(Event("stage.start", stage=work.stage, numbers={"total": float(len(units))}))
+    collected: Collected[R] = Collected()
     try:
-        async with aclosing(run(units, work)) as outcomes:
-            async for outcome in outcomes:
-                if outcome.result is not None:
-                    collected.results.append(outcome.result)
-                elif outcome.failure is not None:
-                    collected.failures.append(outcome.failure)
-                    if blank is not None:
-                        collected.results.append(blank(outcome.unit, outcome.failure))
+        await pour(units, work, collected, total=len(units), blank=blank)
     finally:
-        work.observer(Event("stage.end", stage=work.stage))
         keep(collected)
     return collected
 

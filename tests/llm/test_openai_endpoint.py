@@ -1,6 +1,7 @@
 import asyncio
 import gzip
 import json
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -322,6 +323,22 @@ def test_equal_questions_at_once_learn_the_dialect_once(serve):
     asyncio.run(session())
 
     assert len(endpoint.seen) == 21
+
+
+def test_those_who_waited_for_the_first_call_go_together(serve):
+    """One after the other they would take as long as all of them."""
+    endpoint = serve(lambda *request: replace(answering(*request), delay_s=0.2))
+
+    async def session():
+        asked = OpenAIEndpoint(model(endpoint.url))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(6):
+                group.create_task(asked.ask(relevance()))
+        await asked.close()
+
+    asyncio.run(session())
+
+    assert endpoint.most_in_flight == 5
 
 
 def test_a_known_dialect_is_not_probed_again(serve):

@@ -1,11 +1,12 @@
 import asyncio
 import itertools
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 from fakes import Recorder
 
-from ragforge.errors import BudgetError, CallError, DataError
+from ragforge.errors import BudgetError, CallError, DataError, EndpointError
 from ragforge.observe import silent
 from ragforge.records import Failure
 from ragforge.stages import runner
@@ -278,3 +279,95 @@ def test_a_long_unit_is_accompanied_by_signs_of_life(monkeypatch):
     job = work(until_ticked, observer=observe)
 
     assert [outcome.result for outcome in asyncio.run(outcomes_of([1], job))] == [1]
+
+
+def stopped_by(error, *, lasting_s=0.05):
+    """Run three units of which the last raises, and return the others' ends and the stops told."""
+    ended, stops = [], []
+
+    async def last_raises(unit):
+        if unit == 2:
+            raise error
+        try:
+            await asyncio.sleep(lasting_s)
+        except asyncio.CancelledError:
+            ended.append((unit, "cut"))
+            raise
+        ended.append((unit, "done"))
+        return unit
+
+    job = replace(work(last_raises, 3), on_stop=lambda: stops.append("stop"))
+    seen, raised = asyncio.run(until_raised(range(10), job))
+    assert raised is error
+    return sorted(ended), [outcome.result for outcome in seen], stops
+
+
+def test_calls_in_flight_are_finished_when_the_endpoint_gives_up():
+    """They are paid for; what they say must be kept."""
+    ended, results, stops = stopped_by(EndpointError("quota"))
+
+    assert ended == [(0, "done"), (1, "done")]
+    assert sorted(results) == [0, 1]
+    assert stops == ["stop"]
+
+
+def test_calls_in_flight_get_only_so_long(monkeypatch):
+    """An endpoint that hangs must not hold the message back for minutes."""
+    monkeypatch.setattr(runner, "DRAIN_S", 0.05)
+
+    ended, results, _ = stopped_by(EndpointError("down"), lasting_s=30)
+
+    assert ended == [(0, "cut"), (1, "cut")]
+    assert results == []
+
+
+def test_what_cannot_be_kept_is_not_waited_for():
+    """Behind a full disk every reply would be bought in vain."""
+    ended, _, stops = stopped_by(DataError("disk full"), lasting_s=30)
+
+    assert ended == [(0, "cut"), (1, "cut")]
+    assert stops == []
+
+
+def test_an_interrupt_lets_calls_in_flight_end():
+    """Ctrl-C is no reason to throw away what is paid for."""
+    results = []
+
+    async def slow(unit):
+        await asyncio.sleep(0.1)
+        return unit
+
+    async def consume():
+        async with aclosing(run(range(100), work(slow, 2))) as outcomes:
+            async for outcome in outcomes:
+                results.append(outcome.result)
+
+    async def interrupted():
+        task = asyncio.create_task(consume())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(interrupted())
+
+    assert sorted(results) == [0, 1]
+
+
+def test_a_second_interrupt_stops_at_once():
+    """Who presses Ctrl-C twice means it."""
+
+    async def consume():
+        async with aclosing(run(range(100), work(lambda unit: asyncio.sleep(30), 2))) as outcomes:
+            async for _ in outcomes:
+                pass
+
+    async def interrupted():
+        task = asyncio.create_task(consume())
+        for _ in range(2):
+            await asyncio.sleep(0.05)
+            task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(asyncio.wait_for(interrupted(), 5))

@@ -7,13 +7,16 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ragforge.errors import EndpointError
+from ragforge.errors import EndpointError, RagforgeError, StoppedError
 from ragforge.llm.flow.breaker import Breaker
 from ragforge.llm.flow.headers import ToldLimits
 from ragforge.llm.flow.state import Flow, Ticket
 
 WATCHED_EVERY_S = 30.0
 """Seconds without any end of a call before the silence is told."""
+
+_HALF_A_DAY_S = 43200.0
+_LONGEST_TOLD_S = 1e9
 
 Waiting = tuple["asyncio.Future[Ticket]", float]
 
@@ -36,7 +39,7 @@ class Pacer:
     _timer: asyncio.TimerHandle | None = field(default=None, init=False)
     _watch: asyncio.TimerHandle | None = field(default=None, init=False)
     _ended_at: float = field(default=0.0, init=False)
-    _over: EndpointError | None = field(default=None, init=False)
+    _over: RagforgeError | None = field(default=None, init=False)
     _refused_since: float = field(default=math.nan, init=False)
     """When the endpoint began to refuse every call; not a number while it takes some."""
 
@@ -45,6 +48,7 @@ class Pacer:
 
         Raises:
             EndpointError: The endpoint stayed down for too long.
+            StoppedError: The run is being stopped.
         """
         if self._over is not None:
             raise self._over
@@ -67,25 +71,32 @@ class Pacer:
         """Report a reply."""
         now = self._now()
         self._refused_since = math.nan
-        if self.breaker.answered():
-            self.flow.restart()
-            self.tell("the endpoint answers again")
+        self._reached()
         self.flow.accepted(ticket, now, used_tokens=used_tokens, reply_tokens=reply_tokens)
         self._ended(now)
 
     def answered(self, ticket: Ticket) -> None:
         """Report an answer that is no reply: the endpoint is up, its limits are not the matter."""
         now = self._now()
-        self.breaker.answered()
+        self._reached()
         self.flow.answered(ticket, now)
         self._ended(now)
 
     def rejected(self, ticket: Ticket, retry_after_s: float | None) -> None:
         """Report a refusal for too many calls; too long a wait ends all calls that wait here."""
         now = self._now()
-        self.breaker.answered()
-        if self.flow.rejected(ticket, now, retry_after_s):
-            self._tell_overload(now, retry_after_s)
+        self._reached()
+        overload = self.flow.rejected(ticket, now, retry_after_s)
+        asked_s = min(retry_after_s or 0.0, self.flow.hold_until - now)
+        if asked_s > self.max_wait_s:
+            self._stop(
+                EndpointError(
+                    f"the endpoint takes no calls and asks to wait {asked_s:.0f} s, until "
+                    f"{_clock_in(asked_s)}; longer than --max-wait-s {self.max_wait_s:g}"
+                )
+            )
+        elif overload:
+            self._tell_overload(now)
         if math.isnan(self._refused_since):
             self._refused_since = now
         elif now - self._refused_since > self.max_wait_s:
@@ -126,6 +137,10 @@ class Pacer:
     def heard(self, told: ToldLimits) -> None:
         """Take the limits of a reply's headers."""
         self.flow.heard(told, self._now())
+
+    def stop(self) -> None:
+        """Let no further call through."""
+        self._stop(StoppedError("the run is being stopped"))
 
     def close(self) -> None:
         """Let go of the timers."""
@@ -176,26 +191,23 @@ class Pacer:
             return self.breaker.wait_s(now)
         return self.flow.wait_s(prompt_tokens, now)
 
-    def _stop(self, error: EndpointError) -> None:
-        self._over = error
+    def _stop(self, error: RagforgeError) -> None:
+        self._over = self._over or error
         for future, _ in self._waiting:
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()
 
-    def _tell_overload(self, now: float, retry_after_s: float | None) -> None:
+    def _reached(self) -> None:
+        if self.breaker.answered():
+            self.flow.restart()
+            self.tell("the endpoint answers again")
+
+    def _tell_overload(self, now: float) -> None:
         flow = self.flow
         hold_s = flow.hold_until - now
-        until = time.strftime("%H:%M:%S", time.localtime(time.time() + max(0.0, hold_s)))
-        if hold_s > self.max_wait_s:
-            error = EndpointError(
-                f"the endpoint takes no calls and asks to wait {retry_after_s:.0f} s, until "
-                f"{until}; longer than --max-wait-s {self.max_wait_s:g}"
-            )
-            self._stop(error)
-            return
         rate = f", {60 * flow.measured.per_s:.0f} calls a minute" if flow.measured else ""
-        pause = f"; nothing is sent until {until}" if hold_s > 1 else ""
+        pause = f"; nothing is sent until {_clock_in(hold_s)}" if hold_s > 1 else ""
         self.tell(f"too many calls: {int(flow.limit)} at once{rate} from now on{pause}")
 
     def _look(self) -> None:
@@ -204,3 +216,10 @@ class Pacer:
         silent_s = loop.time() - self._ended_at
         if self.flow.in_flight and silent_s >= WATCHED_EVERY_S:
             self.tell(f"no reply for {silent_s:.0f} s; {self.flow.in_flight} calls are in flight")
+
+
+def _clock_in(wait_s: float) -> str:
+    """Return what the clock on the wall will show; with the date where it is not today's."""
+    form = "%H:%M:%S" if wait_s < _HALF_A_DAY_S else "%Y-%m-%d %H:%M"
+    # No calendar goes as far as some endpoints ask to wait.
+    return time.strftime(form, time.localtime(time.time() + min(wait_s, _LONGEST_TOLD_S)))

@@ -81,12 +81,13 @@ class OpenAIEndpoint:
             CallError: The request was refused for what it holds.
             EndpointError: Every request would be refused.
         """
-        if self._proven:
-            return await self._attempt(request, self._dialect)
-        if self._alone:
+        if not self._proven and self._alone:
             async with self._first:
-                return await self._probe(request)
-        return await self._probe(request)
+                if not self._proven:
+                    return await self._probe(request)
+        if not self._proven:
+            return await self._probe(request)
+        return await self._attempt(request, self._dialect)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return one vector a text, in order.

@@ -6,7 +6,7 @@ from functools import partial
 from ragforge.observe import Observer
 from ragforge.records import AnswerGrade, Failure, Provenance
 from ragforge.stages.answer.cases import AnswerJudge, Case, graded_by_rule
-from ragforge.stages.runner import Collected, Work, collect
+from ragforge.stages.runner import Collected, Work, collect, nothing
 
 
 async def grade_answers(
@@ -17,6 +17,7 @@ async def grade_answers(
     concurrency: int,
     observer: Observer,
     keep: Callable[[Collected[AnswerGrade]], None],
+    on_stop: Callable[[], None] = nothing,
 ) -> Collected[AnswerGrade]:
     """Grade answers; those with a failure get a grade without verdict.
 
@@ -26,6 +27,7 @@ async def grade_answers(
         system: Name of the system that answered; part of the failure keys.
         concurrency: Answers in work at once.
         observer: Told of progress.
+        on_stop: As in `Work`.
         keep: Called once, at the end or at a stop, with everything done so far.
 
     Raises:
@@ -41,6 +43,7 @@ async def grade_answers(
         do=grade,
         concurrency=concurrency,
         observer=observer,
+        on_stop=on_stop,
     )
     return await collect(cases, work, blank=partial(_ungraded, judge.provenance), keep=keep)
 

@@ -12,7 +12,7 @@ from ragforge.records import Chunk, Failure, Judgment, Query
 from ragforge.stages.generate.candidates import Candidate, QueryWriter
 from ragforge.stages.generate.gates import Passed, check, normal_question
 from ragforge.stages.generate.plan import ROUNDS, Seed, plan_round
-from ragforge.stages.runner import Work, run
+from ragforge.stages.runner import Work, nothing, run
 
 
 @dataclass(slots=True)
@@ -47,6 +47,7 @@ class Generation:
         language: Of the queries.
         concurrency: Chunks in work at once.
         observer: Told of progress.
+        on_stop: As in `Work`.
     """
 
     writer: QueryWriter
@@ -55,6 +56,7 @@ class Generation:
     language: str
     concurrency: int
     observer: Observer
+    on_stop: Callable[[], None] = nothing
 
 
 async def generate(
@@ -129,6 +131,7 @@ async def _work_off(seeds: list[Seed], generation: Generation, generated: Genera
         do=write,
         concurrency=min(generation.concurrency, len(seeds)),
         observer=generation.observer,
+        on_stop=generation.on_stop,
     )
     try:
         async with aclosing(run(seeds, work)) as outcomes:

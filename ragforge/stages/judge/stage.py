@@ -1,43 +1,57 @@
 """Judging many pairs: concurrent, and whatever is done is kept when it is stopped."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 
 from ragforge.files.dataset import Dataset
 from ragforge.observe import Observer
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import Judge, Pair
-from ragforge.stages.runner import Collected, Work, collect
+from ragforge.stages.runner import Collected, Sink, Work, nothing, pour
 
 
-async def judge_pairs(
-    pairs: Sequence[Pair],
-    judge: Judge,
-    *,
-    concurrency: int,
-    observer: Observer,
-    keep: Callable[[Collected[Judgment]], None],
-) -> Collected[Judgment]:
-    """Judge pairs, each once; those with a failure get a judgment with grade None.
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How pairs are judged.
 
     Args:
-        pairs: What to judge.
         judge: Who judges.
         concurrency: Pairs in work at once.
         observer: Told of progress.
-        keep: Called once, at the end or at a stop, with everything done so far.
+        on_stop: As in `Work`.
+    """
+
+    judge: Judge
+    concurrency: int
+    observer: Observer
+    on_stop: Callable[[], None] = nothing
+
+
+async def judge_pairs(
+    pairs: Iterable[Pair], judging: Judging, sink: Sink[Judgment], *, total: int | None
+) -> None:
+    """Judge pairs, each once; those with a failure get a judgment with grade None.
+
+    Args:
+        pairs: What to judge; taken one at a time.
+        judging: By whom and how.
+        sink: Takes judgments and failures as they come.
+        total: How many pairs there are, where that is known.
 
     Raises:
-        EndpointError, BudgetError: As the judge raises them, after `keep`.
+        EndpointError, BudgetError: As the judge raises them; the sink has what was done.
     """
     work: Work[Pair, Judgment] = Work(
         stage="judge",
         key=lambda pair: pair.key,
-        do=judge.judge,
-        concurrency=concurrency,
-        observer=observer,
+        do=judging.judge.judge,
+        concurrency=judging.concurrency,
+        observer=judging.observer,
+        on_stop=judging.on_stop,
     )
-    return await collect(pairs, work, blank=partial(_unjudged, judge.provenance), keep=keep)
+    blank = partial(_unjudged, judging.judge.provenance)
+    await pour(pairs, work, sink, total=total, blank=blank)
 
 
 def open_pairs(

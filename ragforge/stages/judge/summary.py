@@ -31,7 +31,11 @@ class QuerySummary(BaseModel):
 
 def summarise(judgments: Iterable[Judgment]) -> list[QuerySummary]:
     """Return one summary a query, sorted by query id."""
-    ordered = sorted(judgments, key=lambda judgment: judgment.query_id)
+    return summarise_sorted(sorted(judgments, key=lambda judgment: judgment.query_id))
+
+
+def summarise_sorted(ordered: Iterable[Judgment]) -> list[QuerySummary]:
+    """Return one summary a query for judgments that come sorted by query id."""
     return [
         _of_query(query_id, list(group))
         for query_id, group in groupby(ordered, key=lambda judgment: judgment.query_id)

@@ -4,7 +4,8 @@ from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.stage import judge_pairs, open_pairs
+from ragforge.stages.judge.stage import Judging, judge_pairs, open_pairs
+from ragforge.stages.runner import Collected
 
 
 class ScriptedJudge:
@@ -31,9 +32,10 @@ def judged(wait):
     """Judge pairs and return what was kept, also at a stop."""
 
     def go(units, judge):
-        kept = []
+        collected = Collected()
+        kept = [collected]
         try:
-            wait(judge_pairs(units, judge, concurrency=1, observer=silent, keep=kept.append))
+            wait(judge_pairs(units, Judging(judge, 1, silent), collected, total=None))
         except BudgetError as error:
             kept.append(error)
         return kept
