@@ -61,7 +61,7 @@ def test_usage_is_counted_and_replies_are_kept(tmp_path, model):
     main(["judge", "--pairs", str(pairs), "--out", str(out), *model])
 
     store = sqlite3.connect(tmp_path / ".ragforge" / "calls.sqlite")
-    found = store.execute("SELECT model, prompt_tokens, completion_tokens FROM replies").fetchall()
+    found = store.execute("SELECT model, prompt_tokens, completion_tokens FROM calls").fetchall()
     store.close()
     assert found
     assert all(name.startswith("SmolLM2") for name, _, _ in found)

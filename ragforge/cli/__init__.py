@@ -23,6 +23,7 @@ COMMANDS = {
     "schema": "print the JSON schema of a record",
     "prompts": "list or show the prompts",
     "config": "show the settings in force",
+    "cache": "look into the call store: what was bought, export, import, prune",
     "mock": "serve a scriptable OpenAI-compatible endpoint on loopback, to rehearse with",
 }
 """Every command with what it does; the order is that of the help."""

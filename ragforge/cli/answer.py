@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, print_estimate
-from ragforge.cli.talk import Progress, complain
+from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.talk import complain
 from ragforge.pipeline.answering import AnsweringResult
 
 
@@ -37,16 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
     system = arguments.answers.name.split(".")[0] if arguments.name is None else arguments.name
-    result = asyncio.run(
-        grade_system(
-            dataset,
-            arguments.answers,
-            system,
-            settings,
-            Progress(arguments.quiet),
-            mode_of(arguments),
-        )
-    )
+    answers, mode = arguments.answers, mode_of(arguments)
+    with observed(arguments) as observer:
+        result = asyncio.run(grade_system(dataset, answers, system, settings, observer, mode))
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
     elif arguments.json:

@@ -16,8 +16,8 @@ from collections import Counter
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, print_estimate
-from ragforge.cli.talk import Progress, complain
+from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.talk import complain
 from ragforge.errors import ShortfallError
 from ragforge.pipeline.generating import GenerationResult
 from ragforge.stages.generate.stage import Generated
@@ -44,12 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.generating import generate_dataset, shortfall
 
     settings = settings_of(arguments)
-    observer = Progress(arguments.quiet)
     documents = arguments.documents or []
-    chunks = load_chunks(documents, arguments.chunks, settings.chunk, observer)
-    result = asyncio.run(
-        generate_dataset(arguments.out, chunks, settings, observer, mode_of(arguments))
-    )
+    with observed(arguments) as observer:
+        chunks = load_chunks(documents, arguments.chunks, settings.chunk, observer)
+        result = asyncio.run(
+            generate_dataset(arguments.out, chunks, settings, observer, mode_of(arguments))
+        )
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
         return 0

@@ -12,11 +12,12 @@ Examples:
 import argparse
 import asyncio
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, print_estimate
-from ragforge.cli.talk import Progress, complain
+from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 from ragforge.pipeline.judging import JudgingResult
 from ragforge.report.shown import number
@@ -43,22 +44,17 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.dataset import open_dataset
     from ragforge.pipeline.judging import judge_dataset, judge_file
 
-    settings = settings_of(arguments)
-    observer = Progress(arguments.quiet)
+    settings, mode = settings_of(arguments), mode_of(arguments)
+    _check(arguments)
     if arguments.pairs:
-        if arguments.out is None:
-            raise UsageError("--pairs needs --out FILE for the judgments")
-        if arguments.run:
-            raise UsageError("--run goes with --dataset, not with --pairs")
-        work = judge_file(arguments.pairs, arguments.out, settings, observer, mode_of(arguments))
         place = arguments.out
+        judge = partial(judge_file, arguments.pairs, place)
     else:
-        if arguments.out is not None:
-            raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
         dataset = open_dataset(arguments.dataset)
-        work = judge_dataset(dataset, arguments.run, settings, observer, mode_of(arguments))
         place = dataset.path / "judgments.jsonl"
-    result = asyncio.run(work)
+        judge = partial(judge_dataset, dataset, arguments.run)
+    with observed(arguments) as observer:
+        result = asyncio.run(judge(settings, observer, mode))
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
     elif arguments.json:
@@ -67,6 +63,15 @@ def run(arguments: argparse.Namespace) -> int:
         _tell(result, per_query=arguments.per_query)
         print(place)
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.pairs and arguments.out is None:
+        raise UsageError("--pairs needs --out FILE for the judgments")
+    if arguments.pairs and arguments.run:
+        raise UsageError("--run goes with --dataset, not with --pairs")
+    if arguments.dataset and arguments.out is not None:
+        raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
 
 
 def _json(result: JudgingResult) -> dict[str, object]:

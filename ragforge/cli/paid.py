@@ -1,9 +1,13 @@
 """What commands that may ask a model share."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ragforge.cli.flags import dumps
+from ragforge.cli.talk import Progress, complain
+from ragforge.observe import Observer
 from ragforge.pipeline.backend import Mode
 
 
@@ -18,6 +22,14 @@ def add_mode(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
         "--retry-failed",
         action="store_true",
         help="ask again where a stored reply was refused, cut off or unusable",
+    )
+    parser.add_argument(
+        "--observer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="tell each call and stage to: otel (OpenTelemetry), events=FILE (JSON Lines), or "
+        "module:attribute",
     )
     parser.add_argument(
         "--offline-replay",
@@ -42,6 +54,19 @@ def mode_of(arguments: argparse.Namespace) -> Mode:
     )
 
 
+@contextmanager
+def observed(arguments: argparse.Namespace) -> Iterator[Observer]:
+    """Lend the progress line, with the observers that are named beside it."""
+    progress = Progress(arguments.quiet)
+    if not arguments.observer:
+        yield progress
+        return
+    from ragforge.pipeline.observing import observing
+
+    with observing(arguments.observer, progress, complain) as observer:
+        yield observer
+
+
 def print_estimate(estimate: dict[str, Any], *, as_json: bool) -> None:
     """Print what a dry run counted."""
     if as_json:
@@ -52,6 +77,8 @@ def print_estimate(estimate: dict[str, Any], *, as_json: bool) -> None:
         print("the offline baseline asks nothing and costs nothing")
         return
     print(f"calls if every reply needs its repair turn: {estimate['calls_high']}")
+    seconds = estimate["seconds"]
+    print("time: unknown before the first replies" if seconds is None else f"time: {seconds:.0f} s")
     for name, tokens in estimate["tokens"].items():
         cost = estimate["cost_usd"][name]
         money = "price unknown" if cost is None else f"{cost:.4f} USD"

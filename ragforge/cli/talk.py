@@ -39,6 +39,7 @@ class _Counts:
     tokens: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
+    wrapped: int = 0
     in_flight: int = 0
     retries: int = 0
     since: float = field(default_factory=time.monotonic)
@@ -46,6 +47,7 @@ class _Counts:
     def call(self, event: Event) -> None:
         """Count a call."""
         numbers = event.numbers
+        self.wrapped += bool(event.labels.get("wrapping"))
         self.in_flight = int(numbers.get("in_flight", 0))
         if event.outcome == "cached":
             self.cached += 1
@@ -67,6 +69,8 @@ class _Counts:
                 f"{self.tokens / seconds:.0f} tokens/s",
                 "price unknown" if self.unpriced else f"{self.cost_usd:.4f} USD",
             ]
+        if self.wrapped:
+            parts.append(f"{self.wrapped} replies in fences or behind thinking")
         return ", ".join(parts)
 
     def left(self) -> str:

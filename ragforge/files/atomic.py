@@ -1,7 +1,10 @@
 """Writing whole files: a reader sees the old file or the new one, never a part."""
 
 import contextlib
+import glob
 import os
+import re
+import socket
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,7 +31,10 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
             return
         path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        _sweep(path)
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=f".{path.name}.{_maker()}-", suffix=".tmp", dir=path.parent
+        )
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
             stream.writelines(parts)
             stream.flush()
@@ -46,6 +52,32 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
 def _write_directly(path: Path, parts: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
         stream.writelines(parts)
+
+
+def _maker() -> str:
+    """Return what tells this process from others that write beside it."""
+    return f"{re.sub('[^A-Za-z0-9]', '_', socket.gethostname())}-{os.getpid()}"
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes of this machine left when they were killed while writing `path`."""
+    host = _maker().rpartition("-")[0]
+    for stray in path.parent.glob(f".{glob.escape(path.name)}.{host}-*.tmp"):
+        pid = stray.name.removeprefix(f".{path.name}.{host}-").partition("-")[0]
+        if pid.isdigit() and not _lives(int(pid)):
+            _remove(str(stray))
+
+
+def _lives(pid: int) -> bool:
+    if os.name == "nt":
+        return True  # There, asking with signal 0 would end the process.
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _remove(temporary: str) -> None:

@@ -4,6 +4,7 @@ Every file is written whole and sorted, and its digest goes into the manifest. F
 are replaced by what the stage's next run leaves.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError
+from ragforge.files.atomic import write_whole
 from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.manifest import (
     FileEntry,
@@ -23,6 +25,7 @@ from ragforge.files.manifest import (
     read_manifest,
     write_manifest,
 )
+from ragforge.files.merging import each_judgment, merged
 from ragforge.records import (
     Answer,
     AnswerGrade,
@@ -89,6 +92,10 @@ class Dataset:
         """Return the judgments, sorted by query and chunk; [] where there are none yet."""
         return self._optional("judgments.jsonl", Judgment, _pair)
 
+    def each_judgment(self) -> Iterator[Judgment]:
+        """Yield the judgments, sorted by query and chunk, one at a time."""
+        return each_judgment(self.path / "judgments.jsonl")
+
     def failures(self) -> list[Failure]:
         """Return what gave no result; [] where nothing failed."""
         return self._optional("failures.jsonl", Failure, None)
@@ -104,6 +111,14 @@ class Dataset:
             DataError: There is no such run, or its file does not hold to the format.
         """
         return self._named("runs", name, Ranking)
+
+    def each_ranking(self, name: str) -> Iterator[Ranking]:
+        """Yield the rankings of a run, one at a time.
+
+        Raises:
+            DataError: As for `run`.
+        """
+        return read_records(self._file("runs", name), Ranking, key=lambda item: item.query_id)
 
     def answer_names(self) -> list[str]:
         """Return the names of the systems whose answers are here, sorted."""
@@ -132,6 +147,10 @@ class Dataset:
     def write_judgments(self, judgments: Iterable[Judgment]) -> None:
         """Write all judgments."""
         self._write("judgments.jsonl", judgments, _pair)
+
+    def add_judgments(self, new: Iterator[Judgment]) -> None:
+        """Write judgments, sorted by query and chunk, beside those that are there; see `merged`."""
+        self._write_sorted("judgments.jsonl", merged(self.each_judgment(), new))
 
     def write_run(self, name: str, rankings: Iterable[Ranking]) -> None:
         """Write a run; an older one of that name is replaced."""
@@ -199,18 +218,31 @@ class Dataset:
         return sorted(path.stem for path in (self.path / folder).glob("*.jsonl"))
 
     def _named(self, folder: str, name: str, record: type[R]) -> list[R]:
+        path = self._file(folder, name)
+        return list(read_records(path, record, key=lambda item: getattr(item, "query_id", None)))
+
+    def _file(self, folder: str, name: str) -> Path:
         names = self._names(folder)
         if name not in names:
             there = ", ".join(names) or "none yet"
             raise DataError(f"{self.path / folder}: no {name!r}; there are: {there}")
-        path = self.path / folder / f"{name}.jsonl"
-        return list(read_records(path, record, key=lambda item: getattr(item, "query_id", None)))
+        return self.path / folder / f"{name}.jsonl"
 
     def _write(
         self, name: str, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
     ) -> None:
+        count = write_records(self.path / name, records, key)
+        self._enter(name, count)
+
+    def _write_sorted(self, name: str, records: Iterable[R]) -> None:
+        count = itertools.count()
+        lines = (f"{record.model_dump_json()}\n" for record, _ in zip(records, count, strict=False))
+        write_whole(self.path / name, lines)
+        self._enter(name, next(count))
+
+    def _enter(self, name: str, count: int) -> None:
+        """Put a file that was written into the manifest."""
         path = self.path / name
-        count = write_records(path, records, key)
         entry = FileEntry(sha256=digest_file(path), records=count)
         old = self.manifest
         if old.files.get(name) != entry:

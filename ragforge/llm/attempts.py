@@ -1,5 +1,6 @@
 """Trying again: which failures pass, how long to wait, and when to give up."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from ragforge.llm.faults import AttemptError
 from ragforge.observe import Event, Observer
 
 T = TypeVar("T")
+
+Pause = Callable[[float], Awaitable[None]]
 
 LONGEST_WAIT_S = 60.0
 """Longest wait of one call between two attempts, whatever the endpoint asks for."""
@@ -33,11 +36,13 @@ class Patience:
         max_attempts: Attempts in all; refusals for too many calls do not count.
         max_s: Seconds after which no further attempt begins, whatever they were.
         first_wait_s: Upper end of the first random wait; doubles with each attempt.
+        pause: Waits so many seconds between attempts; may raise instead where the run is stopped.
     """
 
     max_attempts: int
     max_s: float = 3600.0
     first_wait_s: float = 0.5
+    pause: Pause = asyncio.sleep
 
 
 class _Stop(stop_base):
@@ -82,6 +87,7 @@ async def patiently(send: Callable[[], Awaitable[T]], patience: Patience, observ
         retry=retry_if_exception_type(AttemptError),
         stop=stop,
         wait=partial(_wait_s, patience.first_wait_s),
+        sleep=patience.pause,
         before_sleep=partial(_tell, observer),
         reraise=True,
     )

@@ -11,17 +11,19 @@ from typing import Literal
 
 from ragforge.config import ModelSettings, Settings
 from ragforge.errors import CallError, ConfigError
-from ragforge.llm.attempts import Patience, RetryingModel, patiently
+from ragforge.llm.attempts import Patience, Pause, RetryingModel, patiently
 from ragforge.llm.budget import BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
 from ragforge.llm.descriptors import fitting
 from ragforge.llm.dry_run import Tally
 from ragforge.llm.faults import AttemptError
+from ragforge.llm.flow.breaker import OPENS_AFTER, Breaker
 from ragforge.llm.flow.pacer import Pacer
 from ragforge.llm.flow.state import Flow
 from ragforge.llm.paced import PacedModel
 from ragforge.llm.store import CallStore, Replay, StoredModel
 from ragforge.llm.store.stored import leases_renewed
+from ragforge.llm.structured import wrapping
 from ragforge.observe import Event, Observer
 
 LOCAL = "local:"
@@ -96,6 +98,7 @@ class _ObservedModel:
         labels["reply_model"] = reply.model
         labels["reply_id"] = reply.reply_id
         labels["finish_reason"] = reply.finish_reason
+        labels["wrapping"] = wrapping(reply.text)
         turns = (*turns, ("assistant", reply.text))
         outcome: Literal["cached", "done"] = "cached" if reply.cached else "done"
         self.observer(Event("call", "", outcome, "", numbers, labels, turns))
@@ -175,7 +178,7 @@ async def connect(
         _tell_damage(store, observer)
         price = find_price(settings.model.name, settings.model.base_url, settings.budget)
         if dry_run:
-            tally = Tally(store, place.endpoint, place.name, price)
+            tally = Tally(store, place.endpoint, place.name, price, place.settings)
             yield Connection(tally, place.name, store, tally)
             return
         if replay:
@@ -190,7 +193,7 @@ async def connect(
 
 
 def _bought_once(
-    live: ChatModel,
+    live: PacedModel,
     settings: Settings,
     place: "_Place",
     store: CallStore,
@@ -201,7 +204,7 @@ def _bought_once(
         store.note_unanswered(call_key(place.endpoint, place.name, request), str(error))
 
     budgeted = BudgetedModel(live, settings.budget, price, unanswered)
-    retrying = RetryingModel(budgeted, _patience(place.settings), observer)
+    retrying = RetryingModel(budgeted, _patience(place.settings, live.pacer.pause), observer)
     tell = _teller(observer, "note")
     return StoredModel(retrying, store, place.endpoint, place.name, price, tell)
 
@@ -210,10 +213,10 @@ def _teller(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str]
     return lambda message: observer(Event(name, message=message))
 
 
-def _patience(model: ModelSettings) -> Patience:
+def _patience(model: ModelSettings, pause: Pause = asyncio.sleep) -> Patience:
     """Give each attempt its time, and the endpoint the wait that the user finds worth it."""
     most_s = model.max_attempts * model.timeout_s + model.max_wait_s
-    return Patience(model.max_attempts, max_s=most_s)
+    return Patience(model.max_attempts, max_s=most_s, pause=pause)
 
 
 def _tell_damage(store: CallStore, observer: Observer) -> None:
@@ -269,7 +272,9 @@ async def _live(place: _Place, store: CallStore, observer: Observer) -> AsyncIte
         settings.requests_per_minute,
         settings.tokens_per_minute,
     )
-    pacer = Pacer(flow, settings.max_wait_s, _teller(observer, "flow"))
+    # With few calls in flight, they would use up their attempts before anybody called it down.
+    breaker = Breaker(min(OPENS_AFTER, max(3, settings.concurrency)))
+    pacer = Pacer(flow, settings.max_wait_s, _teller(observer, "flow"), breaker)
     live = OpenAIEndpoint(
         settings,
         dialect=store.dialect(known_as),

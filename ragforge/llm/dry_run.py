@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from ragforge.config import ModelSettings
 from ragforge.errors import CallError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, call_key, estimate_tokens
 from ragforge.llm.store import CallStore
+from ragforge.llm.store.habits import Habits, habits
 
 EXPECTED_REPLY_TOKENS = 150
 """What a structured reply takes on average where nothing is known yet."""
@@ -29,12 +31,14 @@ class Tally:
         store: Replies found there cost nothing.
         endpoint, model: What the call keys are bound to.
         price: None where unknown.
+        settings: Calls in flight and a minute, for the time it will take.
     """
 
     store: CallStore
     endpoint: str
     model: str
     price: Price | None
+    settings: ModelSettings
     calls: int = 0
     cached: int = 0
     prompt_tokens: int = 0
@@ -61,7 +65,9 @@ class Tally:
 
     def estimate(self) -> dict[str, object]:
         """Return calls, tokens and money as low, expected and high; money None where unknown."""
-        expected = min(self.calls * EXPECTED_REPLY_TOKENS, self.most_completion_tokens)
+        known = habits(self.store, self.endpoint, self.model)
+        each = known.completion_tokens if known else EXPECTED_REPLY_TOKENS
+        expected = min(int(self.calls * each), self.most_completion_tokens)
         usages = {
             "low": Usage(self.prompt_tokens, expected // 3),
             "expected": Usage(self.prompt_tokens, expected),
@@ -78,8 +84,23 @@ class Tally:
                 name: usage.prompt_tokens + usage.completion_tokens
                 for name, usage in usages.items()
             },
+            "seconds": self._seconds(known, self.prompt_tokens + expected),
             "cost_usd": {
                 name: round(self.price.cost_usd(usage), 6) if self.price else None
                 for name, usage in usages.items()
             },
         }
+
+    def _seconds(self, known: Habits | None, tokens: int) -> float | None:
+        """Return how long the calls should take; None where neither replies nor limits tell."""
+        settings = self.settings
+        bounds = []
+        if known is not None:
+            bounds.append(self.calls * known.latency_s / settings.concurrency)
+        if settings.requests_per_minute is not None:
+            bounds.append(60 * self.calls / settings.requests_per_minute)
+        if settings.tokens_per_minute is not None:
+            bounds.append(60 * tokens / settings.tokens_per_minute)
+        if not self.calls:
+            return 0.0
+        return round(max(bounds), 1) if bounds else None

@@ -22,6 +22,12 @@ T = TypeVar("T", bound=BaseModel)
 MAX_REPLY_CHARS = 1_000_000
 """A longer reply is not parsed."""
 
+_SENT_BACK_CHARS = 8000
+"""How much of a reply that broke a rule is shown to the model again; each character is paid."""
+
+_ROOMIER = 2
+"""How much more a reply may have when it was cut off."""
+
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL)
 _REFUSAL = re.compile(
@@ -55,7 +61,7 @@ async def ask_structured(
     reply_type: type[T],
     check: Callable[[T], str | None],
 ) -> Structured[T]:
-    """Ask, check, and ask once more where the reply breaks a rule.
+    """Ask, check, and ask once more where the reply breaks a rule or is cut off.
 
     Args:
         model: Whom to ask.
@@ -68,7 +74,7 @@ async def ask_structured(
     """
     keys: list[str] = []
     try:
-        reply = await _ask(model, request, keys)
+        request, reply = await _ask_whole(model, request, keys)
         try:
             return Structured(_parse(reply, reply_type, check), reply, repaired=False)
         except InvalidReplyError as broken:
@@ -82,6 +88,19 @@ async def ask_structured(
     except CallError as error:
         error.call_keys = tuple(keys)
         raise
+
+
+async def _ask_whole(
+    model: ChatModel, request: ChatRequest, keys: list[str]
+) -> tuple[ChatRequest, ChatReply]:
+    """Ask; a reply that was cut off is asked for once more with room for twice as much."""
+    try:
+        return request, await _ask(model, request, keys)
+    except CallError as error:
+        if error.kind != "truncated":
+            raise
+    roomier = replace(request, max_output_tokens=_ROOMIER * request.max_output_tokens)
+    return roomier, await _ask(model, roomier, keys)
 
 
 async def _ask(model: ChatModel, request: ChatRequest, keys: list[str]) -> ChatReply:
@@ -117,6 +136,14 @@ def reply_schema(reply_type: type[BaseModel]) -> Mapping[str, object]:
 
     tidied: dict[str, object] = tidy(schema)
     return tidied
+
+
+def wrapping(text: str) -> str:
+    """Return what stands around the object of a reply: "fence", "thinking", both, or ""."""
+    bare = _THINKING.sub("", text, count=1).strip() if "<think>" in text[:40] else text.strip()
+    found = ["thinking"] if len(bare) < len(text.strip()) else []
+    found += ["fence"] if bare.startswith("```") and _FENCE.match(bare) else []
+    return " and ".join(found)
 
 
 def parse_object(text: str) -> str:
@@ -173,7 +200,7 @@ def _repair(request: ChatRequest, reply: ChatReply, rule: str) -> ChatRequest:
         "Reply again with exactly one JSON object that holds to the schema, and nothing else."
     )
     # A lone surrogate, which a JSON escape can bring in, cannot be sent back.
-    said = reply.text.encode("utf-8", "backslashreplace").decode()
+    said = reply.text[:_SENT_BACK_CHARS].encode("utf-8", "backslashreplace").decode()
     messages = (*request.messages, Message("assistant", said), Message("user", turn))
     return replace(request, messages=messages)
 

@@ -7,9 +7,6 @@ from typing import Any
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.dialect import Dialect
 
-MAX_BODY_BYTES = 32_000_000
-"""A larger reply is not read."""
-
 
 def request_body(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool) -> bytes:
     """Return the body of a chat completion request.
@@ -68,7 +65,7 @@ def read_usage(body: Mapping[str, Any]) -> Usage | None:
 
 def _fields(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool) -> dict[str, Any]:
     messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
-    schema = dict(request.schema) if bounded else _without_bounds(request.schema)
+    schema = dict(request.schema) if bounded else _strict(request.schema)
     fields: dict[str, Any] = {
         "model": model,
         "messages": messages,
@@ -88,6 +85,20 @@ def _fields(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool
             fields["response_format"] = {"type": "json_object"}
     kept = {name: value for name, value in fields.items() if name not in dialect.omit}
     return {**kept, **request.extra}
+
+
+_STRICT: dict[int, tuple[Mapping[str, object], dict[str, Any]]] = {}
+"""By identity, with the schema itself so that the identity stays taken; there are few."""
+
+
+def _strict(schema: Mapping[str, object]) -> dict[str, Any]:
+    known = _STRICT.get(id(schema))
+    if known is not None:
+        return known[1]
+    if len(_STRICT) > 100:
+        _STRICT.clear()
+    _STRICT[id(schema)] = (schema, _without_bounds(schema))
+    return _STRICT[id(schema)][1]
 
 
 def _without_bounds(schema: Mapping[str, object]) -> dict[str, Any]:

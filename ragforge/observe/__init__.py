@@ -27,7 +27,8 @@ class Event:
             temperature, max_output_tokens, seed.
         labels: As they apply to a call or retry: model (asked for), reply_model (that answered),
             endpoint (its address), schema (name of the reply's form), finish_reason, reply_id,
-            kind (of a failed attempt or call: rate, transient, refused, invalid, …).
+            wrapping (what stood around the JSON: fence, thinking), kind (of a failed attempt or
+            call: rate, transient, refused, invalid, …).
         content: The turns of a call and its reply as (role, text), for observers that were told
             to look at texts.
     """

@@ -1,8 +1,7 @@
 """Judging what runs retrieved, or pairs from a file."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,16 +11,17 @@ from ragforge.errors import DataError, EndpointError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.files.pairs import read_pairs
-from ragforge.files.spool import Spool
+from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
+from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import LLMJudge
-from ragforge.stages.judge.pairs import Pair, pool, unknown_chunks
-from ragforge.stages.judge.stage import Judging, judge_pairs, merge_into, open_pairs
-from ragforge.stages.judge.summary import QuerySummary, summarise, summarise_sorted
-from ragforge.stages.runner import Collected, Sink
+from ragforge.stages.judge.pairs import Pair, PairId, pool
+from ragforge.stages.judge.stage import Judging, judge_pairs, open_pairs
+from ragforge.stages.judge.summary import QuerySummary, summarise_sorted
+from ragforge.stages.runner import Sink
 
 
 @dataclass(slots=True)
@@ -98,30 +98,49 @@ async def judge_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
-    pairs = _pool(dataset, run_names, settings.judge.depth, observer)
-    async with open_backend(
-        settings,
-        settings.judge.prompt,
-        dataset.store_path,
-        observer,
-        mode=mode,
-        failures=dataset.failures,
-    ) as backend:
-        todo = open_pairs(pairs, dataset.judgments(), partial(_stays, backend, mode))
-        result, judged = JudgingResult(backend.name, len(pairs)), Collected[Judgment]()
-        try:
-            judging = _judging(backend, settings, observer)
-            await judge_pairs(todo, judging, _Counted(result, judged), total=len(todo))
-        finally:
-            if judged.results and not mode.dry_run:
-                merge_into(dataset, judged)
-                backend.note_in(dataset)
+    queries = {query.query_id: query.query for query in dataset.require_queries()}
+    pooled = _pool(dataset, queries, run_names, settings.judge.depth)
+    with ChunkTexts(dataset.path / "chunks.jsonl", {pair.chunk_id for pair in pooled}) as texts:
+        pooled = _with_texts(pooled, texts, observer)
+        async with open_backend(
+            settings,
+            settings.judge.prompt,
+            dataset.store_path,
+            observer,
+            mode=mode,
+            failures=dataset.failures,
+        ) as backend:
+            todo = open_pairs(pooled, dataset.each_judgment(), partial(_stays, backend, mode))
+            result = JudgingResult(backend.name, len(pooled))
+            pairs = (
+                Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
+                for query_id, chunk_id in todo
+            )
+            with JudgedSpool(dataset.path) as judged:
+                try:
+                    judging = _judging(backend, settings, observer)
+                    await judge_pairs(pairs, judging, _Counted(result, judged), total=len(todo))
+                finally:
+                    if judged.has_any and not mode.dry_run:
+                        judged.add_to(dataset)
+                        backend.note_in(dataset)
     if mode.dry_run:
-        return JudgingResult(backend.name, len(pairs), estimate=backend.estimate())
-    pooled = {(pair.query_id, pair.chunk_id) for pair in pairs}
-    known = [item for item in dataset.judgments() if (item.query_id, item.chunk_id) in pooled]
-    result.summaries = summarise(known)
+        return JudgingResult(backend.name, len(pooled), estimate=backend.estimate())
+    result.summaries = _summaries(dataset, set(pooled))
     return _refused_if_all_failed(result, len(todo))
+
+
+def _with_texts(pooled: list[PairId], texts: ChunkTexts, observer: Observer) -> list[PairId]:
+    """Return the pairs whose chunks are in the corpus, and tell of the others."""
+    unknown = {each.chunk_id for each in pooled if each.chunk_id not in texts}
+    _tell_unknown(sorted(unknown), observer)
+    return [each for each in pooled if each.chunk_id in texts]
+
+
+def _summaries(dataset: Dataset, pooled: Container[tuple[str, str]]) -> list[QuerySummary]:
+    return summarise_sorted(
+        item for item in dataset.each_judgment() if (item.query_id, item.chunk_id) in pooled
+    )
 
 
 async def judge_file(
@@ -145,7 +164,7 @@ async def judge_file(
         failures=partial(_failures_beside, out),
     ) as backend:
         result = JudgingResult(backend.name)
-        with _JudgedFile(out) as judged:
+        with JudgedSpool(out.parent) as judged:
             try:
                 judging = _judging(backend, settings, observer)
                 pairs = _counted(pairs_path, result)
@@ -153,7 +172,7 @@ async def judge_file(
                 await judge_pairs(pairs, judging, _Counted(result, judged), total=total)
             finally:
                 if not mode.dry_run and judged.has_any:
-                    judged.write()
+                    judged.write(out)
             if mode.dry_run:
                 return JudgingResult(backend.name, result.n_pairs, estimate=backend.estimate())
             result.summaries = summarise_sorted(judged.judgments())
@@ -174,55 +193,16 @@ def _counted(path: Path, result: JudgingResult) -> Iterator[Pair]:
         yield Pair(row.query_id, row.query, row.chunk_id, row.text)
 
 
-class _JudgedFile(AbstractContextManager["_JudgedFile"]):
-    """A file of judgments and, beside it, one of failures; both written whole and sorted."""
-
-    def __init__(self, out: Path) -> None:
-        self._out = out
-        self._judgments: Spool[Judgment] = Spool(
-            lambda item: (item.query_id, item.chunk_id), out.parent
-        )
-        self._failures: Spool[Failure] = Spool(lambda item: (item.key,), out.parent)
-
-    def __exit__(self, *_: object) -> None:
-        self._judgments.__exit__()
-        self._failures.__exit__()
-
-    @property
-    def has_any(self) -> bool:
-        """Whether anything was judged, or failed."""
-        return self._judgments.count > 0
-
-    def result(self, result: Judgment) -> None:
-        """Take a judgment."""
-        self._judgments.add(result)
-
-    def failure(self, failure: Failure) -> None:
-        """Take a failure."""
-        self._failures.add(failure)
-
-    def write(self) -> None:
-        """Write both files; the one of failures only where there are or were any."""
-        self._judgments.write(self._out)
-        if self._failures.count or _beside(self._out).exists():
-            self._failures.write(_beside(self._out))
-
-    def judgments(self) -> Iterator[Judgment]:
-        """Yield the judgments, sorted."""
-        return (Judgment.model_validate_json(line) for line in self._judgments.lines())
-
-
-def _pool(dataset: Dataset, run_names: Sequence[str], depth: int, observer: Observer) -> list[Pair]:
+def _pool(
+    dataset: Dataset, query_ids: Container[str], run_names: Sequence[str], depth: int
+) -> list[PairId]:
     names = list(run_names) or dataset.run_names()
     if not names:
         raise DataError(
             f"{dataset.path}: has no runs; make one with "
             f"`ragforge retrieve --dataset {dataset.path} --retriever bm25`"
         )
-    chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
-    runs = [dataset.run(name) for name in names]
-    _tell_unknown(sorted(set(unknown_chunks(runs, chunks))), observer)
-    return pool(dataset.require_queries(), runs, chunks, depth)
+    return pool(query_ids, map(dataset.each_ranking, names), depth)
 
 
 def _stays(backend: Backend, mode: Mode, old: Judgment) -> bool:
@@ -258,12 +238,8 @@ def _refused_if_all_failed(result: JudgingResult, n_asked: int) -> JudgingResult
     return result
 
 
-def _beside(out: Path) -> Path:
-    return out.with_name(f"{out.name}.failures.jsonl")
-
-
 def _failures_beside(out: Path) -> Iterable[Failure]:
-    beside = _beside(out)
+    beside = failures_beside(out)
     return read_records(beside, Failure) if beside.exists() else ()
 
 

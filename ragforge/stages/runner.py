@@ -20,6 +20,9 @@ R_contra = TypeVar("R_contra", contravariant=True)
 TICK_S = 5.0
 """Seconds between two signs of life."""
 
+RAW_KEPT = 20_000
+"""Characters of an unusable reply that go into its failure record."""
+
 DRAIN_S = 10.0
 """Seconds that calls in flight get to end when a run is stopped."""
 
@@ -306,10 +309,17 @@ def _failure(unit: U, work: Work[U, R], error: CallError) -> Failure:
             "key": work.key(unit),
             "kind": error.kind,
             "message": _speakable(str(error)),
-            "raw": _speakable(error.raw),
+            "raw": _speakable(_start(error.raw)),
             "call_keys": error.call_keys,
         }
     )
+
+
+def _start(raw: str) -> str:
+    """Return a reply for a record; of a huge one the start, for all of it is in the call store."""
+    if len(raw) <= RAW_KEPT:
+        return raw
+    return f"{raw[:RAW_KEPT]}… ({len(raw)} characters, all of them in the call store)"
 
 
 def _speakable(text: str) -> str:

@@ -1,18 +1,20 @@
 import asyncio
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+import random
 
 import pytest
+import virtual_time
 from fakes import Recorder, ScriptedModel, request
 
 from ragforge.errors import BudgetError, CallError, EndpointError
 from ragforge.llm.attempts import DOWN_AFTER, Patience, RetryingModel
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.faults import AttemptError
-from ragforge.llm.flow.headers import retry_after_s
 
 BUSY = AttemptError("busy", raw="slow down")
 GONE = AttemptError("gone", unreachable=True)
+TOO_MANY = AttemptError("429", fault="rate")
+UNCOUNTED = AttemptError("down")
+UNCOUNTED.counted = False
 FINE = ChatReply("fine")
 
 
@@ -121,37 +123,67 @@ def test_refusals_of_single_requests_do_not_count_as_lost(patient):
     assert asyncio.run(ask_in_turn(model, DOWN_AFTER + 5)) == ["lost"] * (DOWN_AFTER + 5)
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"Retry-After": "7"}, 7.0),
-        ({"retry-after": " 0.5 "}, 0.5),
-        ({"Retry-After-Ms": "250", "Retry-After": "9"}, 0.25),
-        ({"Retry-After": "0"}, 0.0),
-        ({"Retry-After": "soon"}, None),
-        ({"Retry-After": "-3"}, None),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "²"}, None),
-        ({"Retry-After": "1e9"}, 1e9),
-        ({"Retry-After": "1m30s"}, 90.0),
-        ({"Retry-After": "99999999"}, 99999999.0),
-        ({"Retry-After-Ms": "-1"}, None),
-        ({"Retry-After-Ms": "never"}, None),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-        ({"Retry-After": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
-    ],
-)
-def test_the_wait_an_endpoint_asks_for_is_read(headers, seconds):
-    """Gateways write it in several ways, and some write nonsense."""
-    assert retry_after_s(headers) == seconds
+@pytest.mark.parametrize("kept", [TOO_MANY, UNCOUNTED])
+def test_waiting_for_ones_turn_uses_up_no_attempts(patient, kept):
+    """In a crowd or an outage every call would else be lost."""
+    model, script, _ = patient(*[kept] * 10, FINE, max_attempts=2)
+
+    assert ask(model) == FINE
+    assert len(script.asked) == 11
 
 
-def test_a_date_to_wait_for_becomes_seconds():
-    """RFC 9110 allows a date instead of seconds."""
-    later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+def test_only_attempts_that_count_are_counted(patient):
+    """Failures between refusals are failures all the same."""
+    model, script, _ = patient(TOO_MANY, BUSY, TOO_MANY, BUSY, FINE, max_attempts=2)
 
-    assert retry_after_s({"Retry-After": later}) == pytest.approx(30, abs=2)
+    with pytest.raises(CallError, match="gave up after 2 attempts: busy"):
+        ask(model)
+
+    assert len(script.asked) == 4
+
+
+def test_a_call_ends_when_its_time_is_used_up():
+    """Refusals do not count, and must not go on for ever."""
+    script = ScriptedModel([TOO_MANY])
+    model = RetryingModel(script, Patience(3, max_s=0.0), Recorder())
+
+    with pytest.raises(CallError, match="gave up after 0 s: 429"):
+        ask(model)
+
+    assert len(script.asked) == 1
+
+
+def test_an_endpoint_that_asks_for_no_wait_is_not_believed():
+    """Coming back at once is a hot loop."""
+    script, recorder = ScriptedModel([AttemptError("429", retry_after_s=0.0), FINE]), Recorder()
+    model = RetryingModel(script, Patience(3, first_wait_s=8.0), recorder)
+
+    virtual_time.run(model.ask(request()))
+
+    [event] = recorder.named("retry")
+    assert 2.0 <= event.numbers["wait_s"] <= 8.0
+
+
+def test_waits_grow(monkeypatch):
+    """An endpoint in trouble needs time."""
+    monkeypatch.setattr(random, "uniform", lambda low, high: high)
+    recorder = Recorder()
+    model = RetryingModel(ScriptedModel([*[BUSY] * 9, FINE]), Patience(10), recorder)
+
+    virtual_time.run(model.ask(request()))
+
+    waits = [event.numbers["wait_s"] for event in recorder.named("retry")]
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+
+
+def test_a_retry_tells_its_kind_and_number(patient):
+    """Logs are searched for what happened and how often."""
+    model, _, recorder = patient(TOO_MANY, BUSY, FINE)
+
+    ask(model)
+
+    told = [(event.labels["kind"], event.numbers["attempts"]) for event in recorder.named("retry")]
+    assert told == [("rate", 1.0), ("transient", 2.0)]
 
 
 @pytest.mark.parametrize(

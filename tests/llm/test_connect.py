@@ -298,7 +298,7 @@ def test_every_reply_is_in_the_store_under_its_key(serve, settings_for, ask_all,
 
 
 def test_a_dry_run_asks_nothing_and_counts_everything(serve, settings_for, ask_all, tmp_path):
-    """The cost must be known before it is spent."""
+    """The cost must be known before it is spent; replies there are say what others will take."""
     endpoint = serve(fine)
     settings = settings_for(
         endpoint.url, {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}, max_output_tokens=300
@@ -318,8 +318,9 @@ def test_a_dry_run_asks_nothing_and_counts_everything(serve, settings_for, ask_a
         "calls": 2,
         "calls_high": 4,
         "cached": 1,
-        "tokens": {"low": 36 + 100, "expected": 36 + 300, "high": 72 + 1200},
-        "cost_usd": {"low": 0.000236, "expected": 0.000636, "high": 0.002472},
+        "tokens": {"low": 36 + 3, "expected": 36 + 10, "high": 72 + 1200},
+        "seconds": 0.0,
+        "cost_usd": {"low": 0.000042, "expected": 0.000056, "high": 0.002472},
     }
     assert len(endpoint.seen) == 1
 

@@ -16,8 +16,12 @@ class Breaker:
     """Open while the endpoint is down: then one probe at a time, seconds apart.
 
     An endpoint that never answered is not down but wrong; it never opens for one.
+
+    Args:
+        opens_after: Attempts that must fail one after the other.
     """
 
+    opens_after: int = OPENS_AFTER
     opened_at: float = field(default=math.nan, init=False)
     _failures: int = field(default=0, init=False)
     _answered: bool = field(default=False, init=False)
@@ -41,10 +45,12 @@ class Breaker:
         """Note an attempt that met no working endpoint; return whether this opens the breaker."""
         self._failures += 1
         if self.is_open:
-            self._pause_s = min(_LONGEST_PAUSE_S, self._pause_s * _PAUSE_GROWS)
-            self._probe_at = now + self._pause_s
+            # Calls that were in flight when it opened fail later, and are no probes.
+            if math.isinf(self._probe_at):
+                self._pause_s = min(_LONGEST_PAUSE_S, self._pause_s * _PAUSE_GROWS)
+                self._probe_at = now + self._pause_s
             return False
-        if not self._answered or self._failures < OPENS_AFTER:
+        if not self._answered or self._failures < self.opens_after:
             return False
         self.opened_at, self._pause_s = now, _FIRST_PAUSE_S
         self._probe_at = now + self._pause_s

@@ -79,7 +79,8 @@ def _duration(text: str) -> float | None:
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+    seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+    return seconds if math.isfinite(seconds) else None
 
 
 def _until(value: str) -> float | None:

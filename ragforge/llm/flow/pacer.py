@@ -40,6 +40,7 @@ class Pacer:
     _watch: asyncio.TimerHandle | None = field(default=None, init=False)
     _ended_at: float = field(default=0.0, init=False)
     _over: RagforgeError | None = field(default=None, init=False)
+    _ending: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _refused_since: float = field(default=math.nan, init=False)
     """When the endpoint began to refuse every call; not a number while it takes some."""
 
@@ -87,7 +88,10 @@ class Pacer:
         now = self._now()
         self._reached()
         overload = self.flow.rejected(ticket, now, retry_after_s)
-        asked_s = min(retry_after_s or 0.0, self.flow.hold_until - now)
+        asked_s = retry_after_s or 0.0
+        if self.flow.in_flight:
+            # One refusal among calls that are taken may mean nothing.
+            asked_s = min(asked_s, self.flow.hold_until - now)
         if asked_s > self.max_wait_s:
             self._stop(
                 EndpointError(
@@ -137,6 +141,20 @@ class Pacer:
     def heard(self, told: ToldLimits) -> None:
         """Take the limits of a reply's headers."""
         self.flow.heard(told, self._now())
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, as a call does that is to be tried again.
+
+        Raises:
+            EndpointError, StoppedError: The run is over; nobody waits for that.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
+        except TimeoutError:
+            return
+        assert self._over is not None
+        raise self._over
 
     def stop(self) -> None:
         """Let no further call through."""
@@ -193,6 +211,7 @@ class Pacer:
 
     def _stop(self, error: RagforgeError) -> None:
         self._over = self._over or error
+        self._ending.set()
         for future, _ in self._waiting:
             if not future.done():
                 future.set_exception(error)
@@ -215,7 +234,7 @@ class Pacer:
         self._watch = loop.call_later(WATCHED_EVERY_S, self._look)
         silent_s = loop.time() - self._ended_at
         if self.flow.in_flight and silent_s >= WATCHED_EVERY_S:
-            self.tell(f"no reply for {silent_s:.0f} s; {self.flow.in_flight} calls are in flight")
+            self.tell(f"no reply for {silent_s:.0f} s; calls in flight: {self.flow.in_flight}")
 
 
 def _clock_in(wait_s: float) -> str:

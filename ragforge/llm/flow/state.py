@@ -92,6 +92,8 @@ class Flow:
     tokens: Bucket | None = field(default=None, init=False)
     reply_tokens: float = field(default=_FIRST_REPLY_TOKENS, init=False)
     """What nine of ten replies stay below, as a running estimate."""
+    _reserved: float = field(default=0.0, init=False)
+    """Tokens that calls in flight may take."""
     _suspicion: float = field(default=0.0, init=False)
     """Log likelihood of refusing every second call against one in twenty; never below 0."""
     _taken: deque[float] = field(init=False)
@@ -104,6 +106,8 @@ class Flow:
     _first_at: float = field(default=math.inf, init=False)
     _overload_at: float = field(default=-math.inf, init=False)
     _cut_to: float = field(default=math.inf, init=False)
+    _cuts: int = field(default=0, init=False)
+    """How often the calls in flight were cut one after the other."""
     _calm_until: float = field(default=-math.inf, init=False)
     _calm_s: float = field(default=_FIRST_CALM_S, init=False)
     _hold_s: float = field(default=_FIRST_HOLD_S, init=False)
@@ -140,6 +144,7 @@ class Flow:
         reserved = prompt_tokens + self.reply_tokens
         if self.tokens is not None:
             self.tokens.take(reserved, now)
+        self._reserved += reserved
         return Ticket(reserved, self.overloads)
 
     def accepted(
@@ -187,10 +192,13 @@ class Flow:
     def heard(self, told: ToldLimits, now: float) -> None:
         """Take the limits of a reply's headers; a lower limit of the user's stays."""
         if told.requests is not None:
-            self.requests = self._told(self.requests, told.requests, self.requests_per_minute, now)
+            mine, under_way = self.requests_per_minute, float(max(0, self.in_flight - 1))
+            self.requests = self._told(self.requests, told.requests, mine, now, under_way)
             self.limit = float(self.most_in_flight) if not self.overloads else self.limit
         if told.tokens is not None:
-            self.tokens = self._told(self.tokens, told.tokens, self.tokens_per_minute, now)
+            mine, under_way = self.tokens_per_minute, self._reserved
+            under_way *= 1 - 1 / max(1, self.in_flight)
+            self.tokens = self._told(self.tokens, told.tokens, mine, now, under_way)
 
     def restart(self) -> None:
         """Begin gently, as behind an outage."""
@@ -198,6 +206,7 @@ class Flow:
 
     def _end(self, ticket: Ticket, used_tokens: float, now: float) -> None:
         self.in_flight -= 1
+        self._reserved = self._reserved - ticket.tokens if self.in_flight else 0.0
         if self.tokens is not None:
             self.tokens.take(used_tokens - ticket.tokens, now)
 
@@ -212,7 +221,8 @@ class Flow:
 
     def _overload(self, now: float, retry_after_s: float | None) -> None:
         asked_s, hold_s = retry_after_s or 0.0, 0.0
-        if self.measured is not None or self._is_soon(now) or asked_s >= _TELLING_WAIT_S:
+        self._cuts = self._cuts + 1 if self._is_soon(now) else 0
+        if self.measured is not None or self._cuts > 1 or asked_s >= _TELLING_WAIT_S:
             self._measure(now)
             hold_s = max(asked_s, self._hold_s)
             self._hold_s = min(_LONGEST_HOLD_S, 2 * self._hold_s)
@@ -288,11 +298,16 @@ class Flow:
         per_s = per_minute / 60
         return Bucket(per_s, max(1.0, per_s * _BURST_S), now)
 
-    def _told(self, old: Bucket | None, told: Told, mine: float | None, now: float) -> Bucket:
+    def _told(
+        self, old: Bucket | None, told: Told, mine: float | None, now: float, under_way: float
+    ) -> Bucket:
         per_minute = min(_TOLD_SHARE * told.per_minute, mine or math.inf)
         per_s = per_minute / 60
         bucket = old or self._bucket(per_minute, now)
         if abs(bucket.per_s - per_s) > 1e-9:
             bucket.change(per_s, max(1.0, per_s * _BURST_S), now)
         bucket.at_most(told.remaining - 1, now)
+        if old is None:
+            # What is under way was let through before there was a bucket to take it from.
+            bucket.take(under_way, now)
         return bucket

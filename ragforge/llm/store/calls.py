@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,33 +13,13 @@ from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.dialect import Dialect
-from ragforge.llm.store.damage import check_pages, salvage, set_aside
-from ragforge.llm.store.owner import Owner, boot, read_owner, this_owner
-from ragforge.llm.store.rows import COLUMNS, Row, digest, to_reply, to_text
-
-LEASE_S = 60.0
-"""Seconds a lease lasts unless it is renewed."""
-
-RENEWED_EVERY_S = 10.0
-"""Seconds between two renewals."""
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS calls (
-    key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, model TEXT NOT NULL, reply TEXT NOT NULL,
-    sha256 TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
-    cost_usd REAL, bought_at REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS leases (
-    key TEXT PRIMARY KEY, owner TEXT NOT NULL, boot TEXT NOT NULL, until_boot REAL NOT NULL,
-    until_wall REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS unanswered (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL, why TEXT NOT NULL, at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS dialects (
-    endpoint TEXT PRIMARY KEY, dialect TEXT NOT NULL
-) WITHOUT ROWID;
-"""
+from ragforge.llm.store.damage import open_mended
+from ragforge.llm.store.file import add_rows, open_file, suspect, transaction
+from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
+from ragforge.llm.store.leases import ends, holder
+from ragforge.llm.store.ledger import spent
+from ragforge.llm.store.owner import Owner, boot, this_owner
+from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, digest, to_reply, to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +52,11 @@ class CallStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                self._connection = self._open()
-            except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError):
-                    raise
-                self.set_aside = set_aside(path)
-                self._connection = self._open()
-                self.add(salvage(self.set_aside))
+                self._connection = open_file(path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                self._connection, self.set_aside = open_mended(path)
             self._inode = path.stat().st_ino
         except (OSError, sqlite3.Error) as error:
             raise DataError(f"{path}: the call store cannot be opened: {error}") from error
@@ -108,18 +86,13 @@ class CallStore:
             The reply where another process has bought it meanwhile; `Held` where one is at it.
         """
         self._check_place()
-        with self.speaking() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                found = self.get(key) or self._holder(key)
-                if found is None:
-                    now, wall = time.monotonic() + LEASE_S, time.time() + LEASE_S
-                    connection.execute(
-                        "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?)",
-                        (key, str(self.owner), boot(), now, wall),
-                    )
-            finally:
-                connection.execute("COMMIT")
+        with self.speaking() as connection, transaction(connection):
+            found = self.get(key) or self._holder(key)
+            if found is None:
+                connection.execute(
+                    "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?)",
+                    (key, str(self.owner), boot(), *ends()),
+                )
         return found
 
     def put(
@@ -134,16 +107,9 @@ class CallStore:
         text, usage = to_text(reply), reply.usage
         counts = (usage.prompt_tokens, usage.completion_tokens)
         row = (key, endpoint, model, text, digest(key, text), *counts, cost_usd, time.time())
-        with self.speaking() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                connection.execute("INSERT OR REPLACE INTO calls VALUES (?,?,?,?,?,?,?,?,?)", row)
-                connection.execute("DELETE FROM leases WHERE key = ?", (key,))
-                connection.execute("COMMIT")
-            except sqlite3.Error:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self.speaking() as connection, transaction(connection):
+            connection.execute("INSERT OR REPLACE INTO calls VALUES (?,?,?,?,?,?,?,?,?)", row)
+            connection.execute("DELETE FROM leases WHERE key = ?", (key,))
 
     def release(self, key: str) -> None:
         """Give a lease back without a reply."""
@@ -154,11 +120,10 @@ class CallStore:
 
     def renew(self) -> None:
         """Keep the leases of this owner."""
-        now, wall = time.monotonic() + LEASE_S, time.time() + LEASE_S
         with self.speaking() as connection:
             connection.execute(
                 "UPDATE leases SET until_boot = ?, until_wall = ? WHERE owner = ?",
-                (now, wall, str(self.owner)),
+                (*ends(), str(self.owner)),
             )
 
     def note_unanswered(self, key: str, why: str) -> None:
@@ -169,23 +134,13 @@ class CallStore:
             )
 
     def add(self, rows: Iterable[Row]) -> int:
-        """Take rows over; of two replies to one call the later one stays. Returns how many."""
+        """Take rows over; of two replies to one call the later one stays.
+
+        Returns:
+            How many of them the store lacked.
+        """
         with self.speaking() as connection:
-            before = connection.total_changes
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                connection.executemany(
-                    "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET "
-                    "reply = excluded.reply, sha256 = excluded.sha256, "
-                    "prompt_tokens = excluded.prompt_tokens, "
-                    "completion_tokens = excluded.completion_tokens, "
-                    "cost_usd = excluded.cost_usd, bought_at = excluded.bought_at "
-                    "WHERE excluded.bought_at > calls.bought_at",
-                    (_fields(row) for row in rows),
-                )
-            finally:
-                connection.execute("COMMIT")
-            return connection.total_changes - before
+            return add_rows(connection, rows)
 
     def rows(self) -> Iterator[Row]:
         """Yield the replies that are in use and whole, by key."""
@@ -199,7 +154,7 @@ class CallStore:
 
     def forget(self, keys: Iterable[str]) -> None:
         """Put replies aside, so that they are asked for again; what they cost stays counted."""
-        with self.speaking():
+        with self.speaking() as connection, transaction(connection):
             self._put_aside(keys, "forgotten")
 
     def dialect(self, endpoint: str) -> Dialect | None:
@@ -222,18 +177,9 @@ class CallStore:
             )
 
     def spent(self) -> Spent:
-        """Return what all stored replies took; the cost is None where one has no known price."""
+        """Return what all replies ever stored took; the cost is None where a price is unknown."""
         with self.speaking() as connection:
-            calls, prompt, completion, priced, cost = connection.execute(
-                "SELECT COUNT(*), COALESCE(SUM(prompt_tokens), 0), "
-                "COALESCE(SUM(completion_tokens), 0), COUNT(cost_usd), TOTAL(cost_usd) FROM calls"
-            ).fetchone()
-        return Spent(
-            calls=calls,
-            prompt_tokens=prompt,
-            completion_tokens=completion,
-            cost_usd=round(cost, 9) if priced == calls else None,
-        )
+            return spent(connection)
 
     def close(self) -> None:
         """Give all leases back and close the file."""
@@ -254,25 +200,28 @@ class CallStore:
         try:
             yield self._connection
         except sqlite3.Error as error:
+            # Its subclasses speak of other things than damage.
+            if type(error) is sqlite3.DatabaseError:
+                with suppress(OSError):
+                    suspect(self.path)
             raise DataError(f"{self.path}: the call store does not work: {error}") from error
 
     def _put_aside(self, keys: Iterable[str], why: str) -> None:
         self._connection.executemany(
-            "UPDATE calls SET key = key || '#' || ? || hex(randomblob(8)) WHERE key = ?",
-            [(why, key) for key in keys],
+            "UPDATE calls SET key = key || ? || hex(randomblob(8)) WHERE key = ?",
+            [(ASIDE + why, key) for key in keys],
         )
 
     def _holder(self, key: str) -> Held | None:
         """Return who holds a lease, None where nobody does any more."""
         row = self._connection.execute(
-            "SELECT owner, boot, until_boot, until_wall FROM leases WHERE key = ?", (key,)
+            f"SELECT {LEASE_COLUMNS} FROM leases WHERE key = ?",  # noqa: S608  # constants
+            (key,),
         ).fetchone()
         if row is None or row[0] == str(self.owner):
             return None
-        owner = read_owner(str(row[0]))
-        # Of the same boot, the monotonic clock is the same, whatever is done to the wall clock.
-        late = time.monotonic() > row[2] if row[1] == boot() else time.time() > row[3]
-        if owner is not None and not late and not owner.is_gone:
+        owner = holder(*row)
+        if owner is not None:
             return Held(owner.pid)
         self.note_unanswered(key, "the process that asked has ended")
         return None
@@ -289,21 +238,3 @@ class CallStore:
             there = False
         if not there:
             raise DataError(f"{self.path}: the call store was removed or replaced during the run")
-
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.executescript(_TABLES)
-            # A damaged row may not be UTF-8; its checksum tells, not an exception.
-            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-            check_pages(connection, self.path)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
-
-
-def _fields(row: Row) -> tuple[object, ...]:
-    return tuple(getattr(row, name) for name in COLUMNS.split(", "))

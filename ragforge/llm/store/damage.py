@@ -1,72 +1,126 @@
-"""Damaged store files: set aside, with every reply that can still be read saved from them."""
+"""Damaged store files: set aside, and replaced by new ones with every reply that can be read."""
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
-from ragforge.llm.store.rows import COLUMNS, Row
-
-CHECKED_BYTES = 256_000_000
-"""A larger file is not read whole at each start; its rows have checksums, and a torn page says so
-when it is met."""
-
-_SLICES = 256
+from ragforge.llm.store.file import SIDE_FILES, add_rows, open_file
+from ragforge.llm.store.pages import Value, read_records
+from ragforge.llm.store.rows import NAMES, Row, checked_row
 
 
-def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Check the structure of a store file.
+def mend(path: Path) -> Path:
+    """Replace a damaged store by a new one with every reply that can be read from it.
+
+    The new one is complete before it takes the old one's place, so that whatever ends the process
+    leaves the damaged file where it will be mended the next time.
+
+    Returns:
+        Where the damaged file is now.
 
     Raises:
-        sqlite3.DatabaseError: It is damaged.
+        OSError, sqlite3.Error: The new one cannot be written; nothing has changed then.
     """
-    if path.stat().st_size > CHECKED_BYTES:
-        return
-    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-        raise sqlite3.DatabaseError("its pages are damaged")
-
-
-def set_aside(path: Path) -> Path:
-    """Move a damaged store, with its journal, to another name, and return that."""
-    taken = sum(1 for _ in path.parent.glob(f"{path.name}.damaged-*[0-9]"))
-    aside = path.with_name(f"{path.name}.damaged-{taken + 1}")
-    for suffix in ("-wal", "-shm"):
+    fresh = path.with_name(f"{path.name}.mending")
+    _remove(fresh)
+    try:
+        with closing(open_file(fresh)) as connection:
+            add_rows(connection, salvage(path))
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except BaseException:
+        _remove(fresh)
+        raise
+    aside = _free_name(path)
+    for suffix in SIDE_FILES:
         with contextlib.suppress(FileNotFoundError):
-            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
-    return path.rename(aside)
+            _beside(path, suffix).rename(_beside(aside, suffix))
+    try:
+        aside.hardlink_to(path)
+    except OSError:  # Not every file system has links.
+        path.rename(aside)
+    fresh.replace(path)
+    return aside
 
 
-def salvage(aside: Path) -> Iterator[Row]:
-    """Yield the rows of a damaged store that are whole.
+def salvage(path: Path) -> Iterator[Row]:
+    """Yield the rows that a damaged store, or one that somebody has open, still holds whole.
 
-    Keys are hexadecimal and spread evenly, so the file is read slice by slice: a damaged page
-    costs the slices that touch it, and no others.
+    A row may come more than once. A reply that was set aside does not come back into use, though
+    an older version of its page may be found.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    forgotten = {(row.sha256, row.bought_at) for row in _whole_rows(path) if row.aside}
+    for row in _whole_rows(path):
+        if row.aside or (row.sha256, row.bought_at) not in forgotten:
+            yield row
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from mending a store in the same folder at the same time.
+
+    Where the system has no such locks, two that mend at the same moment each set a file aside.
     """
     try:
-        connection = sqlite3.connect(aside)
-    except sqlite3.Error:
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield
         return
-    with contextlib.closing(connection):
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        for number in range(_SLICES):
-            yield from _slice(connection, number)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
-def _slice(connection: sqlite3.Connection, number: int) -> Iterator[Row]:
-    first = f"{number:02x}"
-    seen: set[str] = set()
-    # From both ends towards the damage.
-    for order in ("ASC", "DESC"):
-        with contextlib.suppress(sqlite3.Error):
-            found = connection.execute(
-                f"SELECT {COLUMNS} FROM calls WHERE key >= ? AND key < ? ORDER BY key {order}",  # noqa: S608  # constants
-                (first, f"{first}g"),
-            )
-            for fields in found:
-                row = Row(*fields)
-                if row.key in seen:
-                    return
-                if row.whole:
-                    seen.add(row.key)
-                    yield row
-            return
+def open_mended(path: Path) -> tuple[sqlite3.Connection, Path | None]:
+    """Open a store that was found damaged, unless another process has mended it meanwhile.
+
+    Returns:
+        The connection, and where this process set the damaged file aside.
+
+    Raises:
+        OSError, sqlite3.Error: It cannot be mended or opened.
+    """
+    with alone(path.parent):
+        try:
+            return open_file(path), None
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            aside = mend(path)
+        return open_file(path), aside
+
+
+def _whole_rows(path: Path) -> Iterator[Row]:
+    for values in read_records(path, len(NAMES)):
+        with contextlib.suppress(ValueError):
+            yield checked_row([*values[:-2], *map(_as_real, values[-2:])])
+
+
+def _as_real(value: Value) -> Value:
+    # SQLite keeps a real number without a fraction as an integer.
+    return float(value) if isinstance(value, int) else value
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.damaged-{number}") for number in count(1))
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", *SIDE_FILES):
+        _beside(path, suffix).unlink(missing_ok=True)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)

@@ -46,7 +46,7 @@ def this_owner() -> Owner:
 def read_owner(text: str) -> Owner | None:
     """Return the owner that a lease names, None where the text is damaged."""
     parts = text.split("|")
-    if len(parts) != 5 or not parts[2].isdigit():
+    if len(parts) != 5 or not parts[2].isdecimal():
         return None
     return Owner(parts[0], parts[1], int(parts[2]), parts[3], parts[4])
 

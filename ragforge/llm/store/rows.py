@@ -2,18 +2,19 @@
 
 import hashlib
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
+from typing import Any
 
 from ragforge.llm.chat import ChatReply, Usage
 
-COLUMNS = (
-    "key, endpoint, model, reply, sha256, prompt_tokens, completion_tokens, cost_usd, bought_at"
-)
-"""In the order of the fields of `Row`."""
-
 _KEPT = [field.name for field in fields_of(ChatReply) if field.name not in ("key", "cached")]
 _USAGE = [field.name for field in fields_of(Usage)]
+
+ASIDE = "#"
+"""Behind the key of a row that is set aside, followed by the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Row:
     """One bought reply.
 
     Args:
-        key: Of the call.
+        key: Of the call; with a suffix where the row is set aside.
         endpoint, model: Who was asked.
         reply: The reply's fields as JSON.
         sha256: Over key and reply.
@@ -40,9 +41,53 @@ class Row:
     bought_at: float
 
     @property
+    def aside(self) -> str:
+        """Why the row is set aside: `forgotten` or `damaged`; "" where it is in use."""
+        why = str(self.key).partition(ASIDE)[2]
+        return why.rstrip("0123456789ABCDEF")
+
+    @property
     def whole(self) -> bool:
-        """Whether the row holds what was once written."""
-        return digest(self.key, self.reply) == self.sha256
+        """Whether the row holds the reply that was once written."""
+        return digest(str(self.key).partition(ASIDE)[0], self.reply) == self.sha256
+
+    @property
+    def usage(self) -> Usage:
+        """What the call took, as the reply of a whole row tells it."""
+        return to_reply(self.key, self.reply).usage
+
+
+NAMES = tuple(field.name for field in fields_of(Row))
+COLUMNS = ", ".join(NAMES)
+
+
+def values_of(row: Row) -> tuple[object, ...]:
+    """Return the values of a row in the order of the columns."""
+    return tuple(getattr(row, name) for name in NAMES)
+
+
+def checked_row(values: Sequence[object]) -> Row:
+    """Make a row of values that may be anything.
+
+    Args:
+        values: In the order of the columns.
+
+    Raises:
+        ValueError: They are no whole row; the message says what is wrong.
+    """
+    row = Row(*values)  # type: ignore[arg-type]  # checked below
+    for name in ("key", "endpoint", "model", "reply", "sha256"):
+        if not isinstance(getattr(row, name), str):
+            raise ValueError(f"{name}: expected text")  # noqa: TRY004  # values, not calls, are wrong
+    if not row.whole:
+        raise ValueError("sha256: does not fit key and reply")
+    if _numbers(row.prompt_tokens, row.completion_tokens) != _counts(row):
+        raise ValueError("prompt_tokens, completion_tokens: are not those of the reply")
+    if row.cost_usd is not None and not _is_amount(row.cost_usd):
+        raise ValueError("cost_usd: expected a number >= 0 or null")
+    if not _is_amount(row.bought_at):
+        raise ValueError("bought_at: expected seconds >= 0")
+    return row
 
 
 def digest(key: str, reply: str) -> str:
@@ -59,7 +104,26 @@ def to_text(reply: ChatReply) -> str:
 
 
 def to_reply(key: str, text: str) -> ChatReply:
-    """Return the reply that a row holds."""
-    fields = json.loads(text)
-    fields["usage"] = Usage(**fields["usage"])
+    """Return the reply that a row holds; fields of other versions of ragforge are passed over."""
+    found = json.loads(text)
+    fields = {name: found[name] for name in _KEPT if name in found}
+    usage = found.get("usage", {})
+    fields["usage"] = Usage(**{name: usage[name] for name in _USAGE if name in usage})
     return ChatReply(**fields, key=key, cached=True)
+
+
+def _counts(row: Row) -> tuple[object, ...]:
+    try:
+        usage = row.usage
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        raise ValueError("reply: expected an object with text and usage") from error
+    return _numbers(usage.prompt_tokens, usage.completion_tokens)
+
+
+def _numbers(*values: object) -> tuple[object, ...]:
+    """Return the values with what is no count as None, so that it equals no count."""
+    return tuple(value if type(value) is int and value >= 0 else math.nan for value in values)
+
+
+def _is_amount(value: Any) -> bool:  # noqa: ANN401  # looked at before it is used
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0

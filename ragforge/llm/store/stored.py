@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from ragforge.errors import EndpointError
+from ragforge.errors import DataError, EndpointError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
-from ragforge.llm.store.calls import RENEWED_EVERY_S, CallStore, Held
+from ragforge.llm.store.calls import CallStore, Held
+from ragforge.llm.store.leases import RENEWED_EVERY_S
 
 _FIRST_LOOK_S = 0.02
 _LONGEST_LOOK_S = 1.0
@@ -81,7 +82,9 @@ class StoredModel:
         try:
             reply = replace(await self.inner.ask(request), key=key)
         except BaseException:
-            self.store.release(key)
+            # Why the call failed matters more; and the lease ends by itself.
+            with suppress(DataError):
+                self.store.release(key)
             raise
         cost_usd = self.price.cost_usd(reply.usage) if self.price else None
         self.store.put(key, self.endpoint, self.model, reply, cost_usd)
@@ -125,13 +128,15 @@ class Replay:
 
 
 @asynccontextmanager
-async def leases_renewed(store: CallStore) -> AsyncIterator[None]:
+async def leases_renewed(store: CallStore, every_s: float = RENEWED_EVERY_S) -> AsyncIterator[None]:
     """Keep the leases of a store alive until the context ends."""
 
     async def renew() -> None:
         while True:
-            await asyncio.sleep(RENEWED_EVERY_S)
-            store.renew()
+            await asyncio.sleep(every_s)
+            # One that fails is made up for by the next, long before the leases end.
+            with suppress(DataError):
+                store.renew()
 
     task = asyncio.create_task(renew())
     try:

@@ -1,10 +1,10 @@
 """What is judged: pairs of a query and a chunk, from a pool or from a file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from ragforge.records import Chunk, Judgment, Provenance, Query, Ranking
+from ragforge.records import Judgment, Provenance, Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,36 +40,27 @@ class Judge(Protocol):
         """
 
 
-def pool(
-    queries: Sequence[Query],
-    runs: Iterable[Sequence[Ranking]],
-    chunks: Mapping[str, Chunk],
-    depth: int,
-) -> list[Pair]:
+class PairId(NamedTuple):
+    """The ids of a pair; texts are fetched when it is judged."""
+
+    query_id: str
+    chunk_id: str
+
+
+def pool(query_ids: Container[str], runs: Iterable[Iterable[Ranking]], depth: int) -> list[PairId]:
     """Return the union of the top ranks of several runs, each pair once, sorted.
 
     Args:
-        queries: Only their pairs are taken.
-        runs: Rankings, best first.
-        chunks: By id; ids that are not in it are left out (the evaluation counts them).
+        query_ids: Only their pairs are taken.
+        runs: Rankings, best first; read once.
         depth: Ranks taken of each ranking.
     """
-    texts = {query.query_id: query.query for query in queries}
-    pairs = {
-        (ranking.query_id, hit.chunk_id)
-        for run in runs
-        for ranking in run
-        for hit in ranking.ranking[:depth]
-        if ranking.query_id in texts and hit.chunk_id in chunks
-    }
-    return [
-        Pair(query_id, texts[query_id], chunk_id, chunks[chunk_id].text)
-        for query_id, chunk_id in sorted(pairs)
-    ]
-
-
-def unknown_chunks(runs: Iterable[Sequence[Ranking]], chunks: Mapping[str, Chunk]) -> Iterator[str]:
-    """Yield the retrieved chunk ids that the corpus does not know."""
-    for run in runs:
-        for ranking in run:
-            yield from (hit.chunk_id for hit in ranking.ranking if hit.chunk_id not in chunks)
+    return sorted(
+        {
+            PairId(ranking.query_id, hit.chunk_id)
+            for run in runs
+            for ranking in run
+            if ranking.query_id in query_ids
+            for hit in ranking.ranking[:depth]
+        }
+    )

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from ragforge.files.dataset import Dataset
 from ragforge.observe import Observer
 from ragforge.records import Failure, Judgment, Provenance
-from ragforge.stages.judge.pairs import Judge, Pair
-from ragforge.stages.runner import Collected, Sink, Work, nothing, pour
+from ragforge.stages.judge.pairs import Judge, Pair, PairId
+from ragforge.stages.runner import Sink, Work, nothing, pour
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +54,11 @@ async def judge_pairs(
 
 
 def open_pairs(
-    pairs: Iterable[Pair], known: Iterable[Judgment], stays: Callable[[Judgment], bool]
-) -> list[Pair]:
+    pairs: Iterable[PairId], known: Iterable[Judgment], stays: Callable[[Judgment], bool]
+) -> list[PairId]:
     """Return the pairs whose judgment is missing or does not stay."""
     graded = {(old.query_id, old.chunk_id) for old in known if stays(old)}
-    return [pair for pair in pairs if (pair.query_id, pair.chunk_id) not in graded]
-
-
-def merge_into(dataset: Dataset, judged: Collected[Judgment]) -> None:
-    """Write judgments into a dataset: new ones replace old ones of the same pair.
-
-    What a query's own evidence says is not given up for a judgment that failed.
-    """
-    merged = {(old.query_id, old.chunk_id): old for old in dataset.judgments()}
-    for new in judged.results:
-        old = merged.get((new.query_id, new.chunk_id))
-        if new.grade is not None or old is None or old.source != "evidence":
-            merged[new.query_id, new.chunk_id] = new
-    tried = {f"{new.query_id}/{new.chunk_id}" for new in judged.results}
-    dataset.write_judgments(merged.values())
-    dataset.replace_failures("judge", judged.failures, tried.__contains__)
+    return [pair for pair in pairs if pair not in graded]
 
 
 def _unjudged(judge: Provenance, pair: Pair, failure: Failure) -> Judgment:

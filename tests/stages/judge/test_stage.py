@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Failure, Judgment, Provenance
-from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.stage import Judging, judge_pairs, open_pairs
 from ragforge.stages.runner import Collected
 
@@ -83,4 +83,6 @@ def test_pairs_with_a_grade_are_not_judged_again():
         Judgment(query_id="other", chunk_id="c", grade=3),
     ]
 
-    assert [pair.chunk_id for pair in open_pairs(pairs("a", "b", "c"), known, graded)] == ["b", "c"]
+    asked = [PairId("q", chunk_id) for chunk_id in "abc"]
+
+    assert open_pairs(asked, known, graded) == [("q", "b"), ("q", "c")]

@@ -1,0 +1,77 @@
+"""Sorted judgments of two origins as one, without holding either in memory."""
+
+import heapq
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from ragforge.errors import DataError
+from ragforge.files.jsonl import read_records
+from ragforge.records import Judgment
+
+Key = tuple[str, str]
+
+
+def key_of(judgment: Judgment) -> Key:
+    """Return what a judgment is about, and sorted by."""
+    return judgment.query_id, judgment.chunk_id
+
+
+def each_judgment(path: Path) -> Iterator[Judgment]:
+    """Yield the judgments of a file, sorted by query and chunk; none where it does not exist.
+
+    Files that ragforge wrote are sorted and read as a stream; one that was edited out of order is
+    sorted in memory.
+
+    Raises:
+        DataError: A line is no judgment, or a pair comes twice.
+    """
+    if not path.exists():
+        return
+    found = read_records(path, Judgment)
+    if not _is_sorted(path):
+        found = iter(sorted(read_records(path, Judgment), key=key_of))
+    last: Key | None = None
+    for judgment in found:
+        if key_of(judgment) == last:
+            raise DataError(f"{path}: {last} comes twice")
+        last = key_of(judgment)
+        yield judgment
+
+
+def merged(old: Iterator[Judgment], new: Iterator[Judgment]) -> Iterator[Judgment]:
+    """Yield old and new judgments in order: new ones replace old ones of the same pair.
+
+    What a query's own evidence says is not given up for a judgment that failed.
+
+    Args:
+        old: Sorted by query and chunk.
+        new: Sorted likewise.
+    """
+    kept: Judgment | None = None
+    # Of equal keys, those of the first come first.
+    for judgment in heapq.merge(old, new, key=key_of):
+        if kept is not None and key_of(kept) != key_of(judgment):
+            yield kept
+        elif kept is not None and judgment.grade is None and kept.source == "evidence":
+            continue
+        kept = judgment
+    if kept is not None:
+        yield kept
+
+
+def _is_sorted(path: Path) -> bool:
+    last: Key = ("", "")
+    with path.open(encoding="utf-8-sig", newline="\n") as stream:
+        for line in stream:
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                key = (row["query_id"], row["chunk_id"])
+                if key < last:
+                    return False
+            except (ValueError, KeyError, TypeError):
+                return True  # The reader says what is wrong with it.
+            last = key
+    return True

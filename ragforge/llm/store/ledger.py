@@ -1,0 +1,262 @@
+"""What a store holds and has cost, and making it smaller without forgetting what was paid."""
+
+import sqlite3
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.errors import DataError
+from ragforge.files.manifest import Spent
+from ragforge.llm.store.file import SIDE_FILES, open_file, reading, transaction
+from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
+from ragforge.llm.store.leases import holder
+from ragforge.llm.store.owner import Owner
+from ragforge.llm.store.rows import COLUMNS, Row
+
+_DAY_S = 86_400.0
+
+_SUMS = """
+SELECT model, COUNT(*) AS calls, TOTAL(prompt_tokens) AS prompt_tokens,
+    TOTAL(completion_tokens) AS completion_tokens, COUNT(cost_usd) AS priced,
+    TOTAL(cost_usd) AS cost_usd
+FROM calls
+"""
+
+_TOTALS = "SUM(calls), SUM(prompt_tokens), SUM(completion_tokens), SUM(priced), SUM(cost_usd)"
+
+_GOING = f"{_SUMS} WHERE key IN going"
+
+_KEEP_SUMS = f"""
+INSERT INTO pruned {_GOING} GROUP BY model ON CONFLICT (model) DO UPDATE SET
+    calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = completion_tokens + excluded.completion_tokens,
+    priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLedger:
+    """The replies of one model that a store holds.
+
+    Args:
+        spent: What all of them took; those set aside were paid, too.
+        estimated: Replies whose tokens the endpoint did not count.
+        forgotten: Replies set aside, to be asked for again.
+        damaged: Replies that came out of the store otherwise than they went in.
+    """
+
+    model: str
+    spent: Spent
+    estimated: int = 0
+    forgotten: int = 0
+    damaged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Somebody who is buying replies now."""
+
+    pid: int
+    host: str
+    leases: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a store holds.
+
+    Args:
+        models: Sorted by name.
+        spent: What all replies ever stored took, those pruned since included.
+        pruned: How many were pruned.
+        unanswered: Attempts that gave no reply and may have been billed.
+        holdings: Leases held now, by who holds them.
+        file_bytes: The file and its journal.
+    """
+
+    models: tuple[ModelLedger, ...]
+    spent: Spent
+    pruned: int
+    unanswered: int
+    holdings: tuple[Holding, ...]
+    file_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unwanted:
+    """Which replies are to go: those to which all that is given applies.
+
+    Args:
+        older_than_days: Since they were bought.
+        model: Exactly as the ledger names it.
+        set_aside: Forgotten or damaged.
+    """
+
+    older_than_days: float | None = None
+    model: str | None = None
+    set_aside: bool = False
+
+    def keys(self, rows: Iterable[Row]) -> Iterator[str]:
+        """Yield the keys of the rows that are to go."""
+        now_s = time.time()
+        for row in rows:
+            # A date that damage made unreadable is no old one.
+            dated = isinstance(row.bought_at, int | float)
+            age_days = (now_s - row.bought_at) / _DAY_S if dated else 0.0
+            young = self.older_than_days is not None and age_days <= self.older_than_days
+            other = self.model not in (None, row.model)
+            in_use = self.set_aside and not row.aside and row.whole
+            if not (young or other or in_use):
+                yield row.key
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What went, or would go.
+
+    Args:
+        spent: What it took; the ledger keeps that.
+        bytes_before, bytes_after: Size of the file and its journal.
+    """
+
+    spent: Spent
+    bytes_before: int
+    bytes_after: int
+
+
+def spent(connection: sqlite3.Connection) -> Spent:
+    """Return what all replies ever stored took; the cost is None where one has no known price."""
+    if _has_pruned(connection):
+        return _summed(connection, f"SELECT * FROM ({_SUMS}) UNION ALL SELECT * FROM pruned")  # noqa: S608  # constants
+    return _summed(connection, _SUMS)
+
+
+def read_ledger(path: Path) -> Ledger:
+    """Return what a store holds, changing nothing.
+
+    Raises:
+        DataError: There is no store, or it is damaged.
+    """
+    with reading(path) as connection:
+        [unanswered] = connection.execute("SELECT COUNT(*) FROM unanswered").fetchone()
+        pruned = 0
+        if _has_pruned(connection):
+            [pruned] = connection.execute("SELECT COALESCE(SUM(calls), 0) FROM pruned").fetchone()
+        return Ledger(
+            tuple(_models(connection)),
+            spent(connection),
+            pruned,
+            unanswered,
+            tuple(_holdings(connection)),
+            size_of(path),
+        )
+
+
+def count_unwanted(path: Path, unwanted: Unwanted) -> Pruned:
+    """Return what `prune` would take away, changing nothing.
+
+    Raises:
+        DataError: There is no store, or it is damaged.
+    """
+    size = size_of(path)
+    with reading(path) as connection:
+        _mark(connection, unwanted)
+        return Pruned(_summed(connection, _GOING), size, size)
+
+
+def prune(path: Path, unwanted: Unwanted) -> Pruned:
+    """Take replies out of a store and make its file smaller.
+
+    Raises:
+        DataError: There is no store, or it is damaged or cannot be written, or another process is
+            buying replies.
+    """
+    before = size_of(path)
+    with reading(path):
+        pass
+    try:
+        with closing(open_file(path)) as connection:
+            with transaction(connection):
+                _refuse_if_held(connection, path)
+                _mark(connection, unwanted)
+                went = _summed(connection, _GOING)
+                connection.execute(_KEEP_SUMS)
+                connection.execute("DELETE FROM calls WHERE key IN going")
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        raise DataError(f"{path}: cannot be pruned: {error}") from error
+    return Pruned(went, before, size_of(path))
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a store file and its journal; 0 where there is none."""
+    files = (path, path.with_name(path.name + SIDE_FILES[0]))
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _models(connection: sqlite3.Connection) -> Iterator[ModelLedger]:
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in _rows(connection):
+        if not row.whole:
+            seen[row.model]["damaged"] += 1
+            continue
+        seen[row.model][row.aside] += 1
+        seen[row.model]["estimated"] += row.usage.estimated
+    # By whatever damage made of a name, too.
+    for model in sorted(seen, key=str):
+        counts = seen[model]
+        took = _summed(connection, f"{_SUMS} WHERE model IS ?", model)
+        kinds = (counts["estimated"], counts["forgotten"], counts["damaged"])
+        yield ModelLedger(str(model), took, *kinds)
+
+
+def _rows(connection: sqlite3.Connection) -> Iterator[Row]:
+    """Yield every row, set aside or not, damaged or not."""
+    for values in connection.execute(f"SELECT {COLUMNS} FROM calls"):  # noqa: S608  # constants
+        yield Row(*values)
+
+
+def _holdings(connection: sqlite3.Connection) -> Iterator[Holding]:
+    found: Counter[Owner] = Counter()
+    for values in connection.execute(f"SELECT {LEASE_COLUMNS} FROM leases"):  # noqa: S608  # constants
+        owner = holder(*values)
+        if owner is not None:
+            found[owner] += 1
+    for owner, leases in sorted(found.items(), key=str):
+        yield Holding(owner.pid, owner.machine.partition("/")[0], leases)
+
+
+def _refuse_if_held(connection: sqlite3.Connection, path: Path) -> None:
+    holdings = list(_holdings(connection))
+    if holdings:
+        who = ", ".join(f"process {item.pid} on {item.host}" for item in holdings)
+        raise DataError(f"{path}: is in use: {who} is buying replies; prune when it has ended")
+
+
+def _mark(connection: sqlite3.Connection, unwanted: Unwanted) -> None:
+    """Put the keys of what is to go into the table `going`, which only this connection sees."""
+    connection.execute("CREATE TEMP TABLE going (key PRIMARY KEY) WITHOUT ROWID")
+    keys = unwanted.keys(_rows(connection))
+    connection.executemany("INSERT INTO going VALUES (?)", ((key,) for key in keys))
+
+
+def _has_pruned(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'pruned'")
+    return found.fetchone() is not None
+
+
+def _summed(connection: sqlite3.Connection, sums: str, *values: object) -> Spent:
+    calls, prompt, completion, priced, cost = connection.execute(
+        f"SELECT {_TOTALS} FROM ({sums})",  # noqa: S608  # constants
+        values,
+    ).fetchone()
+    return Spent(
+        calls=calls,
+        prompt_tokens=int(prompt),
+        completion_tokens=int(completion),
+        cost_usd=round(cost, 9) if priced == calls else None,
+    )

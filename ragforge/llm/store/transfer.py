@@ -1,0 +1,203 @@
+"""Replies on their way from one store to another, as JSON Lines."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ragforge.errors import DataError
+from ragforge.files.lines import read_groups
+from ragforge.llm.store.calls import CallStore
+from ragforge.llm.store.damage import salvage
+from ragforge.llm.store.file import is_sqlite, reading
+from ragforge.llm.store.rows import COLUMNS, NAMES, Row, checked_row, values_of
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(slots=True)
+class Exported:
+    """What an export took along.
+
+    Args:
+        rows: How many replies.
+        left_out: How many were not: set aside, or damaged.
+        salvaged: Whether the store is damaged, so that only what could be read came along.
+    """
+
+    rows: int = 0
+    left_out: int = 0
+    salvaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A line that was passed over."""
+
+    line: int
+    why: str
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import brought.
+
+    Args:
+        rows: Usable lines.
+        new: How many of them the store lacked, or held in an earlier or a damaged version.
+        faults: The other lines.
+    """
+
+    rows: int = 0
+    new: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+
+def export_lines(path: Path, told: Exported) -> Iterator[str]:
+    """Yield the replies in use as lines of JSON, by key; also those of a damaged store.
+
+    Args:
+        path: The store, which is not changed.
+        told: Counts what came along.
+
+    Raises:
+        DataError: There is no store, or nothing in it can be read.
+    """
+    for row in _rows_in_use(path, told):
+        told.rows += 1
+        yield _to_line(row)
+
+
+def import_file(source: Path, store_path: Path) -> Imported:
+    """Take the replies of a file into a store, which is made where missing.
+
+    Of two replies to one call the later one stays, so that a second import changes nothing. What
+    is no whole row is passed over, as is a last line that was cut off.
+
+    Args:
+        source: What `export_lines` wrote; packed where its name ends in .gz or .zst.
+        store_path: The store.
+
+    Raises:
+        DataError: The file cannot be read, or none of its lines is usable; or the store cannot be
+            opened or written.
+    """
+    if store_path.is_file() and store_path.stat().st_size and not is_sqlite(store_path):
+        raise DataError(f"{store_path}: is no call store; nothing was changed")
+    told = Imported()
+    rows = _read_rows(source, told)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{source}: holds no usable reply{_first_fault(told)}")
+    store = CallStore(store_path)
+    try:
+        told.new = store.add(chain([first], rows))
+    finally:
+        store.close()
+    return told
+
+
+def _rows_in_use(path: Path, told: Exported) -> Iterable[Row]:
+    try:
+        with reading(path) as connection:
+            # What SQLite cannot read to its end would otherwise show when half is written.
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise sqlite3.DatabaseError("its pages are damaged")
+    except DataError as error:
+        if type(error.__cause__) is not sqlite3.DatabaseError:
+            raise
+        told.salvaged = True
+        return _salvaged(path, told)
+    return _read(path, told)
+
+
+def _read(path: Path, told: Exported) -> Iterator[Row]:
+    with reading(path) as connection:
+        for values in connection.execute(f"SELECT {COLUMNS} FROM calls ORDER BY key"):  # noqa: S608  # constants
+            try:
+                row = checked_row(values)
+            except ValueError:
+                row = None
+            if row is None or row.aside:
+                told.left_out += 1
+            else:
+                yield row
+
+
+def _salvaged(path: Path, told: Exported) -> list[Row]:
+    found: dict[str, Row] = {}
+    for row in salvage(path):
+        if row.key not in found or row.bought_at > found[row.key].bought_at:
+            found[row.key] = row
+    if not found:
+        raise DataError(f"{path}: is no call store, or a damaged one without a readable reply")
+    told.left_out = sum(1 for row in found.values() if row.aside)
+    return [found[key] for key in sorted(found) if not found[key].aside]
+
+
+def _to_line(row: Row) -> str:
+    fields = dict(zip(NAMES, values_of(row), strict=True))
+    fields["endpoint"] = _without_secrets(row.endpoint)
+    fields["reply"] = json.loads(row.reply)
+    return json.dumps(fields, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _without_secrets(endpoint: str) -> str:
+    """Return an address without what some gateways take keys in."""
+    if "://" not in endpoint:
+        return endpoint
+    try:
+        parts = urlsplit(endpoint)
+        return parts._replace(
+            netloc=parts.netloc.rpartition("@")[2], query="", fragment=""
+        ).geturl()
+    except ValueError:
+        return ""
+
+
+def _read_rows(source: Path, told: Imported) -> Iterator[Row]:
+    for first, lines in read_groups(source):
+        for number, line in enumerate(lines, start=first):
+            if not line.strip():
+                continue
+            try:
+                row = _to_row(line)
+            except (ValueError, RecursionError) as error:
+                torn = not line.endswith(b"\n")
+                told.faults.append(Fault(number, "was cut off" if torn else str(error)))
+                continue
+            told.rows += 1
+            yield row
+
+
+def _to_row(line: bytes) -> Row:
+    """Return the row that a line holds.
+
+    Raises:
+        ValueError: It holds none; the message says why.
+    """
+    try:
+        fields = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError("is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise ValueError("is not one complete JSON object") from error
+    if not isinstance(fields, dict) or set(fields) != set(NAMES):
+        raise ValueError(f"expected an object with {COLUMNS}")
+    if not isinstance(fields["key"], str) or not _KEY.fullmatch(fields["key"]):
+        raise ValueError("key: expected 64 hexadecimal digits")
+    fields["reply"] = json.dumps(fields["reply"], ensure_ascii=True)
+    return checked_row([fields[name] for name in NAMES])
+
+
+def _first_fault(told: Imported) -> str:
+    if not told.faults:
+        return ": it is empty"
+    first = told.faults[0]
+    return f"; line {first.line}: {first.why}" + (
+        f" (and {len(told.faults) - 1} more)" if len(told.faults) > 1 else ""
+    )

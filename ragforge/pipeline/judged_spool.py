@@ -1,0 +1,72 @@
+"""What a judging run leaves, kept on disk until it is written where it belongs."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from ragforge.files.dataset import Dataset
+from ragforge.files.spool import Spool
+from ragforge.records import Failure, Judgment
+
+
+class JudgedSpool(AbstractContextManager["JudgedSpool"]):
+    """A sink for judgments and failures, of any number.
+
+    Args:
+        folder: Where the sorted parts are put.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._judgments: Spool[Judgment] = Spool(
+            lambda item: (item.query_id, item.chunk_id), folder
+        )
+        self._failures: Spool[Failure] = Spool(lambda item: (item.key,), folder)
+
+    def __exit__(self, *_: object) -> None:
+        self._judgments.__exit__()
+        self._failures.__exit__()
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything was judged, or failed."""
+        return self._judgments.count > 0
+
+    def result(self, result: Judgment) -> None:
+        """Take a judgment."""
+        self._judgments.add(result)
+
+    def failure(self, failure: Failure) -> None:
+        """Take a failure."""
+        self._failures.add(failure)
+
+    def judgments(self) -> Iterator[Judgment]:
+        """Yield the judgments, sorted."""
+        return (Judgment.model_validate_json(line) for line in self._judgments.lines())
+
+    def write(self, out: Path) -> None:
+        """Write a file of judgments, and one of failures beside it where there are or were any.
+
+        Raises:
+            DataError: One cannot be written.
+        """
+        self._judgments.write(out)
+        beside = failures_beside(out)
+        if self._failures.count or beside.exists():
+            self._failures.write(beside)
+
+    def add_to(self, dataset: Dataset) -> None:
+        """Write judgments and failures into a dataset; new ones replace old ones of their pairs.
+
+        Raises:
+            DataError: A file cannot be written.
+        """
+        dataset.add_judgments(self.judgments())
+        earlier = {old.key for old in dataset.failures() if old.what == "judge"}
+        tried = earlier & {f"{one.query_id}/{one.chunk_id}" for one in self.judgments()}
+        failed = (Failure.model_validate_json(line) for line in self._failures.lines())
+        dataset.replace_failures("judge", failed, tried.__contains__)
+
+
+def failures_beside(out: Path) -> Path:
+    """Return where the failures of a file of judgments are written."""
+    return out.with_name(f"{out.name}.failures.jsonl")

@@ -1,0 +1,58 @@
+import subprocess
+import sys
+
+import pytest
+
+from ragforge.errors import DataError
+from ragforge.files.atomic import write_whole
+
+KILLED = """
+import os, pathlib, sys
+from ragforge.files.atomic import write_whole
+pathlib.Path.replace = lambda *_: os.kill(os.getpid(), 9)
+write_whole(pathlib.Path(sys.argv[1]), ["new"])
+"""
+
+
+@pytest.fixture
+def killed(tmp_path):
+    """A file whose writer was killed just before the new content took its place."""
+    path = tmp_path / "out.jsonl"
+    path.write_text("old", encoding="utf-8")
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    return path
+
+
+def test_a_killed_writer_leaves_the_old_file(killed):
+    """A reader must never see a part."""
+    assert killed.read_text(encoding="utf-8") == "old"
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(killed):
+    """Else a folder would fill with copies nobody knows."""
+    assert len(list(killed.parent.iterdir())) == 2
+
+    write_whole(killed, ["newer"])
+
+    assert [path.name for path in killed.parent.iterdir()] == ["out.jsonl"]
+    assert killed.read_text(encoding="utf-8") == "newer"
+
+
+def test_what_a_living_process_writes_is_left_alone(killed):
+    """Two processes may write the same file at once; the last one wins, and both are whole."""
+    [stray] = [path for path in killed.parent.iterdir() if path != killed]
+    host, _, rest = stray.name.rpartition("-")[0].rpartition("-")
+    living = stray.rename(stray.with_name(f"{host}-1-x.tmp"))
+    assert rest
+
+    write_whole(killed, ["newer"])
+
+    assert living.exists()
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    """The user must see which one."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(DataError, match="file/out"):
+        write_whole(tmp_path / "file" / "out", ["x"])
