@@ -42,6 +42,11 @@ def add_mode(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
             action="store_true",
             help="judge again what another model or prompt graded; human grades stay",
         )
+        parser.add_argument(
+            "--mix",
+            action="store_true",
+            help="let grades of another model or prompt stand beside the new ones",
+        )
 
 
 def mode_of(arguments: argparse.Namespace) -> Mode:
@@ -50,6 +55,7 @@ def mode_of(arguments: argparse.Namespace) -> Mode:
         dry_run=arguments.dry_run,
         retry_failed=arguments.retry_failed,
         again=getattr(arguments, "again", False),
+        mix=getattr(arguments, "mix", False),
         offline_replay=arguments.offline_replay,
     )
 

@@ -4,13 +4,13 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from ragforge.config import ModelSettings, Settings
-from ragforge.errors import CallError, ConfigError
+from ragforge.errors import CallError, ConfigError, UsageError
 from ragforge.llm.attempts import Patience, Pause, RetryingModel, patiently
 from ragforge.llm.budget import BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
@@ -68,8 +68,13 @@ class _ObservedModel:
     place: "_Place"
     price: Price | None
     flow: Flow | None = None
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
+        if asyncio.get_running_loop() is not self.loop:
+            raise UsageError(
+                "this model was opened in another event loop; open one with connect() in each"
+            )
         labels = {
             "model": self.place.name,
             "endpoint": self.place.endpoint,

@@ -124,7 +124,8 @@ def retry_after_headers(form: RetryAfter, wait_s: float | None, now_s: float) ->
     if form == "ms":
         return {"retry-after-ms": str(math.ceil(wait_s * 1000))}
     if form == "date":
-        return {"retry-after": formatdate(math.ceil(now_s + wait_s), usegmt=True)}
+        until = formatdate(math.ceil(now_s + wait_s), usegmt=True)
+        return {"date": formatdate(now_s, usegmt=True), "retry-after": until}
     return {"retry-after": str(math.ceil(wait_s))}
 
 

@@ -32,12 +32,14 @@ class Mode:
         dry_run: Count calls only; nothing is asked or written.
         retry_failed: Ask again where a stored reply was no use.
         again: Judge again what another judge graded; what people graded stays.
+        mix: Let what another model or prompt graded stand beside what is graded now.
         offline_replay: Take replies from the call store only; a missing one ends the run.
     """
 
     dry_run: bool = False
     retry_failed: bool = False
     again: bool = False
+    mix: bool = False
     offline_replay: bool = False
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.errors import DataError, EndpointError
+from ragforge.errors import DataError, EndpointError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.files.pairs import read_pairs
@@ -95,6 +95,7 @@ async def judge_dataset(
 
     Raises:
         DataError: There is no such run, or none at all.
+        UsageError: Another model or prompt graded a part of the pool; see `Mode`.
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
@@ -111,6 +112,8 @@ async def judge_dataset(
             failures=dataset.failures,
         ) as backend:
             todo = open_pairs(pooled, dataset.each_judgment(), partial(_stays, backend, mode))
+            if todo and not mode.mix:
+                _refuse_mixture(dataset, set(pooled).difference(todo), backend)
             result = JudgingResult(backend.name, len(pooled))
             pairs = (
                 Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
@@ -203,6 +206,33 @@ def _pool(
             f"`ragforge retrieve --dataset {dataset.path} --retriever bm25`"
         )
     return pool(query_ids, map(dataset.each_ranking, names), depth)
+
+
+def _refuse_mixture(dataset: Dataset, kept: Container[tuple[str, str]], backend: Backend) -> None:
+    """Refuse to put grades of two judges into one set unasked.
+
+    Raises:
+        UsageError: What is kept of the pool was graded by another model or prompt.
+    """
+    if backend.asker is None:
+        return
+    mine = backend.asker.provenance("")
+    others = Counter(
+        f"{by.model} with prompt {by.prompt} {by.prompt_sha256[:8]}"
+        for old in dataset.each_judgment()
+        if (old.query_id, old.chunk_id) in kept
+        and (by := old.provenance) is not None
+        and old.source == "judge"
+        and by.kind == "llm"
+        and (by.model, by.prompt_sha256) != (mine.model, mine.prompt_sha256)
+    )
+    if others:
+        told = "; ".join(f"{count} by {judge}" for judge, count in sorted(others.items()))
+        raise UsageError(
+            f"{dataset.path}: some pairs of the pool are graded by another judge ({told}); "
+            f"{mine.model} with prompt {mine.prompt} {mine.prompt_sha256[:8]} would grade the "
+            "rest: --again judges all of them anew, --mix lets both stand"
+        )
 
 
 def _stays(backend: Backend, mode: Mode, old: Judgment) -> bool:

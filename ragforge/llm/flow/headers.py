@@ -43,7 +43,8 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
     Args:
         headers: Looked up without regard to case. `retry-after-ms` goes before `retry-after`,
-            which holds seconds or an HTTP date.
+            which holds seconds or an HTTP date. A date is compared with the reply's own, where
+            it carries one: the clock here may be wrong.
     """
     low = {name.lower(): value.strip() for name, value in headers.items()}
     if "retry-after-ms" in low:
@@ -54,7 +55,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     if value is None:
         return None
     seconds = _number(value)
-    return _until(value) if seconds is None else seconds
+    return _until(value, low.get("date", "")) if seconds is None else seconds
 
 
 def _told(headers: Mapping[str, str], what: str) -> Told | None:
@@ -83,8 +84,16 @@ def _duration(text: str) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _until(value: str) -> float | None:
+def _until(value: str, date: str) -> float | None:
+    then = _timestamp(value)
+    if then is None:
+        return None
+    now = _timestamp(date)
+    return max(0.0, then - (time.time() if now is None else now))
+
+
+def _timestamp(date: str) -> float | None:
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+        return email.utils.parsedate_to_datetime(date).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
