@@ -13,7 +13,6 @@ CPU is the client's own, in milliseconds a call, the least of the repeats; calls
 
 import argparse
 import asyncio
-import importlib.util
 import json
 import resource
 import subprocess
@@ -22,6 +21,8 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+
+from ragforge.cli.paid import relieve_collector
 
 PASSAGE = "Bees make wax from honey; it takes about eight parts of honey to one of wax. " * 18
 ARMS = (
@@ -48,6 +49,11 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.0, help="of the endpoint, in ms")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--arms", nargs="+", default=list(ARMS), help="beginnings of their names")
+    parser.add_argument(
+        "--peers-python",
+        default=sys.executable,
+        help="interpreter that has litellm, which wants another openai than ragforge",
+    )
     parser.add_argument("--as-arm", nargs=2, metavar=("ARM", "URL"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.as_arm:
@@ -60,8 +66,17 @@ def main() -> None:
     for in_flight in arguments.in_flight:
         for arm in ARMS:
             wanted = any(arm.startswith(name) for name in arguments.arms)
-            if wanted and importlib.util.find_spec(NEEDS.get(arm, "ragforge")):
+            if wanted and _is_there(arm, arguments.peers_python):
                 print(_row(arm, in_flight, arguments), flush=True)
+
+
+def _python_of(arm: str, peers_python: str) -> str:
+    return peers_python if arm == "litellm" else sys.executable
+
+
+def _is_there(arm: str, peers_python: str) -> bool:
+    command = [_python_of(arm, peers_python), "-c", f"import {NEEDS.get(arm, 'ragforge')}"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _row(arm: str, in_flight: int, arguments: argparse.Namespace) -> str:
@@ -87,7 +102,10 @@ def _run(arm: str, in_flight: int, arguments: argparse.Namespace) -> dict[str, f
         words = ["-n", str(arguments.n), "--in-flight", str(in_flight), "--as-arm", arm, url]
         try:
             shown = subprocess.run(
-                [sys.executable, __file__, *words], capture_output=True, text=True, check=True
+                [_python_of(arm, arguments.peers_python), __file__, *words],
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
         finally:
             endpoint.terminate()
@@ -96,6 +114,8 @@ def _run(arm: str, in_flight: int, arguments: argparse.Namespace) -> dict[str, f
 
 
 async def _measured(arm: str, url: str, n: int, in_flight: int) -> dict[str, float]:
+    # As ragforge's commands do; to the others' advantage, too.
+    relieve_collector()
     counted = _Counted(n)
     if arm.startswith("ragforge"):
         await _ragforge(url, in_flight, arm.split()[1], counted)

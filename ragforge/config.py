@@ -49,7 +49,7 @@ def _address(value: str) -> str:
     if not value:
         return value
     parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError("expected an address such as http://127.0.0.1:8080/v1")
     if parts.username or parts.password:
         raise ValueError("no user name or password in the address: it is stored and shown")

@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.pairs and arguments.out is None:
         raise UsageError("--pairs needs --out FILE for the judgments")
+    if arguments.pairs and arguments.out.exists() and arguments.out.samefile(arguments.pairs):
+        raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
     if arguments.pairs and arguments.run:
         raise UsageError("--run goes with --dataset, not with --pairs")
     if arguments.dataset and arguments.out is not None:

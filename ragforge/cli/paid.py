@@ -1,6 +1,7 @@
 """What commands that may ask a model share."""
 
 import argparse
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -60,9 +61,20 @@ def mode_of(arguments: argparse.Namespace) -> Mode:
     )
 
 
+def relieve_collector() -> None:
+    """Let the collector of cyclic garbage look less often, and not at what is loaded already.
+
+    Hundreds of calls in flight are many objects and hardly any cycles: a fifth of the CPU's time
+    went into looking through them.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
 @contextmanager
 def observed(arguments: argparse.Namespace) -> Iterator[Observer]:
     """Lend the progress line, with the observers that are named beside it."""
+    relieve_collector()
     progress = Progress(arguments.quiet)
     if not arguments.observer:
         yield progress

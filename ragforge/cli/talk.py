@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never
 
@@ -19,12 +20,18 @@ def complain(text: str) -> None:
     """Print a message to stderr; what a terminal would obey is shown instead."""
     if sys.stderr is None:
         return
+    # A full disk behind stderr is no reason for a run to fail.
+    with suppress(OSError):
+        _say(visible(text))
+
+
+def _say(text: str) -> None:
     if "tqdm" in sys.modules:
         from tqdm import tqdm
 
-        tqdm.write(visible(text), file=sys.stderr)  # Keeps a bar that is being drawn whole.
+        tqdm.write(text, file=sys.stderr)  # Keeps a bar that is being drawn whole.
     else:
-        print(visible(text), file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
 
 
 @dataclass(slots=True)

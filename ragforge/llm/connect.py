@@ -52,6 +52,7 @@ class Connection:
         store: Its replies and what they cost.
         tally: What a dry run counted; None in earnest.
         stop: Makes all further calls fail at once; those in flight go on.
+        concurrency: Calls that can be in flight.
     """
 
     model: ChatModel
@@ -59,6 +60,7 @@ class Connection:
     store: CallStore
     tally: Tally | None
     stop: Callable[[], None] = _nothing
+    concurrency: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,9 @@ async def connect(
         async with _live(place, store, observer) as live, leases_renewed(store):
             model = _bought_once(live, settings, place, store, observer, price)
             observed = _ObservedModel(model, observer, place, price, live.pacer.flow)
-            yield Connection(observed, place.name, store, None, live.pacer.stop)
+            pacer = live.pacer
+            most = pacer.flow.most_in_flight
+            yield Connection(observed, place.name, store, None, pacer.stop, most)
 
 
 def _bought_once(

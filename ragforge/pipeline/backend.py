@@ -59,19 +59,21 @@ class Backend:
         store: The replies; None for the offline baseline.
         tally: What a dry run counted; None in earnest.
         stop: Makes all further calls fail at once; those in flight go on.
+        concurrency: Calls that can be in flight.
     """
 
     asker: Asker | None = None
     store: CallStore | None = None
     tally: Tally | None = None
     stop: Callable[[], None] = _nothing
+    concurrency: int = 1
 
     def workers(self, concurrency: int) -> int:
-        """Return how many units to have in work.
+        """Return how many units to have in work, where so many calls are wanted in flight.
 
-        Twice the calls that may be in flight: a unit that waits to be tried again holds no call.
+        Twice the calls that can be: a unit that waits to be tried again holds no call.
         """
-        return 2 * concurrency if self.asker else concurrency
+        return 2 * self.concurrency if self.asker else concurrency
 
     @property
     def name(self) -> str:
@@ -128,4 +130,10 @@ async def open_backend(
         if mode.retry_failed:
             connection.store.forget(key for item in failures() for key in item.call_keys)
         asker = Asker(connection.model, connection.name, settings.model, loaded)
-        yield Backend(asker, connection.store, connection.tally, connection.stop)
+        yield Backend(
+            asker,
+            connection.store,
+            connection.tally,
+            connection.stop,
+            connection.concurrency,
+        )

@@ -43,6 +43,8 @@ def _open(name: str, stack: ExitStack, complain: Callable[[str], None]) -> Obser
     if name.startswith(EVENTS):
         from ragforge.observe.log import EventFile
 
+        if name == EVENTS:
+            raise UsageError(f"observers: {name!r}: expected events=FILE")
         path = Path(name.removeprefix(EVENTS))
         return stack.enter_context(EventFile(path, complain=complain))
     if name == OPENTELEMETRY:

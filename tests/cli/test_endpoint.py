@@ -338,3 +338,50 @@ def test_embeddings_that_fail_stop_the_run_before_any_query(dataset, serve, caps
     assert main([*words, *model(endpoint, "--embedding-model", "e")]) == 4
     assert "retriever 'dense' cannot be built" in capsys.readouterr().err
     assert not (dataset / "runs" / "dense.jsonl").exists()
+
+
+def test_the_pairs_are_not_overwritten_by_their_judgments(tmp_path, pairs, serve, capsys):
+    """The texts may exist nowhere else."""
+    endpoint, before = serve(), pairs.read_bytes()
+
+    assert main(["judge", "--pairs", str(pairs), "--out", str(pairs), *model(endpoint)]) == 2
+    assert "is the file of pairs itself" in capsys.readouterr().err
+    assert pairs.read_bytes() == before
+    assert endpoint.seen == []
+
+
+def test_a_wish_for_a_million_calls_at_once_is_no_hang(tmp_path, pairs, serve):
+    """As many units in work as calls wanted would be millions of tasks."""
+    endpoint, out = serve(), tmp_path / "judged.jsonl"
+    words = ["judge", "--pairs", str(pairs), "--out", str(out), "--concurrency", "1000000"]
+
+    assert main([*words, *model(endpoint)]) == 0
+    assert len(rows(out)) == 2
+
+
+def test_a_full_disk_behind_the_messages_fails_no_run(tmp_path, pairs, serve, monkeypatch):
+    """What was judged counts, not what could be said about it."""
+    endpoint, out = serve(), tmp_path / "judged.jsonl"
+    words = ["judge", "--pairs", str(pairs), "--out", str(out), "--model", "test-model"]
+    command = [sys.executable, "-m", "ragforge", *words, "--base-url", endpoint.url]
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(command, stderr=full, stdout=subprocess.PIPE, check=False)
+
+    assert ended.returncode == 0
+    assert len(rows(out)) == 2
+
+
+@pytest.mark.parametrize("key", ["sk-abc\ndef", "sk-é☃", "sk abc"])
+def test_a_key_that_cannot_be_one_is_named_before_any_call(
+    tmp_path, pairs, serve, monkeypatch, capsys, key
+):
+    """It was cut from a page together with something else."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    endpoint = serve()
+
+    words = ["judge", "--pairs", str(pairs), "--out", str(tmp_path / "o.jsonl"), *model(endpoint)]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "OPENAI_API_KEY" in said
+    assert key not in said
+    assert endpoint.seen == []

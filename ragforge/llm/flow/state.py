@@ -46,6 +46,8 @@ _LEAST_PER_S = 0.02
 _ENOUGH_TAKEN = 4
 _UNMOVED_SHARE = 0.7
 _UNMOVED_S = 30.0
+_MOSTLY = 0.5
+"""Where fewer of the calls behind a cut are refused, the cut was merely too small."""
 _LEAST_SEARCHED_PER_S = 0.2
 _GROWTH_SEARCHES_S = 3.0
 _GROWTH_TAKES = 8
@@ -99,6 +101,7 @@ class Flow:
     _taken: deque[float] = field(init=False)
     _taken_since: int = field(default=0, init=False)
     _refused_since: int = field(default=0, init=False)
+    _sent_since: int = field(default=0, init=False)
     _share: float = field(default=0.0, init=False)
     """How many of its calls the endpoint refused before the last overload."""
     _cut_per_s: float = field(default=0.0, init=False)
@@ -145,6 +148,7 @@ class Flow:
         if self.tokens is not None:
             self.tokens.take(reserved, now)
         self._reserved += reserved
+        self._sent_since += 1
         return Ticket(reserved, self.overloads)
 
     def accepted(
@@ -221,7 +225,8 @@ class Flow:
 
     def _overload(self, now: float, retry_after_s: float | None) -> None:
         asked_s, hold_s = retry_after_s or 0.0, 0.0
-        self._cuts = self._cuts + 1 if self._is_soon(now) else 0
+        mostly = self._refused_since >= _MOSTLY * self._sent_since
+        self._cuts = self._cuts + (2 if mostly else 1) if self._is_soon(now) else 0
         if self.measured is not None or self._cuts > 1 or asked_s >= _TELLING_WAIT_S:
             self._measure(now)
             hold_s = max(asked_s, self._hold_s)
@@ -239,7 +244,7 @@ class Flow:
         self._suspicion = 0.0
         self._share = self._refused_share()
         self._overload_at = now
-        self._taken_since = 0
+        self._taken_since = self._sent_since = 0
         self._refused_since = 0
 
     def _measure(self, now: float) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import httpx2
@@ -56,6 +56,11 @@ class OpenAIEndpoint:
                 f"model {settings.name!r}: the environment variable {settings.api_key_env} holds "
                 "no key; set it, or name another endpoint with --base-url, or use --model offline"
             )
+        if not all("!" <= character <= "~" for character in key):
+            raise ConfigError(
+                f"the environment variable {settings.api_key_env} holds a key with a blank, a line "
+                "break or another character that no key has"
+            )
         self._settings = settings
         self._secret = Secret(key)
         self._dialect = dialect or Dialect()
@@ -64,6 +69,7 @@ class OpenAIEndpoint:
         self._learnt = learnt
         self._heard = heard
         self._bounded = bounded
+        self._over: EndpointError | None = None
         self._first = asyncio.Lock()
         self._alone = True
         self._clients = Clients(settings, key)
@@ -84,10 +90,21 @@ class OpenAIEndpoint:
         if not self._proven and self._alone:
             async with self._first:
                 if not self._proven:
-                    return await self._probe(request)
+                    return await self._or_end(self._probe(request))
         if not self._proven:
-            return await self._probe(request)
-        return await self._attempt(request, self._dialect)
+            return await self._or_end(self._probe(request))
+        return await self._or_end(self._attempt(request, self._dialect))
+
+    async def _or_end(self, attempt: Coroutine[None, None, ChatReply]) -> ChatReply:
+        """Make an attempt, unless one before was told that none can succeed."""
+        if self._over is not None:
+            attempt.close()
+            raise self._over
+        try:
+            return await attempt
+        except EndpointError as error:
+            self._over = error
+            raise
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return one vector a text, in order.

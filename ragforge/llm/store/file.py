@@ -189,7 +189,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
             raise
         # Beside a file that nobody has open SQLite still wants to make its own.
         return _connect_to_read(f"{address}?mode=ro&immutable=1")
-    except sqlite3.Error:
+    except (sqlite3.Error, DataError):
         connection.close()
         raise
     return connection

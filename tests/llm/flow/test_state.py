@@ -107,17 +107,25 @@ def test_refusals_of_calls_sent_before_an_overload_are_no_news(flow):
 def test_refusals_right_behind_an_overload_cut_once_more(flow):
     """The first cut was too small where refusals were still on their way."""
     refuse(flow, send(flow, 8)[:4], 0.1)
-    refuse(flow, send(flow, 3, 0.2), 0.3)
+    refuse(flow, send(flow, 8, 0.2)[:3], 0.3)
 
-    assert flow.limit < 4
+    assert flow.overloads == 2
     assert flow.measured is None
 
 
-def test_refusals_behind_two_cuts_show_a_rate(flow):
+def test_refusals_of_most_calls_behind_an_overload_show_a_rate(flow):
     """Fewer at once did not help, so the endpoint counts calls per time."""
     refuse(flow, send(flow, 8)[:4], 0.1)
-    refuse(flow, send(flow, 3, 0.2), 0.3)
-    refuse(flow, send(flow, 3, 0.4), 0.5)
+    refuse(flow, send(flow, 4, 0.2)[:3], 0.3)
+
+    assert flow.measured is not None
+
+
+def test_refusals_behind_two_cuts_show_a_rate(flow):
+    """A third cut would help no more than the second."""
+    refuse(flow, send(flow, 8)[:4], 0.1)
+    refuse(flow, send(flow, 8, 0.2)[:3], 0.3)
+    refuse(flow, send(flow, 8, 0.4)[:3], 0.5)
 
     assert flow.measured is not None
 
