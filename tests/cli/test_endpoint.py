@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -364,7 +365,7 @@ def test_a_full_disk_behind_the_messages_fails_no_run(tmp_path, pairs, serve, mo
     endpoint, out = serve(), tmp_path / "judged.jsonl"
     words = ["judge", "--pairs", str(pairs), "--out", str(out), "--model", "test-model"]
     command = [sys.executable, "-m", "ragforge", *words, "--base-url", endpoint.url]
-    with open("/dev/full", "wb") as full:
+    with pathlib.Path("/dev/full").open("wb") as full:
         ended = subprocess.run(command, stderr=full, stdout=subprocess.PIPE, check=False)
 
     assert ended.returncode == 0

@@ -17,6 +17,9 @@ from ragforge.config import ModelSettings
 CONNECT_TIMEOUT_S = 30.0
 """A busy event loop fails shorter ones although the endpoint is well."""
 
+MAX_BODY_BYTES = 32_000_000
+"""A reply that says it is longer is not read."""
+
 SHARD = 64
 """Connections of one client."""
 
@@ -84,10 +87,21 @@ def _client(
             follow_redirects=False,
             limits=limits,
             verify=tls,
+            event_hooks={"response": [_refuse_huge]},
             trust_env=settings.proxy == "environment",
             proxy=None if settings.proxy in ("none", "environment") else settings.proxy,
         ),
     )
+
+
+class HugeReplyError(Exception):
+    """A reply is longer than memory should be spent on."""
+
+
+async def _refuse_huge(response: httpx2.Response) -> None:
+    length = response.headers.get("content-length", "")
+    if length.isdigit() and int(length) > MAX_BODY_BYTES:
+        raise HugeReplyError(f"the reply has {length} bytes; up to {MAX_BODY_BYTES} are read")
 
 
 def _httpx2_client(**fields: object) -> httpx2.AsyncClient:

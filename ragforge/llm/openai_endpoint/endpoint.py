@@ -19,7 +19,7 @@ from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.llm.dialect import Dialect, milder
 from ragforge.llm.faults import STOPS, AttemptError, fault_of
 from ragforge.llm.flow.headers import ToldLimits, retry_after_s, told_limits
-from ragforge.llm.openai_endpoint.clients import Clients
+from ragforge.llm.openai_endpoint.clients import Clients, HugeReplyError
 from ragforge.llm.openai_endpoint.refusals import Secret, explanation, innermost, reply_begun
 from ragforge.llm.wire import dumps, read_reply, read_usage, request_body
 
@@ -182,6 +182,8 @@ class OpenAIEndpoint:
             raise self._refusal(error, dialect) from error
         except openai.APIConnectionError as error:
             raise self._broken(error) from error
+        except HugeReplyError as error:
+            raise self._useless(f"{self.address}: {error}", "") from error
         except openai.APIError as error:
             raise AttemptError(f"{self.address}: {self._secret.line(error.message)}") from error
         self._hear(response)
