@@ -1,6 +1,6 @@
 """Row 25: what may be spent, counted at the endpoint.
 
-Table: 400 calls, 64 at once, a cap of 40 % and a fifth of the attempts failing. Here: 300 calls and
+Table: 400 calls, 64 at once, a cap of 40 % and a fifth of the attempts failing. Here: 160 calls and
 a cap of 50 %, because replies of 50 tokens are reserved at 256 each.
 """
 
@@ -24,7 +24,7 @@ def whole_usd(tmp_path_factory):
 
     with endpoint() as running, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-any")
-        Product(tmp_path_factory.mktemp("whole"), running, 300).main(*MODEL, *PRICED)
+        Product(tmp_path_factory.mktemp("whole"), running, 160).main(*MODEL, *PRICED)
         return cost_usd(running)
 
 
@@ -32,7 +32,7 @@ def whole_usd(tmp_path_factory):
 def capped(start, product, whole_usd):
     """A run that is stopped by half of what it takes; a fifth of its attempts fail unbilled."""
     cap_usd = 0.5 * whole_usd
-    run = product(start(latency="lognorm:30,0.4", p500=0.1, p503=0.1), 300)
+    run = product(start(latency="lognorm:30,0.4", p500=0.1, p503=0.1), 160)
     return run, cap_usd, run.main(*MODEL, *PRICED, "--max-cost-usd", f"{cap_usd:.6f}")
 
 
@@ -82,7 +82,7 @@ def test_the_ledger_is_the_bill(capped):
 def test_replies_that_are_billed_for_nothing_count(start, product, whole_usd, script):
     """The provider charges for them."""
     cap_usd = 0.5 * whole_usd
-    run = product(start(latency="fixed:10", **script), 300)
+    run = product(start(latency="fixed:10", **script), 160)
 
     ended = run.main(*MODEL, *PRICED, "--max-cost-usd", f"{cap_usd:.6f}", "--timeout-s", "0.5")
 
@@ -92,18 +92,18 @@ def test_replies_that_are_billed_for_nothing_count(start, product, whole_usd, sc
 
 def test_tokens_are_limited_like_money(start, product):
     """Local models have no price."""
-    run = product(start(latency="fixed:10", p500=0.2), 300)
+    run = product(start(latency="fixed:10", p500=0.2), 160)
 
-    ended = run.main(*MODEL, "--max-tokens", "40000")
+    ended = run.main(*MODEL, "--max-tokens", "22000")
 
     assert ended.code == 5
-    assert run.endpoint.count("prompt_tokens") + run.endpoint.count("completion_tokens") <= 40_000
+    assert run.endpoint.count("prompt_tokens") + run.endpoint.count("completion_tokens") <= 22_000
 
 
 def test_calls_are_limited_attempts_included(start, product):
     """What counts is what the endpoint sees."""
-    run = product(start(p500=0.2), 300)
+    run = product(start(p500=0.2), 160)
 
-    assert run.main(*MODEL, "--max-calls", "100").code == 5
+    assert run.main(*MODEL, "--max-calls", "60").code == 5
 
-    assert run.endpoint.count("requests") == 100
+    assert run.endpoint.count("requests") == 60

@@ -202,27 +202,32 @@ def interrupted(tmp_path_factory):
         }
 
 
+@slow
 def test_nothing_is_sent_behind_an_interrupt(interrupted):
     """Row 4: who stops a run wants no further call (none 100 ms later)."""
     assert interrupted["late"] == []
 
 
+@slow
 def test_calls_in_flight_at_an_interrupt_are_stored(interrupted):
     """Row 4: they are paid for."""
     assert interrupted["bought"] == interrupted["billed"]
 
 
+@slow
 def test_an_interrupt_ends_with_130_and_the_command_to_go_on(interrupted):
     """Row 4: scripts look at the code, people at the command."""
     assert interrupted["ended"].code == 130
     assert "ragforge judge --pairs" in interrupted["ended"].err
 
 
+@slow
 def test_an_interrupt_says_how_far_the_run_came(interrupted):
     """Row 4: whether to go on depends on what is missing."""
     assert "done, 0 failed" in interrupted["ended"].err
 
 
+@slow
 def test_a_run_that_was_interrupted_buys_nothing_twice(interrupted):
     """Row 4: Ctrl-C is the commonest way to end a run."""
     assert interrupted["resumed"].code == 0
@@ -266,6 +271,7 @@ def test_a_second_interrupt_ends_the_run_at_once(hurried):
     assert ended.code == 130
 
 
+@slow
 def test_a_run_interrupted_twice_is_finished_by_the_next_one(start, product):
     """Row 5: impatience must not cost what was done."""
     twice = product(start(latency="lognorm:80,0.4"), 80)
@@ -293,6 +299,7 @@ def test_a_schedulers_stop_ends_the_run_in_good_order(start, product):
     assert ended.code == 130
 
 
+@slow
 def test_a_schedulers_stop_costs_no_call_twice(start, product):
     """Row 5: spot machines are stopped this way every day."""
     stopped = product(start(latency="fixed:150"), 80)
@@ -316,6 +323,7 @@ def test_two_processes_share_the_work_of_one_folder(start, product):
     assert shared.grades == shared.expected
 
 
+@slow
 def test_leases_of_a_dead_process_are_taken_over_at_once(start, product):
     """Row 6: a lease lasts a minute, and nobody waits that long behind a crash."""
     crashed = product(start(latency="fixed:200"), 40)

@@ -64,7 +64,7 @@ def test_a_date_to_wait_for_is_kept(start, product):
 
 def test_a_wait_of_nothing_is_not_believed(start, product):
     """Row 9: an endpoint that refuses and says "now" must not be hammered (2 sends/s a worker)."""
-    lied_to = product(start(rpm=120, rl_headers="off", retry_after="lie"), 10)
+    lied_to = product(start(rpm=120, rl_headers="off", retry_after="lie"), 8)
 
     lied_to.judge(concurrency=4)
 

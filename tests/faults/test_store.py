@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from faults.harness import finish, rows
+from faults.harness import Product, endpoint, finish, rows
 
 from ragforge.cli import main
 
@@ -26,7 +26,7 @@ def small_files(size):
 @pytest.fixture
 def out_of_space(start, product):
     """A run whose store can grow to 300 kB, which is some dozens of replies."""
-    run = product(start(latency="lognorm:40,0.4"), 240)
+    run = product(start(latency="lognorm:40,0.4"), 160)
     return run, run.run(*WIDE, first=small_files(300_000))
 
 
@@ -34,7 +34,7 @@ def test_a_full_disk_stops_the_sends(out_of_space):
     """Row 26: replies that cannot be kept must not be bought (one commit is one reply here)."""
     run, _ = out_of_space
 
-    assert 0 < run.bought < 240
+    assert 0 < run.bought < 160
     assert run.endpoint.count("requests") - run.bought <= AT_ONCE + 1
 
 
@@ -174,18 +174,28 @@ def test_damaged_rows_are_set_aside(finished):
     assert run.bought == 203
 
 
-@pytest.fixture
-def killed(start, product):
+@pytest.fixture(scope="module")
+def killed_once(tmp_path_factory):
     """A killed run of 200 pairs, with its journal beside the store, and the bytes of a calm one."""
-    running = start(latency="fixed:20")
-    calm, run = product(running, 200, "calm"), product(running, 200, "killed")
-    calm.main(*WIDE)
-    running.reset()
-    process = run.begin(*WIDE)
-    running.until_billed(120)
-    process.send_signal(signal.SIGKILL)
-    finish(process)
-    return run, calm.out.read_bytes()
+    folder = tmp_path_factory.mktemp("killed")
+    with endpoint(latency="fixed:20") as running:
+        calm, run = Product(folder / "calm", running, 200), Product(folder / "run", running, 200)
+        calm.main(*WIDE)
+        running.reset()
+        process = run.begin(*WIDE)
+        running.until_billed(120)
+        process.send_signal(signal.SIGKILL)
+        finish(process)
+        yield run, calm.out.read_bytes()
+
+
+@pytest.fixture
+def killed(killed_once, tmp_path):
+    """A copy of the killed run, with the same endpoint."""
+    run, whole = killed_once
+    copy = Product(tmp_path, run.endpoint, run.n)
+    shutil.copytree(run.out.parent, copy.out.parent)
+    return copy, whole
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9], ids=["emptied", "cut", "torn"])
@@ -195,7 +205,7 @@ def test_a_torn_journal_costs_calls_but_never_correctness(killed, share):
     journal = run.store.with_name(run.store.name + "-wal")
     os.truncate(journal, int(share * journal.stat().st_size))
 
-    assert run.run(*WIDE).code == 0
+    assert run.main(*WIDE).code == 0
     assert run.out.read_bytes() == whole
 
 
@@ -207,7 +217,7 @@ def test_flipped_bytes_in_a_journal_cost_calls_but_never_correctness(killed):
     content[len(content) // 2 : len(content) // 2 + 40] = bytes(40)
     journal.write_bytes(content)
 
-    assert run.run(*WIDE).code == 0
+    assert run.main(*WIDE).code == 0
     assert run.out.read_bytes() == whole
 
 

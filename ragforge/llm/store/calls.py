@@ -223,7 +223,7 @@ class CallStore:
         owner = holder(*row)
         if owner is not None:
             return Held(owner.pid)
-        self.note_unanswered(key, "the process that asked has ended")
+        self.note_unanswered(key, "the process that asked, or was about to, has ended")
         return None
 
     def _check_place(self) -> None:
