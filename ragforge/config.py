@@ -76,6 +76,13 @@ def _json_object(value: str) -> str:
     return value
 
 
+def _between_commas(value: object) -> object:
+    """Return a list whose items may hold several each."""
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        return value
+    return tuple(part.strip() for item in value for part in item.split(",") if part.strip())
+
+
 def _threshold(value: object) -> object:
     if value == "auto" or (
         isinstance(value, int | str) and re.fullmatch("[1-9][0-9]*", str(value))
@@ -169,8 +176,22 @@ class JudgeSettings(Section):
 
     depth: PositiveInt = 10
     """Ranks of each run that go into the pool."""
-    prompt: str = "judge_relevance"
-    """Name of the prompt."""
+    prompt: str = ""
+    """Name of the prompt; judge_relevance where unset, judge_relevance_batch with --batch."""
+    batch: PositiveInt = 1
+    """Chunks of one query shown in one call; 1 shows each alone, which no neighbour can sway."""
+    permutations: PositiveInt = 3
+    """Orders in which each batch is shown."""
+    votes: PositiveInt = 1
+    """Replies asked of each model for each pair; more than 1 need a temperature above 0."""
+    panel: Annotated[tuple[str, ...], BeforeValidator(_between_commas)] = ()
+    """Models that all judge, between commas; NAME@URL for one at another address."""
+    logprobs: Literal["off", "on"] = "off"
+    """Whether to ask for the probabilities of the grades, which give a weighted grade."""
+    examples: str = ""
+    """JSON Lines of graded pairs shown to the judge first; their queries must not be judged."""
+    split: Literal["all", "dev", "test"] = "all"
+    """Part of the queries that is judged."""
 
 
 class EvaluateSettings(Section):

@@ -1,8 +1,8 @@
 """The records that cross a file or a stage: frozen, and closed to unknown fields."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 Grade = Annotated[int, Field(strict=True, ge=0, le=3)]
 Difficulty = Literal["easy", "medium", "hard"]
@@ -22,7 +22,8 @@ QueryType = Literal[
     "unanswerable",
 ]
 Verdict = Literal["correct", "partial", "incorrect", "not_attempted"]
-Stage = Literal["generate", "retrieve", "judge", "answer"]
+FactStatus = Literal["supported", "partial", "missing", "contradicted"]
+Stage = Literal["generate", "retrieve", "judge", "facts", "answer", "ground", "audit"]
 FailureKind = Literal["invalid", "refused", "truncated", "filtered", "error"]
 JudgeKind = Literal["llm", "baseline", "human", "rule"]
 NonEmpty = Annotated[str, Field(min_length=1)]
@@ -67,7 +68,17 @@ class Provenance(Record):
     prompt: str = ""
     prompt_sha256: str = ""
     call_key: str = ""
-    """Key of the reply in the call store; "" where no call was made."""
+    """Key of the reply in the call store; "" where no call was made, or several were."""
+    protocol: str = ""
+    """How the model was asked where it was not by one call with one reply, such as "votes 5"."""
+
+
+class Fact(Record):
+    """A statement that an answer to a query has to make (vital), or may well make (okay)."""
+
+    fact_id: NonEmpty
+    text: NonEmpty
+    importance: Literal["vital", "okay"] = "vital"
 
 
 class Query(Record):
@@ -81,12 +92,33 @@ class Query(Record):
     persona: str | None = None
     language: str = "en"
     answerable: bool = True
+    facts: tuple[Fact, ...] = ()
+    """What the expected answer comes to; drawn from it once, and open to a person's editing."""
+    facts_by: Provenance | None = None
+    """Who drew the facts; None where a person wrote them, or there are none."""
     evidence: tuple[Evidence, ...] = ()
     source_chunk_ids: tuple[str, ...] = ()
     split: Literal["dev", "test"] | None = None
     status: Literal["accepted", "quarantined", "retired"] = "accepted"
     origin: Literal["synthetic", "human", "log"] = "synthetic"
     lineage: Provenance | None = None
+
+
+class Vote(Record):
+    """One of several grades that a judgment rests on; `grade` is None where it failed."""
+
+    model: str
+    grade: Grade | None
+    failure: FailureKind | None = None
+    vote: Annotated[int, Field(ge=0)] = 0
+    """Which of several replies of this model."""
+    permutation: Annotated[int, Field(ge=0)] = 0
+    """Which order of the passages shown together."""
+    position: Annotated[int, Field(ge=0)] | None = None
+    """Place among the passages shown together, from 0; None where it was shown alone."""
+    grade_mean: Annotated[float, Field(ge=0, le=3)] | None = None
+    """Grade weighted by the probabilities the model gave; None where it gave none."""
+    call_key: str = ""
 
 
 class Judgment(Record):
@@ -103,6 +135,16 @@ class Judgment(Record):
     reasoning: str = ""
     source: Literal["judge", "human", "evidence", "carried"] = "judge"
     failure: FailureKind | None = None
+    grade_mean: Annotated[float, Field(ge=0, le=3)] | None = None
+    """Mean of the votes, or grade weighted by the model's probabilities; None where neither is."""
+    entropy_bits: Annotated[float, Field(ge=0, le=2)] | None = None
+    """How undecided the votes or probabilities are: 0 for one grade, 2 for all four alike."""
+    votes: tuple[Vote, ...] = ()
+    """All of them; none where one reply is all there was."""
+    flags: tuple[str, ...] = ()
+    """What is suspicious in the chunk's text; it did not change the grade."""
+    copied_from: str = ""
+    """Id of the chunk with the same text that was judged in this one's place; "" where none was."""
     provenance: Provenance | None = None
 
 
@@ -129,6 +171,25 @@ class Answer(Record):
     chunk_ids: tuple[str, ...] = ()
 
 
+class FactVerdict(Record):
+    """What an answer says of one fact."""
+
+    fact_id: NonEmpty
+    status: FactStatus
+    quote: str = ""
+    """The answer's own words; "" where the fact is missing."""
+
+
+class Claim(Record):
+    """A statement of an answer, held against the chunks the answer was made from."""
+
+    text: NonEmpty
+    """The answer's own words."""
+    is_supported: bool
+    quote: str = ""
+    """The words of a chunk that say it; "" where none does."""
+
+
 class AnswerGrade(Record):
     """How an answer compares with the expected one; None throughout where the judge failed."""
 
@@ -138,8 +199,36 @@ class AnswerGrade(Record):
     has_hallucination: bool | None
     """Whether the answer claims what none of the retrieved chunks says; None if not checked."""
     explanation: str = ""
+    strict_score: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The score if facts that are said in part counted as missing; None where facts were not."""
+    facts: tuple[FactVerdict, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    """What the answer says beyond the facts."""
+    rule: str = ""
+    """The rule that decided without a judge, such as "exact match"; "" where a judge did."""
     failure: FailureKind | None = None
     provenance: Provenance | None = None
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
+    @property
+    def is_correct(self) -> bool | None:
+        """Whether the verdict is `correct`; never true together with `is_partially_correct`."""
+        return None if self.verdict is None else self.verdict == "correct"
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_partially_correct(self) -> bool | None:
+        """Whether the verdict is `partial`."""
+        return None if self.verdict is None else self.verdict == "partial"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _derive(cls, given: Any) -> Any:  # noqa: ANN401  # anything may be given
+        """Pass over what files hold of the fields that follow from the verdict."""
+        if not isinstance(given, dict):
+            return given
+        derived = ("is_correct", "is_partially_correct")
+        return {name: value for name, value in given.items() if name not in derived}
 
 
 class Failure(Record):

@@ -3,6 +3,7 @@
 import argparse
 import json
 from pathlib import Path
+from typing import get_args
 
 from ragforge.config import Setting, Settings, each_setting, load
 
@@ -67,6 +68,9 @@ def _add(group: "argparse._ArgumentGroup", setting: Setting) -> None:
 
 def _metavar(setting: Setting) -> str:
     annotation = str(setting.info.annotation)
+    words = [word for word in get_args(setting.info.annotation) if isinstance(word, str)]
+    if words:
+        return "|".join(words)
     if "Literal" in annotation:
         return "auto|N"
     if "tuple" in annotation or "str" in annotation:

@@ -105,7 +105,7 @@ async def judge_dataset(
         pooled = _with_texts(pooled, texts, observer)
         async with open_backend(
             settings,
-            settings.judge.prompt,
+            settings.judge.prompt or "judge_relevance",
             dataset.store_path,
             observer,
             mode=mode,
@@ -160,7 +160,7 @@ async def judge_file(
     """
     async with open_backend(
         settings,
-        settings.judge.prompt,
+        settings.judge.prompt or "judge_relevance",
         out.parent / ".ragforge" / "calls.sqlite",
         observer,
         mode=mode,
