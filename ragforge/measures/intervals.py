@@ -114,17 +114,17 @@ def resampled_interval(
     name = f"bootstrap, {n_resamples} resamples, " + ("BCa" if method == "bca" else "percentile")
     generator = np.random.default_rng(checked_seed(seed))
 
-    def ends() -> _Ends:
+    def ends() -> Ends:
         means = _resampled_means(array, n_resamples, generator)
         below = (float(np.mean(means < array.mean())) + float(np.mean(means <= array.mean()))) / 2
-        shares = _shares(array, level, below) if method == "bca" else _central(level)
-        return _Ends(float(np.quantile(means, shares.low)), float(np.quantile(means, shares.high)))
+        shares = corrected_shares(array, level, below) if method == "bca" else _central(level)
+        return Ends(float(np.quantile(means, shares.low)), float(np.quantile(means, shares.high)))
 
     return _interval(array, level, name, ends)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
+class Ends:
     """Ends of an interval, or the probabilities below them."""
 
     low: float
@@ -140,7 +140,7 @@ def _check(level: float, method: str, methods: tuple[str, ...]) -> None:
 
 
 def _interval(
-    array: Floats, level: float, method: str, ends: Callable[[], _Ends]
+    array: Floats, level: float, method: str, ends: Callable[[], Ends]
 ) -> ConfidenceInterval:
     n = len(array)
     if not n:
@@ -148,33 +148,33 @@ def _interval(
     middle = mean(array)
     if n == 1:
         return ConfidenceInterval(middle, None, None, level, 1, method)
-    found = _Ends(middle, middle) if is_constant(array) else ends()
+    found = Ends(middle, middle) if is_constant(array) else ends()
     return ConfidenceInterval(middle, found.low, found.high, level, n, method)
 
 
-def _student(array: Floats, level: float) -> _Ends:
+def _student(array: Floats, level: float) -> Ends:
     n = len(array)
     middle = mean(array)
     error = sqrt(fsum(((array - middle) ** 2).tolist()) / (n - 1) / n)
     reach = -student_quantile((1 - level) / 2, n - 1) * error
-    return _Ends(middle - reach, middle + reach)
+    return Ends(middle - reach, middle + reach)
 
 
-def _ideal(array: Floats, level: float, method: Method) -> _Ends:
+def _ideal(array: Floats, level: float, method: Method) -> Ends:
     distribution = mean_distribution(array)
     shares = _central(level)
     if method == "bca":
-        shares = _shares(array, level, distribution.share_below(mean(array)))
+        shares = corrected_shares(array, level, distribution.share_below(mean(array)))
     low, high = distribution.quantile(shares.low), distribution.upper_quantile(1 - shares.high)
     # The grid may reach a cell beyond the values.
-    return _Ends(max(low, float(array.min())), min(high, float(array.max())))
+    return Ends(max(low, float(array.min())), min(high, float(array.max())))
 
 
-def _central(level: float) -> _Ends:
-    return _Ends((1 - level) / 2, (1 + level) / 2)
+def _central(level: float) -> Ends:
+    return Ends((1 - level) / 2, (1 + level) / 2)
 
 
-def _shares(array: Floats, level: float, below: float) -> _Ends:
+def corrected_shares(array: Floats, level: float, below: float) -> Ends:
     """Return the probabilities at whose quantiles a BCa interval ends.
 
     Args:
@@ -195,7 +195,7 @@ def _shares(array: Floats, level: float, below: float) -> _Ends:
         return min(max(normal_cdf(x), _LEAST_SHARE), 1 - _LEAST_SHARE)
 
     central = _central(level)
-    return _Ends(corrected(central.low), corrected(central.high))
+    return Ends(corrected(central.low), corrected(central.high))
 
 
 def _resampled_means(array: Floats, n_resamples: int, generator: np.random.Generator) -> Floats:

@@ -1,0 +1,206 @@
+"""Graders beside people: every figure of agreement of several of them, on the same pairs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from ragforge.errors import UsageError
+from ragforge.measures import agreement as coefficients
+from ragforge.measures.agreement import N_GRADES, Grades, OfCounts
+from ragforge.measures.clustered import (
+    N_RESAMPLES,
+    ClusteredInterval,
+    Clusters,
+    clusters,
+    percentile_interval,
+    resampled_times,
+)
+from ragforge.measures.samples import Floats
+
+Figures: TypeAlias = Mapping[str, ClusteredInterval]
+
+AUC_OF_SCORE: Final = "AUC of the score"
+KAPPAS: Final = ("kappa", "quadratic kappa", "kappa at threshold")
+"""Figures whose differences between graders are given too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """What one grader gave to the pairs that people graded."""
+
+    name: str
+    grades: Grades
+    """Aligned with the pairs."""
+    scores: Sequence[float] | None = None
+    """Finer than grades, one per pair, such as a mean of votes; None where there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraderAgreement:
+    """How one grader agrees with people."""
+
+    name: str
+    counts: tuple[tuple[int, ...], ...]
+    """Pairs by the person's grade (outer) and this grader's (inner)."""
+    figures: Figures
+    """By name, in the order in which they are shown."""
+    beyond_first: Figures
+    """Of `KAPPAS`: the first grader's minus this one's, on the same draws; empty for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureBounds:
+    """What a figure would be if the pairs that the first grader failed on had a grade."""
+
+    low: float | None
+    """Each as far from the person's grade as the scale goes."""
+    high: float | None
+    """Each graded as the person did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How graders agree with people, all on the same pairs."""
+
+    n_pairs: int
+    n_queries: int
+    threshold: int
+    """Lowest grade that counts as relevant."""
+    human_counts: tuple[int, ...]
+    """Pairs of each grade, by the people."""
+    graders: tuple[GraderAgreement, ...]
+    n_failed: int
+    """Further pairs that people graded and the first grader failed on; in no figure."""
+    failure_bounds: Mapping[str, FailureBounds]
+    """Of `KAPPAS` of the first grader; empty where it failed on no pair."""
+
+
+def figures_at(threshold: int) -> dict[str, OfCounts]:
+    """Return the figures of agreement by name, as functions of counts.
+
+    Args:
+        threshold: Lowest grade that counts as relevant.
+    """
+
+    def binary(of_counts: OfCounts) -> OfCounts:
+        return lambda counts: of_counts(coefficients.at_least(counts, threshold))
+
+    return {
+        "kappa": coefficients.kappa,
+        "quadratic kappa": coefficients.quadratic_kappa,
+        "ordinal alpha": coefficients.alpha,
+        "AC2": coefficients.ac2,
+        "kappa at threshold": binary(coefficients.kappa),
+        "sensitivity": binary(coefficients.sensitivity),
+        "specificity": binary(coefficients.specificity),
+        "precision": binary(coefficients.precision),
+        "AUC of the grade": lambda counts: coefficients.auc_of_grades(counts, threshold),
+        "judge rate": binary(coefficients.judge_rate),
+        "human rate": binary(coefficients.human_rate),
+        "MAE": coefficients.mean_error,
+        "bias": coefficients.bias,
+    }
+
+
+def agree(
+    query_ids: Sequence[str],
+    human: Grades,
+    graders: Sequence[Grader],
+    *,
+    failed: Grades = (),
+    threshold: int = 2,
+    seed: int = 0,
+    n_resamples: int = N_RESAMPLES,
+) -> Agreement:
+    """Compare graders with people, with intervals that resample queries.
+
+    Args:
+        query_ids: Of each pair, shape (n,).
+        human: The people's grades, shape (n,).
+        graders: At least one; each graded every pair. The first is compared with the others.
+        failed: The people's grades of further pairs, on which the first grader failed.
+        threshold: Lowest grade that counts as relevant.
+        seed: At least 0.
+        n_resamples: At least 1.
+
+    Raises:
+        UsageError: Lengths differ, or the threshold, the seed or the resamples cannot be taken.
+        DataError: A grade is outside of 0 to 3.
+    """
+    groups = clusters(query_ids)
+    times = resampled_times(len(groups.query_ids), seed, n_resamples)
+    measured = [_Measured.of(grader, human, groups, times, threshold) for grader in graders]
+    people = np.bincount(np.asarray(human, dtype=np.intp), minlength=N_GRADES)
+    return Agreement(
+        n_pairs=len(human),
+        n_queries=len(groups.query_ids),
+        threshold=threshold,
+        human_counts=tuple(map(int, people)),
+        graders=tuple(each.beside(measured[0], len(groups.query_ids)) for each in measured),
+        n_failed=len(failed),
+        failure_bounds=_failure_bounds(measured[0].counts, failed, threshold),
+    )
+
+
+def _failure_bounds(counts: Floats, failed: Grades, threshold: int) -> dict[str, FailureBounds]:
+    if not len(failed):
+        return {}
+    people = np.asarray(failed, dtype=np.intp)
+    farthest = np.where(people > (N_GRADES - 1) / 2, 0, N_GRADES - 1)
+    worst = counts + coefficients.confusion(people, farthest)
+    best = counts + coefficients.confusion(people, people)
+    figures = figures_at(threshold)
+    return {
+        name: FailureBounds(_known(figures[name](worst)), _known(figures[name](best)))
+        for name in KAPPAS
+    }
+
+
+def _known(value: Floats) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The figures of a grader on all queries and on each resample."""
+
+    name: str
+    counts: Floats
+    values: Mapping[str, Floats]
+
+    @classmethod
+    def of(
+        cls, grader: Grader, human: Grades, groups: Clusters, times: Floats, threshold: int
+    ) -> "_Measured":
+        if not len(grader.grades) == len(human) == len(groups.of_pair):
+            raise UsageError(
+                f"{grader.name}: expected {len(human)} grades, got {len(grader.grades)}"
+            )
+        n_queries = len(groups.query_ids)
+        by_query = coefficients.confusions(
+            groups.of_pair, human, grader.grades, n_groups=n_queries
+        ).reshape(n_queries, N_GRADES**2)
+        counts = (times @ by_query).reshape(-1, N_GRADES, N_GRADES)
+        values = {name: figure(counts) for name, figure in figures_at(threshold).items()}
+        if grader.scores is not None:
+            is_relevant = np.asarray(human) >= threshold
+            values[AUC_OF_SCORE] = coefficients.auc(
+                grader.scores, is_relevant, times, groups.of_pair
+            )
+        return cls(grader.name, counts[0], values)
+
+    def beside(self, first: "_Measured", n_queries: int) -> GraderAgreement:
+        rows = [tuple(map(int, row)) for row in self.counts.tolist()]
+        differences = {} if self is first else {n: first.values[n] - self.values[n] for n in KAPPAS}
+        return GraderAgreement(
+            name=self.name,
+            counts=tuple(rows),
+            figures=_intervals(self.values, n_queries),
+            beyond_first=_intervals(differences, n_queries),
+        )
+
+
+def _intervals(values: Mapping[str, Floats], n_queries: int) -> Figures:
+    return {name: percentile_interval(found, n_queries) for name, found in values.items()}

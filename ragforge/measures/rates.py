@@ -1,0 +1,117 @@
+"""Rates over queries: the mean, how far other queries could move it, and what failures could.
+
+The interval is of the bootstrap over queries. Where all values are the same the bootstrap shows no
+spread, however few they are; the interval is then what so many equal values in [0, 1] allow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, hypot
+from typing import Final
+
+from ragforge.errors import UsageError
+from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.samples import Floats, is_constant, mean, sample
+
+LEVEL: Final = 0.95
+LEAST_VALUES: Final = 5
+"""Values that an interval takes; resamples of fewer are far too much alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A mean of values in [0, 1], or a ratio of such means."""
+
+    mean: float | None
+    """None where there is nothing to take it over."""
+    interval: Ends | None
+    """At 95 %; None with fewer than five values, which tell next to nothing about others."""
+    bounds: Ends | None
+    """The mean if all that has no value were at its worst, and at its best; None where there is
+    nothing at all."""
+    n: int
+    """Values the mean is over."""
+    n_failed: int = 0
+    n_absent: int = 0
+    """Values that nobody tried to get; the bounds count them as they count failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far apart the means of two groups of queries are."""
+
+    mean: float
+    """Of the second group less that of the first."""
+    interval: Ends
+    """At 95 %."""
+
+
+def mean_rate(values: Sequence[float], n_failed: int = 0, n_absent: int = 0) -> Rate:
+    """Return the mean of values in [0, 1] with its interval and bounds.
+
+    Raises:
+        UsageError: A value lies outside of [0, 1].
+        DataError: A value is no finite number.
+    """
+    array = sample(values)
+    if len(array) and not (array.min() >= 0 and array.max() <= 1):
+        raise UsageError(f"expected values in [0, 1], got {array.min():g} to {array.max():g}")
+    n, n_missing = len(array), n_failed + n_absent
+    if not n + n_missing:
+        return Rate(None, None, None, 0)
+    total = fsum(array.tolist())
+    bounds = Ends(total / (n + n_missing), (total + n_missing) / (n + n_missing))
+    middle = mean(array) if n else None
+    return Rate(middle, interval_of(array), bounds, n, n_failed, n_absent)
+
+
+def difference_of_means(first: Sequence[float], second: Sequence[float]) -> Difference | None:
+    """Return how much higher the second mean is, of values in [0, 1] of different queries.
+
+    The two intervals are joined by square and add, so that the ends stay in [-1, 1].
+
+    Returns:
+        The difference; None where a group has fewer than five values.
+
+    Raises:
+        DataError: A value is no finite number.
+
+    Source: Newcombe 1998, Statistics in Medicine 17(8), method 10; Zou and Donner 2008, same
+    journal 27(10), for intervals of any kind.
+    """
+    a, b = sample(first), sample(second)
+    of_a, of_b = interval_of(a), interval_of(b)
+    if of_a is None or of_b is None:
+        return None
+    at_a, at_b = mean(a), mean(b)
+    low = at_b - at_a - hypot(at_b - of_b.low, of_a.high - at_a)
+    high = at_b - at_a + hypot(of_b.high - at_b, at_a - of_a.low)
+    return Difference(at_b - at_a, Ends(max(low, -1.0), min(high, 1.0)))
+
+
+def interval_of(values: Floats) -> Ends | None:
+    """Return the 95 % interval of the mean of values in [0, 1]; None with fewer than five.
+
+    If a share s of all queries had one value v, n of n would have it with probability s^n. The
+    least s at which this is not below 2.5 % leaves 1 - s of them to lie anywhere in [0, 1]: that
+    is the interval where n values are all the same.
+
+    Source: `mean_interval`; for n equal values of 0 or 1, Clopper and Pearson 1934,
+    Biometrika 26(4).
+    """
+    n = len(values)
+    if n < LEAST_VALUES:
+        return None
+    if is_constant(values):
+        share = least_share(n)
+        value = float(values[0])
+        return Ends(value * share, value * share + 1 - share)
+    found = mean_interval(values, LEVEL)
+    assert found.low is not None
+    assert found.high is not None
+    return Ends(found.low, found.high)
+
+
+def least_share(n: int) -> float:
+    """Return the share of which n of n are seen with a probability of 2.5 %."""
+    return float(((1 - LEVEL) / 2) ** (1 / n))
