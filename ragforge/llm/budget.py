@@ -62,6 +62,34 @@ def _unnoted(request: ChatRequest, error: AttemptError) -> None:
 
 
 @dataclass(slots=True)
+class Purse:
+    """What was spent and is reserved of one budget; several models may draw on it.
+
+    `calls` counts attempts, failed ones included.
+    """
+
+    calls: int = 0
+    spent: _Amount = field(default_factory=_Amount)
+    in_flight: int = 0
+    reserved: _Amount = field(default_factory=_Amount)
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def reserve(self, most: _Amount) -> None:
+        """Set aside what a call can take at most."""
+        self.calls += 1
+        self.in_flight += 1
+        self.reserved += most
+
+    def settle(self, most: _Amount) -> None:
+        """Give back what was set aside for a call, and wake those that wait for room."""
+        self.in_flight -= 1
+        # Sums of fractions drift; nothing in flight is exactly nothing.
+        self.reserved = self.reserved - most if self.in_flight else _Amount()
+        self.settled.set()
+        self.settled = asyncio.Event()
+
+
+@dataclass(slots=True)
 class BudgetedModel:
     """Lets a call through only if the most it can take still fits.
 
@@ -75,6 +103,7 @@ class BudgetedModel:
         settings: The limits.
         price: None where unknown.
         unanswered: Told of each attempt that may have been billed for nothing.
+        purse: Shared with other models where all of them have one budget.
 
     Raises:
         ConfigError: A limit in dollars is set but no price is known.
@@ -84,12 +113,7 @@ class BudgetedModel:
     settings: BudgetSettings
     price: Price | None
     unanswered: Callable[[ChatRequest, AttemptError], None] = _unnoted
-    calls: int = field(default=0, init=False)
-    """Attempts made, failed ones included."""
-    _spent: _Amount = field(default_factory=_Amount, init=False)
-    _in_flight: int = field(default=0, init=False)
-    _reserved: _Amount = field(default_factory=_Amount, init=False)
-    _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    purse: Purse = field(default_factory=Purse)
 
     def __post_init__(self) -> None:
         if self.settings.max_cost_usd is not None and self.price is None:
@@ -99,14 +123,19 @@ class BudgetedModel:
             )
 
     @property
+    def calls(self) -> int:
+        """Attempts made, failed ones included."""
+        return self.purse.calls
+
+    @property
     def tokens(self) -> int:
         """Tokens used, in and out."""
-        return self._spent.tokens
+        return self.purse.spent.tokens
 
     @property
     def cost_usd(self) -> float:
         """Dollars spent; 0 where the price is unknown."""
-        return self._spent.cost_usd
+        return self.purse.spent.cost_usd
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Answer one request within the budget.
@@ -116,27 +145,21 @@ class BudgetedModel:
         """
         most = self._amount(Usage(estimate_tokens(request), request.max_output_tokens))
         while not self._fits(most):
-            await self._settled.wait()
-        self.calls += 1
-        self._in_flight += 1
-        self._reserved += most
+            await self.purse.settled.wait()
+        self.purse.reserve(most)
         try:
             reply = await self.inner.ask(request)
-            self._spent += self._amount(reply.usage)
+            self.purse.spent += self._amount(reply.usage)
         except AttemptError as error:
             if error.usage is not None:
-                self._spent += self._amount(error.usage)
+                self.purse.spent += self._amount(error.usage)
             elif error.maybe_billed:
-                self._spent += most
+                self.purse.spent += most
             if error.maybe_billed:
                 self.unanswered(request, error)
             raise
         finally:
-            self._in_flight -= 1
-            # Sums of fractions drift; nothing in flight is exactly nothing.
-            self._reserved = self._reserved - most if self._in_flight else _Amount()
-            self._settled.set()
-            self._settled = asyncio.Event()
+            self.purse.settle(most)
         return reply
 
     def _fits(self, most: _Amount) -> bool:
@@ -144,7 +167,7 @@ class BudgetedModel:
         limits = self.settings
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise BudgetError(f"--max-calls {limits.max_calls} is reached")
-        alone = self._spent + most
+        alone = self.purse.spent + most
         if limits.max_tokens is not None and alone.tokens > limits.max_tokens:
             raise BudgetError(
                 f"--max-tokens {limits.max_tokens} is reached: {self.tokens} used, "
@@ -155,7 +178,7 @@ class BudgetedModel:
                 f"--max-cost-usd {limits.max_cost_usd:g} is reached: {self.cost_usd:.4f} spent, "
                 f"and the next call may take {most.cost_usd:.4f}"
             )
-        beside = alone + self._reserved
+        beside = alone + self.purse.reserved
         return beside.tokens <= (limits.max_tokens or math.inf) and beside.cost_usd <= (
             limits.max_cost_usd or math.inf
         )

@@ -33,6 +33,7 @@ class ChatRequest:
         permutation: Which order of what is shown this is.
         prompt_sha256: Digest of the prompt file the messages were made from.
         extra: Further fields of the body, as the user wants them.
+        logprobs: Alternatives to ask for at each token, with their probabilities; 0 for none.
     """
 
     messages: tuple[Message, ...]
@@ -45,9 +46,12 @@ class ChatRequest:
     permutation: int = 0
     prompt_sha256: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
+    logprobs: int = 0
 
 
-_KEY_FIELDS = tuple(field.name for field in fields(ChatRequest) if field.name != "messages")
+_KEY_FIELDS = tuple(
+    field.name for field in fields(ChatRequest) if field.name not in ("messages", "logprobs")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,20 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Numeral:
+    """A digit that is a token of its own, with what the model might have said in its place.
+
+    Args:
+        at: Offset of the digit in the text of the reply.
+        logprobs: Natural logarithm of the probability of each alternative token, blanks around it
+            taken off.
+    """
+
+    at: int
+    logprobs: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChatReply:
     """What a model said.
 
@@ -69,6 +87,7 @@ class ChatReply:
         refusal: The model's refusal where it comes apart from the content, else "".
         model: The model's name as the endpoint gives it.
         fingerprint, reply_id: What the endpoint gives to tell its set-up and its replies apart.
+        numerals: Its digits, where probabilities were asked for and given.
         latency_s: Seconds from sending to the last byte, of the attempt that succeeded.
         key: Key in the call store.
         cached: Whether it comes from the store and cost nothing now.
@@ -81,6 +100,7 @@ class ChatReply:
     model: str = ""
     fingerprint: str = ""
     reply_id: str = ""
+    numerals: tuple[Numeral, ...] = ()
     latency_s: float = 0.0
     key: str = ""
     cached: bool = False
@@ -113,6 +133,8 @@ def call_key(endpoint: str, model: str, request: ChatRequest) -> str:
         **{name: getattr(request, name) for name in _KEY_FIELDS},
         "messages": [(turn.role, turn.content) for turn in request.messages],
     }
+    if request.logprobs:
+        asked["logprobs"] = request.logprobs
     text = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

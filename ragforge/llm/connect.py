@@ -12,7 +12,7 @@ from typing import Literal
 from ragforge.config import ModelSettings, Settings
 from ragforge.errors import CallError, ConfigError, UsageError
 from ragforge.llm.attempts import Patience, Pause, RetryingModel, patiently
-from ragforge.llm.budget import BudgetedModel, Price, find_price
+from ragforge.llm.budget import BudgetedModel, Price, Purse, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
 from ragforge.llm.descriptors import fitting
 from ragforge.llm.dry_run import Tally
@@ -161,6 +161,7 @@ async def connect(
     settings: Settings,
     store_path: Path,
     observer: Observer,
+    purse: Purse | None = None,
     *,
     dry_run: bool = False,
     replay: bool = False,
@@ -171,6 +172,7 @@ async def connect(
         settings: `model` and `budget` are used; the model is not `offline`.
         store_path: The dataset's call store.
         observer: Told of calls, retries and changes of flow.
+        purse: What is spent of the budget; one of its own where None.
         dry_run: Count what would be asked instead of asking; no server is started.
         replay: Answer from the store only; no server is started.
 
@@ -194,25 +196,47 @@ async def connect(
             yield Connection(observed, place.name, store, None)
             return
         async with _live(place, store, observer) as live, leases_renewed(store):
-            model = _bought_once(live, settings, place, store, observer, price)
+            budgeted = _budgeted(live, settings, place, store, price, purse)
+            model = _bought_once(budgeted, live, place, store, observer, price)
             observed = _ObservedModel(model, observer, place, price, live.pacer.flow)
             pacer = live.pacer
             most = pacer.flow.most_in_flight
             yield Connection(observed, place.name, store, None, pacer.stop, most)
 
 
-def _bought_once(
+async def key_of(settings: ModelSettings, request: ChatRequest) -> str:
+    """Return the key under which the call store keeps the reply of a model; nothing is asked.
+
+    Raises:
+        ConfigError, DataError: As for `connect`.
+    """
+    with ExitStack() as stack:
+        place = await _place(settings, stack, start=False)
+    return call_key(place.endpoint, place.name, request)
+
+
+def _budgeted(
     live: PacedModel,
     settings: Settings,
+    place: "_Place",
+    store: CallStore,
+    price: Price | None,
+    purse: Purse | None,
+) -> BudgetedModel:
+    def unanswered(request: ChatRequest, error: AttemptError) -> None:
+        store.note_unanswered(call_key(place.endpoint, place.name, request), str(error))
+
+    return BudgetedModel(live, settings.budget, price, unanswered, purse or Purse())
+
+
+def _bought_once(
+    budgeted: BudgetedModel,
+    live: PacedModel,
     place: "_Place",
     store: CallStore,
     observer: Observer,
     price: Price | None,
 ) -> ChatModel:
-    def unanswered(request: ChatRequest, error: AttemptError) -> None:
-        store.note_unanswered(call_key(place.endpoint, place.name, request), str(error))
-
-    budgeted = BudgetedModel(live, settings.budget, price, unanswered)
     retrying = RetryingModel(budgeted, _patience(place.settings, live.pacer.pause), observer)
     tell = _teller(observer, "note")
     return StoredModel(retrying, store, place.endpoint, place.name, price, tell)

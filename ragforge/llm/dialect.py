@@ -7,7 +7,7 @@ from typing import Literal
 Mode = Literal["json_schema", "json_object", "plain"]
 
 _NEXT_MODE: dict[Mode, Mode] = {"json_schema": "json_object", "json_object": "plain"}
-_OPTIONAL = ("temperature", "seed")
+_OPTIONAL = ("temperature", "seed", "top_logprobs", "logprobs")
 _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|schema|grammar", re.IGNORECASE)
 
 

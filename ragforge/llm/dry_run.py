@@ -43,6 +43,8 @@ class Tally:
     cached: int = 0
     prompt_tokens: int = 0
     most_completion_tokens: int = 0
+    replies: float = 0.0
+    """Replies in work, those counting more that may be longer than usual."""
     _asked: set[str] = field(default_factory=set)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
@@ -61,13 +63,14 @@ class Tally:
             self.calls += 1
             self.prompt_tokens += estimate_tokens(request)
             self.most_completion_tokens += request.max_output_tokens
+            self.replies += request.max_output_tokens / self.settings.max_output_tokens
         raise DryRunError
 
     def estimate(self) -> dict[str, object]:
         """Return calls, tokens and money as low, expected and high; money None where unknown."""
         known = habits(self.store, self.endpoint, self.model)
         each = known.completion_tokens if known else EXPECTED_REPLY_TOKENS
-        expected = min(int(self.calls * each), self.most_completion_tokens)
+        expected = min(int(self.replies * each), self.most_completion_tokens)
         usages = {
             "low": Usage(self.prompt_tokens, expected // 3),
             "expected": Usage(self.prompt_tokens, expected),

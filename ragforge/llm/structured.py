@@ -154,7 +154,7 @@ def parse_object(text: str) -> str:
     """
     if len(text) > MAX_REPLY_CHARS:
         raise InvalidReplyError(f"the reply is longer than {MAX_REPLY_CHARS} characters")
-    bare = _THINKING.sub("", text, count=1).strip()
+    bare = _THINKING.sub("", text.removeprefix("\ufeff"), count=1).strip()
     fenced = _FENCE.match(bare)
     bare = fenced.group(1).strip() if fenced else bare
     if not bare:

@@ -1,10 +1,11 @@
 """Requests and replies as an OpenAI-compatible endpoint puts them on the wire."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
+from ragforge.llm.chat import ChatReply, ChatRequest, Numeral, Usage, estimate_tokens
 from ragforge.llm.dialect import Dialect
 
 
@@ -48,8 +49,37 @@ def read_reply(body: Mapping[str, Any], request: ChatRequest, latency_s: float) 
         model=str(body.get("model") or ""),
         fingerprint=str(body.get("system_fingerprint") or ""),
         reply_id=str(body.get("id") or ""),
+        numerals=_numerals(choice.get("logprobs"), text) if request.logprobs else (),
         latency_s=latency_s,
     )
+
+
+def _numerals(logprobs: Any, text: str) -> tuple[Numeral, ...]:  # noqa: ANN401  # as it came
+    """Return the digits of a reply; none where tokens are not given, or are not those of the text.
+
+    All alternatives at all tokens would be fifty times as long as the reply itself.
+    """
+    try:
+        tokens = (logprobs or {}).get("content") or ()
+        spoken = "".join(token["token"] for token in tokens)
+        # Some servers take a fence off the text, and not off its tokens.
+        at, found = -spoken.find(text), []
+        if at > 0:
+            return ()
+        for token in tokens:
+            said = token["token"]
+            digit = said.strip()
+            if at >= 0 and digit.isdecimal() and len(digit) == 1:
+                found.append(Numeral(at + said.index(digit), _alternatives(token)))
+            at += len(said)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
+    return tuple(found)
+
+
+def _alternatives(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    given = [(str(item["token"]).strip(), float(item["logprob"])) for item in token["top_logprobs"]]
+    return tuple((text, round(value, 4)) for text, value in given if not math.isnan(value))
 
 
 def read_usage(body: Mapping[str, Any]) -> Usage | None:
@@ -83,6 +113,8 @@ def _fields(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool
         )
         if dialect.mode == "json_object":
             fields["response_format"] = {"type": "json_object"}
+    if request.logprobs and not {"logprobs", "top_logprobs"} & set(dialect.omit):
+        fields |= {"logprobs": True, "top_logprobs": request.logprobs}
     kept = {name: value for name, value in fields.items() if name not in dialect.omit}
     return {**kept, **request.extra}
 

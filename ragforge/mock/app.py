@@ -238,9 +238,7 @@ def _body(job: Job, said: Said | None, fault: str, tokens: Tokens) -> tuple[byte
         return NO_JSON, "application/json"
     counted = None if fault == "no_usage" else tokens
     if job.is_chat:
-        body = completion(
-            job.body["model"], job.digest, None if fault == "empty" else said, counted
-        )
+        body = completion(job.body, job.digest, None if fault == "empty" else said, counted)
     else:
         body = embeddings(job.body, [] if fault == "empty" else job.texts, counted)
     return json.dumps(body).encode(), "application/json"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragforge.mock.faults import Said
+from ragforge.mock.logprobs import logprobs_of
 
 HTML_502 = (
     b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"
@@ -59,12 +60,12 @@ class Tokens:
 
 
 def completion(
-    model: str, digest: bytes, said: Said | None, tokens: Tokens | None
+    asked: Mapping[str, Any], digest: bytes, said: Said | None, tokens: Tokens | None
 ) -> dict[str, Any]:
     """Return a chat completion.
 
     Args:
-        model: As asked for.
+        asked: The request; its model and its wish for probabilities are obeyed.
         digest: Of the request; makes the id.
         said: The one choice; none where None.
         tokens: Left out where None.
@@ -76,7 +77,7 @@ def completion(
             {
                 "index": 0,
                 "message": message,
-                "logprobs": None,
+                "logprobs": _wished(asked, said),
                 "finish_reason": said.finish_reason,
             }
         ]
@@ -84,13 +85,19 @@ def completion(
         "id": f"chatcmpl-{digest.hex()[:24]}",
         "object": "chat.completion",
         "created": 0,
-        "model": model,
+        "model": asked["model"],
         "system_fingerprint": FINGERPRINT,
         "choices": choices,
     }
     if tokens is not None:
         body["usage"] = tokens.usage()
     return body
+
+
+def _wished(asked: Mapping[str, Any], said: Said) -> dict[str, Any] | None:
+    if asked.get("logprobs") is not True or not said.content:
+        return None
+    return logprobs_of(said.content, asked.get("top_logprobs") or 0)
 
 
 def embeddings(

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from typing import Any
 
-from ragforge.llm.chat import ChatReply, Usage
+from ragforge.llm.chat import ChatReply, Numeral, Usage
 
-_KEPT = [field.name for field in fields_of(ChatReply) if field.name not in ("key", "cached")]
+_KEPT = [
+    field.name for field in fields_of(ChatReply) if field.name not in ("key", "cached", "numerals")
+]
 _USAGE = [field.name for field in fields_of(Usage)]
 
 ASIDE = "#"
@@ -100,6 +102,8 @@ def to_text(reply: ChatReply) -> str:
     usage = reply.usage
     fields = {name: getattr(reply, name) for name in _KEPT}
     fields["usage"] = {name: getattr(usage, name) for name in _USAGE}
+    if reply.numerals:
+        fields["numerals"] = [(one.at, one.logprobs) for one in reply.numerals]
     return json.dumps(fields, ensure_ascii=True)
 
 
@@ -109,6 +113,10 @@ def to_reply(key: str, text: str) -> ChatReply:
     fields = {name: found[name] for name in _KEPT if name in found}
     usage = found.get("usage", {})
     fields["usage"] = Usage(**{name: usage[name] for name in _USAGE if name in usage})
+    fields["numerals"] = tuple(
+        Numeral(at, tuple((token, value) for token, value in logprobs))
+        for at, logprobs in found.get("numerals", ())
+    )
     return ChatReply(**fields, key=key, cached=True)
 
 

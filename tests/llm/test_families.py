@@ -1,0 +1,30 @@
+import pytest
+
+from ragforge.llm.families import family_of, kin
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("gpt-5-mini", "OpenAI"),
+        ("openai/o3", "OpenAI"),
+        ("claude-sonnet-5", "Anthropic"),
+        ("google/gemma-3-27b-it", "Google"),
+        ("meta-llama/Llama-3.3-70B-Instruct", "Meta"),
+        ("qwen3", "Alibaba"),
+        ("mixtral-8x22b", "Mistral"),
+        ("deepseek-v3", "DeepSeek"),
+        ("deepseek-r1-distill-llama-70b", "Meta"),
+        ("phi-4", "Microsoft"),
+        ("local:SmolLM2-135M.gguf", "Hugging Face"),
+        ("our-own-7b", ""),
+    ],
+)
+def test_the_family_is_told_from_the_name(model, family):
+    """Kin err alike: a panel of them is one judge that is paid several times."""
+    assert family_of(model) == family
+
+
+def test_kin_are_named_once():
+    """Two unknown models are not known to be kin."""
+    assert kin(["gpt-5", "gpt-4o", "o3", "qwen3", "mine", "yours"]) == ["OpenAI"]
