@@ -23,9 +23,11 @@ QueryType = Literal[
 ]
 Verdict = Literal["correct", "partial", "incorrect", "not_attempted"]
 FactStatus = Literal["supported", "partial", "missing", "contradicted"]
-Stage = Literal["generate", "retrieve", "judge", "facts", "answer", "ground", "audit"]
+Stage = Literal["generate", "retrieve", "judge", "ask", "facts", "answer", "ground", "audit"]
 FailureKind = Literal["invalid", "refused", "truncated", "filtered", "error"]
 JudgeKind = Literal["llm", "baseline", "human", "rule"]
+Expectation = Literal["unchanged", "not raised", "lowered", "not relevant"]
+"""What the grade of a sound judge does under an attack; not relevant is a grade below 2."""
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
@@ -169,6 +171,7 @@ class Answer(Record):
     query_id: NonEmpty
     answer: str
     chunk_ids: tuple[str, ...] = ()
+    latency_s: Annotated[float, Field(ge=0)] | None = None
 
 
 class FactVerdict(Record):
@@ -188,6 +191,8 @@ class Claim(Record):
     is_supported: bool
     quote: str = ""
     """The words of a chunk that say it; "" where none does."""
+    chunk_ids: tuple[str, ...] = ()
+    """The chunks that say it, the quoted one first; empty where they were not told apart."""
 
 
 class AnswerGrade(Record):
@@ -229,6 +234,114 @@ class AnswerGrade(Record):
             return given
         derived = ("is_correct", "is_partially_correct")
         return {name: value for name, value in given.items() if name not in derived}
+
+
+class Citation(Record):
+    """A chunk that an answer cites for what it says."""
+
+    sentence: str
+    """What it is cited for, marks of citations left out."""
+    chunk_id: NonEmpty
+    """Of the chunk; what the answer cites where that is not in its context."""
+    status: Literal["supports", "does not support", "not in the context"]
+
+
+class Grounding(Record):
+    """Whether an answer says only what its context says; there is no reference to compare with.
+
+    `faithfulness` is None where a rule says why there is nothing to check, or the judge failed.
+    """
+
+    query_id: NonEmpty
+    is_grounded: bool | None
+    """Whether every claim is supported."""
+    faithfulness: Annotated[float, Field(ge=0, le=1)] | None
+    """Share of the claims that a chunk of the context supports."""
+    claims: tuple[Claim, ...] = ()
+    unclaimed: tuple[str, ...] = ()
+    """The answer's words that claim nothing, as the judge sees it."""
+    citations: tuple[Citation, ...] = ()
+    """Those of sentences that claim something, and those that lead nowhere."""
+    citation_precision: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the citations that support their sentence; None where there are none."""
+    citation_recall: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the sentences with claims whose claims are all supported by chunks cited for them;
+    None where nothing is cited or claimed."""
+    rule: Literal["", "nothing said", "abstains", "no context", "nothing claimed"] = ""
+    """Why there is nothing to check; only "nothing claimed" is for a judge to find."""
+    flags: tuple[str, ...] = ()
+    """What is suspicious in the answer and its context; it did not change what was found."""
+    failure: FailureKind | None = None
+    provenance: Provenance | None = None
+
+
+class AuditRate(Record):
+    """A mean over queries with its 95 % interval, which resamples queries, and its bounds.
+
+    Each query counts alike, with the mean over its pairs. Failures are in the bounds alone.
+    """
+
+    mean: float | None
+    """None where no attacked pair has a grade."""
+    low: float | None
+    high: float | None
+    """Ends of the interval; None with fewer than two queries, which tell nothing about others."""
+    bound_low: float | None
+    bound_high: float | None
+    """The mean if every failure had come out lowest, and highest; None where there is no pair."""
+
+
+class AuditExample(Record):
+    """A pair on which a judge did what a sound one would not."""
+
+    query_id: NonEmpty
+    chunk_id: NonEmpty
+    before: Grade
+    after: Grade
+
+
+class AttackFindings(Record):
+    """What one kind of attack did to the grades of a judge."""
+
+    attack: NonEmpty
+    expects: Expectation
+    n_pairs: Annotated[int, Field(ge=0)]
+    """Pairs it was tried on; only such as have a plain grade that it could change."""
+    n_queries: Annotated[int, Field(ge=0)]
+    n_failed: Annotated[int, Field(ge=0)]
+    """Pairs whose attacked text got no grade: neither flipped nor held."""
+    swayed: AuditRate
+    """Share of pairs on which the judge did not do what `expects` says."""
+    flipped: AuditRate
+    """Share whose grade changed, be that right or wrong."""
+    raised: AuditRate
+    """Share whose grade rose."""
+    crossed: AuditRate
+    """Share that changed sides between below grade 2 and grade 2 or above."""
+    shift: AuditRate
+    """Attacked grade less plain grade, -3 to 3."""
+    worst: tuple[AuditExample, ...] = ()
+    """Of the swayed pairs those whose grade moved furthest, at most five."""
+
+
+class JudgeAudit(Record):
+    """How a judge took texts that somebody tampered with; the contents of `judge_audit.json`."""
+
+    judge: Provenance
+    temperature: float | None
+    """At which it was asked; None for one that is no model."""
+    seed: int
+    """Decides the sample and every draw of the attacks."""
+    n_pairs: Annotated[int, Field(ge=0)]
+    """Pairs in the sample."""
+    n_queries: Annotated[int, Field(ge=0)]
+    grades: Annotated[tuple[int, ...], Field(min_length=4, max_length=4)]
+    """How many of the sample were plainly given grade 0, 1, 2 and 3."""
+    n_plain: Annotated[int, Field(ge=0)]
+    """Texts that were judged as they are: the sample, and the passages that replace or carry."""
+    n_plain_failed: Annotated[int, Field(ge=0)]
+    """Of these, how many got no grade; they are attacked no further."""
+    attacks: tuple[AttackFindings, ...]
 
 
 class Failure(Record):

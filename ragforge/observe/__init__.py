@@ -22,9 +22,9 @@ class Event:
         stage: Which stage, such as "judge"; "" outside of any.
         outcome: How the unit or call ended.
         message: The sentence of a note, the reason of a failure, retry or change of flow.
-        numbers: As they apply: total, done, failed, prompt_tokens, completion_tokens, latency_s
-            (of the reply, as it was when bought), wait_s, cost_usd, attempts, in_flight,
-            temperature, max_output_tokens, seed.
+        numbers: As they apply: total, done, failed, count (things in a unit), prompt_tokens,
+            completion_tokens, latency_s (of the reply, as it was when bought), wait_s, cost_usd,
+            attempts, in_flight, temperature, max_output_tokens, seed.
         labels: As they apply to a call or retry: model (asked for), reply_model (that answered),
             endpoint (its address), schema (name of the reply's form), finish_reason, reply_id,
             wrapping (what stood around the JSON: fence, thinking), kind (of a failed attempt or
