@@ -14,6 +14,7 @@ from respx.mocks import HTTPCoreMocker, Mocker
 sys.path.append(str(Path(__file__).parent))
 
 from endpoint import answering, serving
+from service import running_service
 
 from ragforge.config import Settings
 from ragforge.llm.connect import connect
@@ -60,6 +61,19 @@ def serve():
     """Start endpoints on loopback that the test owns."""
     with contextlib.ExitStack() as stack:
         yield lambda respond=answering: stack.enter_context(serving(respond))
+
+
+@pytest.fixture
+def make_server():
+    """Start services on loopback that answer each request alike."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(running_service())
+
+
+@pytest.fixture
+def server(make_server):
+    """One such service."""
+    return make_server()
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ class _Counts:
     total: int = 0
     done: int = 0
     failed: int = 0
+    notes: int = 0
     bought: int = 0
     cached: int = 0
     tokens: int = 0
@@ -135,16 +136,18 @@ class Progress:
 
     def _unit(self, event: Event) -> None:
         counts = self._counts
-        counts.done += 1
+        count = int(event.numbers.get("count", 1))
+        counts.done += count
+        counts.failed += int(event.numbers.get("failed", 0))
         if event.outcome == "failed":
-            counts.failed += 1
-            if counts.failed <= _NOTES_SHOWN and not self.quiet:
+            counts.notes += 1
+            if counts.notes <= _NOTES_SHOWN and not self.quiet:
                 complain(f"{event.stage}: failed: {event.message[:300]}")
         if self._bar is not None:
             if time.monotonic() - self._told_s >= self._bar.mininterval:
                 self._told_s = time.monotonic()
                 self._bar.set_postfix_str(counts.line(), refresh=False)
-            self._bar.update(1)
+            self._bar.update(count)
 
     def _tick(self, event: Event) -> None:
         counts = self._counts

@@ -1,14 +1,13 @@
 """Making a retriever of what a user has: a function, or an object of a framework."""
 
-import asyncio
-import inspect
-from collections.abc import Callable, Iterable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterable
+from functools import partial
 
-from ragforge.errors import UsageError
+from ragforge.foreign.calling import call, construct, method_of, parameters_of
+from ragforge.foreign.reading import Note, keep_quiet
 from ragforge.records import Chunk, Hit
 from ragforge.retrieval import Retriever
-from ragforge.retrieval.results import Note, ResultReader, keep_quiet
+from ragforge.retrieval.results import ResultReader
 
 _METHODS = (
     "aretrieve",
@@ -20,6 +19,7 @@ _METHODS = (
 )
 """Names under which retrievers search, in order of preference; the query is the first argument."""
 
+_ADVICE = "make the object in the module and name that"
 _NAMES_OF_K = ("k", "top_k", "limit", "n")
 
 
@@ -43,8 +43,9 @@ def adapt(
     """
     corpus = list(chunks)
     if isinstance(found, type):
-        found = _construct(found, name, corpus)
-    return _Adapter(_search_of(found, name), ResultReader(f"retriever {name}", corpus, note))
+        found = construct(found, f"retriever {name}", {"chunks": corpus}, _ADVICE)
+    search = method_of(found, _METHODS, f"retriever {name}", "f(query, k)")
+    return _Adapter(search, ResultReader(f"retriever {name}", corpus, note))
 
 
 class _Adapter:
@@ -59,12 +60,7 @@ class _Adapter:
         Raises:
             DataError: What it returned cannot be read as a result.
         """
-        if inspect.iscoroutinefunction(self._search):
-            result = self._ask(query, k)
-        else:
-            result = await asyncio.to_thread(self._ask_to_the_end, query, k)
-        if inspect.isawaitable(result):
-            result = await result
+        result = await call(self._search, partial(self._ask, query, k))
         return self._reader.read(result, query, k)
 
     def _ask(self, query: str, k: int) -> object:
@@ -76,50 +72,10 @@ class _Adapter:
             case keyword:
                 return self._search(query, **{keyword: k})
 
-    def _ask_to_the_end(self, query: str, k: int) -> object:
-        """Run a generator here too: its body is the search."""
-        result = self._ask(query, k)
-        return list(result) if isinstance(result, Iterator) else result
-
-
-def _construct(found: type, name: str, chunks: list[Chunk]) -> object:
-    required = [
-        parameter.name
-        for parameter in _parameters(found)
-        if parameter.default is parameter.empty
-        and parameter.kind not in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
-    ]
-    if required not in ([], ["chunks"]):
-        raise UsageError(
-            f"retriever {name}: the constructor needs {', '.join(required)}; expected none or "
-            "'chunks'; make the object in the module and name that"
-        )
-    try:
-        return found(chunks) if required else found()
-    except Exception as error:  # a user's code may raise anything
-        raise UsageError(
-            f"retriever {name}: the constructor raised {type(error).__name__}: {error}"
-        ) from error
-
-
-def _search_of(found: object, name: str) -> Callable[..., object]:
-    """Return what to call with a query."""
-    if not inspect.isroutine(found):
-        for method in _METHODS:
-            search = getattr(found, method, None)
-            if callable(search):
-                return cast("Callable[..., object]", search)  # its signature is read later
-    if callable(found):
-        return cast("Callable[..., object]", found)
-    raise UsageError(
-        f"retriever {name}: is of type {type(found).__qualname__}; expected a function "
-        f"f(query, k), or an object with one of {', '.join(_METHODS)}"
-    )
-
 
 def _place_of_k(search: Callable[..., object]) -> str | None:
     """Tell how a function takes k: by the keyword returned, as second argument (""), or not."""
-    if not (parameters := _parameters(search)):
+    if not (parameters := parameters_of(search)):
         return ""  # a built-in that does not tell: as documented, f(query, k)
     by_position = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
     for parameter in parameters[1:]:
@@ -128,10 +84,3 @@ def _place_of_k(search: Callable[..., object]) -> str | None:
     required = [p for p in by_position if p.default is p.empty]
     takes_any = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return "" if len(required) > 1 or (takes_any and len(by_position) < 2) else None
-
-
-def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except ValueError:
-        return []

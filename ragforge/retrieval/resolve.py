@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable
 
-from ragforge.errors import ConfigError, UsageError
+from ragforge.errors import ConfigError
+from ragforge.foreign.reading import Note, keep_quiet
 from ragforge.records import Chunk
 from ragforge.retrieval import Embedder, Retriever
-from ragforge.retrieval.results import Note, keep_quiet
 
 Find = Callable[[str, str, Collection[str]], object]
 """`plugins.find`: extension point, name and built-in names to object. Passed in, as packages of one
@@ -52,9 +52,10 @@ def make_retriever(
         case "dense":
             return _dense(chunks, embedder)
     if spec.startswith(("http:", "https:")):
+        from ragforge.foreign.posting import address_of
         from ragforge.retrieval.http import HttpRetriever
 
-        return HttpRetriever(_address(spec), chunks, timeout_s=timeout_s, note=note)
+        return HttpRetriever(address_of(spec, "retriever"), chunks, timeout_s=timeout_s, note=note)
     from ragforge.retrieval.adapter import adapt
 
     return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, note=note)
@@ -69,13 +70,3 @@ def _dense(chunks: Iterable[Chunk], embedder: Embedder | None) -> Retriever:
             "(model.embedding_model), at an endpoint that serves /embeddings"
         )
     return DenseRetriever(chunks, embedder)
-
-
-def _address(spec: str) -> str:
-    """Return the address of a spec that is one, or is one behind `http:`."""
-    url = spec if spec.startswith(("http://", "https://")) else spec.removeprefix("http:")
-    if not url.startswith(("http://", "https://")):
-        raise UsageError(
-            f"retriever {spec!r}: expected an address such as http://127.0.0.1:8000/search"
-        )
-    return url

@@ -1,32 +1,30 @@
 """Reading what somebody else's retriever returned, by the shape of it."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral
 from typing import SupportsFloat
 
 from ragforge.errors import DataError
+from ragforge.foreign.reading import (
+    TEXTS,
+    Note,
+    ids_of,
+    keep_quiet,
+    shown,
+    spaced,
+    type_name,
+    values_of,
+)
 from ragforge.records import Chunk, Hit
 
-Note = Callable[[str], None]
-"""Takes a sentence for the user; called in the event loop's thread."""
-
 _LISTS = ("hits", "results", "documents", "matches")
-_NESTED = ("metadata", "payload")
-_CHUNK_IDS = ("chunk_id", "chunkId")
-_IDS = ("id", "id_", "node_id", "_id")
-_TEXTS = ("page_content", "text", "content")
 _SHOWN = 80
 _ACCEPTED = (
     "expected a chunk id, (id, score), an object or mapping with chunk_id or id, a LangChain "
     "Document, or a LlamaIndex NodeWithScore"
 )
-
-
-def keep_quiet(note: str) -> None:
-    """Take no notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class ResultReader:
         self._known: set[str] = set()
         for chunk in chunks:
             self._known.add(chunk.chunk_id)
-            self._id_by_text.setdefault(_spaced(chunk.text), chunk.chunk_id)
+            self._id_by_text.setdefault(spaced(chunk.text), chunk.chunk_id)
 
     def read(self, result: object, query: str, k: int) -> list[Hit]:
         """Return the first k different chunks of a result, best first.
@@ -102,7 +100,7 @@ class ResultReader:
         if isinstance(result, Sequence | Iterator) and not isinstance(result, str | bytes):
             return result
         raise DataError(
-            f"{self._where}: the result is of type {_type(result)}; expected a list, best first"
+            f"{self._where}: the result is of type {type_name(result)}; expected a list, best first"
         )
 
     def _found(self, item: object) -> _Found:
@@ -111,26 +109,26 @@ class ResultReader:
                 return _Found(item.chunk_id, item.score)
             case (inner, score):
                 return _Found(self._id(inner), self._number(score))
-        score = next(_values(item, ("score", "_score")), None)
-        node = next(_values(item, ("node",)), None)
+        score = next(values_of(item, ("score", "_score")), None)
+        node = next(values_of(item, ("node",)), None)
         return _Found(
             self._id(item if node is None else node),
             None if score is None else self._number(score),
         )
 
     def _id(self, item: object) -> str:
-        ids = list(_ids(item))
+        ids = list(ids_of(item))
         for chunk_id in ids:
             if chunk_id in self._known:
                 return chunk_id
-        texts = [item] if isinstance(item, str) else _values(item, _TEXTS)
+        texts = [item] if isinstance(item, str) else values_of(item, TEXTS)
         for text in texts:
-            if isinstance(text, str) and _spaced(text) in self._id_by_text:
-                return self._id_by_text[_spaced(text)]
+            if isinstance(text, str) and spaced(text) in self._id_by_text:
+                return self._id_by_text[spaced(text)]
         if ids:
             return ids[0]
         raise DataError(
-            f"{self._where}: cannot tell which chunk {_shown(item)} (type {_type(item)}) is; "
+            f"{self._where}: cannot tell which chunk {shown(item)} (type {type_name(item)}) is; "
             f"{_ACCEPTED}"
         )
 
@@ -141,7 +139,7 @@ class ResultReader:
             number = math.nan
         if not math.isfinite(number):
             raise DataError(
-                f"{self._where}: score {_shown(score)} (type {_type(score)}); expected a finite "
+                f"{self._where}: score {shown(score)} (type {type_name(score)}); expected a finite "
                 "number"
             )
         return number
@@ -166,39 +164,3 @@ class ResultReader:
         if kind not in self._noted:
             self._noted.add(kind)
             self._note(f"{self._where}: {sentence} (said once)")
-
-
-def _ids(item: object) -> Iterator[str]:
-    """Yield what may be the id of a chunk, most telling first."""
-    nested = [inner for inner in _values(item, _NESTED) if isinstance(inner, Mapping)]
-    places: list[object] = [item, *_values(item, _CHUNK_IDS)]
-    for inner in nested:
-        places.extend(_values(inner, (*_CHUNK_IDS, "id")))
-    places.extend(_values(item, _IDS))
-    for value in places:
-        if isinstance(value, bool) or value == "":
-            continue
-        if isinstance(value, str | Integral):
-            yield str(value)
-
-
-def _values(item: object, names: Iterable[str]) -> Iterator[object]:
-    """Yield what an object has under the names, as keys or as attributes, but for None."""
-    for name in names:
-        value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
-        if value is not None:
-            yield value
-
-
-def _spaced(text: str) -> str:
-    """Return the text with single blanks: frameworks strip and rewrap what they load."""
-    return " ".join(text.split())
-
-
-def _type(value: object) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -40,6 +40,16 @@ def nothing() -> None:
     """Do nothing."""
 
 
+def one(unit: object) -> int:
+    """Return 1: most units are one thing."""
+    return 1
+
+
+def none(result: object) -> int:
+    """Return 0: most results are whole."""
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Work(Generic[U, R]):
     """What a stage does with one unit.
@@ -51,6 +61,8 @@ class Work(Generic[U, R]):
         concurrency: Units in work at once.
         observer: Told of each finished unit.
         on_stop: Called when the run is stopped; makes units that would ask again give up instead.
+        size: Things in a unit, such as the pairs of a batch; what progress is counted in.
+        lost: Things of a unit that failed though its result has others.
     """
 
     stage: Stage
@@ -59,6 +71,8 @@ class Work(Generic[U, R]):
     concurrency: int
     observer: Observer
     on_stop: Callable[[], None] = nothing
+    size: Callable[[U], int] = one
+    lost: Callable[[R], int] = none
 
 
 async def run(units: Iterable[U], work: Work[U, R]) -> AsyncGenerator[Outcome[U, R], None]:
@@ -191,7 +205,7 @@ async def pour(
         units: In any order; taken only when a worker is free.
         work: What to do with each.
         sink: Takes what is done, also behind a stop.
-        total: How many units there are, where that is known.
+        total: How many things there are in all units, where that is known.
         blank: Makes the record that stands for a failed unit; None where none does.
 
     Raises:
@@ -203,11 +217,14 @@ async def pour(
     try:
         async with aclosing(run(units, work)) as outcomes:
             async for outcome in outcomes:
+                size = work.size(outcome.unit)
                 if outcome.result is not None:
-                    counts["done"] += 1
+                    lost = work.lost(outcome.result)
+                    counts["done"] += size - lost
+                    counts["failed"] += lost
                     sink.result(outcome.result)
                 elif outcome.failure is not None:
-                    counts["failed"] += 1
+                    counts["failed"] += size
                     sink.failure(outcome.failure)
                     if blank is not None:
                         sink.result(blank(outcome.unit, outcome.failure))
@@ -284,15 +301,19 @@ async def _attempt(unit: U, work: Work[U, R]) -> Outcome[U, R]:
     except RagforgeError:
         raise
     except CallError as error:
-        failure = _failure(unit, work, error)
+        failure = failure_of(work.stage, work.key(unit), error)
     except (Exception, asyncio.CancelledError) as error:  # the one place where a bug becomes one
         if _cut_off():
             raise
-        failure = _failure(unit, work, CallError("error", f"{type(error).__name__}: {error}"))
+        bug = CallError("error", f"{type(error).__name__}: {error}")
+        failure = failure_of(work.stage, work.key(unit), bug)
     else:
-        work.observer(Event("unit", stage=work.stage, outcome="done"))
+        numbers = {"count": float(work.size(unit)), "failed": float(work.lost(result))}
+        work.observer(Event("unit", work.stage, "done", numbers=numbers))
         return Outcome(unit, result, None)
-    work.observer(Event("unit", stage=work.stage, outcome="failed", message=failure.message))
+    count = float(work.size(unit))
+    numbers = {"count": count, "failed": count}
+    work.observer(Event("unit", work.stage, "failed", failure.message, numbers))
     return Outcome(unit, None, failure)
 
 
@@ -302,11 +323,12 @@ def _cut_off() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _failure(unit: U, work: Work[U, R], error: CallError) -> Failure:
+def failure_of(stage: Stage, key: str, error: CallError) -> Failure:
+    """Return the record of a failed unit."""
     return Failure.model_validate(
         {
-            "what": work.stage,
-            "key": work.key(unit),
+            "what": stage,
+            "key": key,
             "kind": error.kind,
             "message": _speakable(str(error)),
             "raw": _speakable(_start(error.raw)),

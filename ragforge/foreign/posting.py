@@ -1,0 +1,175 @@
+"""Asking a service behind an HTTP address, carefully."""
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import quote, urlsplit
+
+from ragforge.errors import CallError, UsageError
+from ragforge.foreign.calling import in_thread
+
+_MAX_BYTES = 16 * 1024 * 1024
+_PIECE = 64 * 1024
+_SHOWN = 200
+_EXPECTED = "expected http://HOST[:PORT]/PATH or https://…"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReply:
+    """What a service replied."""
+
+    value: object
+    start: str
+    """Of the text, for failure records."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    status: int
+    location: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    tls: bool
+    host: str
+    port: int | None
+    path: str
+    shown: str
+    """The address without its query, which may hold a key."""
+
+
+class Service:
+    """Posts JSON to an address and reads the JSON of the reply.
+
+    Each request goes straight to the address, over a connection of its own. Redirects are refused,
+    so that queries reach no other server, and proxies of the environment are not used. There are no
+    retries and no credentials: a service that needs them is a function of its user.
+
+    Args:
+        url: Address, http or https.
+        what: What messages call the service: "retriever".
+        function: How a function of a user's own is written that takes its place: "f(query, k)".
+        timeout_s: Seconds to connect and for the whole reply.
+
+    Raises:
+        UsageError: The address cannot be used.
+    """
+
+    def __init__(self, url: str, *, what: str, function: str, timeout_s: float) -> None:
+        self._target = _target(url, what, function)
+        self._tls = ssl.create_default_context() if self._target.tls else None
+        self._timeout_s = timeout_s
+
+    @property
+    def shown(self) -> str:
+        """The address without its query, which may hold a key."""
+        return self._target.shown
+
+    async def post(self, body: Mapping[str, object]) -> JsonReply:
+        """Return the reply.
+
+        Raises:
+            CallError: `error` where no good reply came (refused, timed out, a status but 2xx),
+                `invalid` where it is no JSON; `raw` is the start of its body.
+        """
+        reply = await in_thread(partial(self._post, json.dumps(body)))
+        text = reply.body.decode("utf-8", "replace")
+        start = text[:_SHOWN]
+        if 300 <= reply.status < 400:
+            raise CallError(
+                "error",
+                f"{self.shown}: status {reply.status}, a redirect to {reply.location[:_SHOWN]!r}; "
+                "redirects are not followed, name the final address",
+                raw=start,
+            )
+        if not 200 <= reply.status < 300:
+            raise CallError("error", f"{self.shown}: status {reply.status}: {start!r}", raw=start)
+        try:
+            return JsonReply(json.loads(text), start)
+        except (ValueError, RecursionError) as error:
+            raise CallError(
+                "invalid", f"{self.shown}: the reply is not JSON: {start!r}", raw=start
+            ) from error
+
+    def _post(self, body: str) -> _Reply:
+        target = self._target
+        connection = (
+            http.client.HTTPConnection(target.host, target.port, timeout=self._timeout_s)
+            if self._tls is None
+            else http.client.HTTPSConnection(
+                target.host, target.port, timeout=self._timeout_s, context=self._tls
+            )
+        )
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            connection.request("POST", target.path, body, headers)
+            with connection.getresponse() as response:
+                content = self._read(response, deadline)
+                return _Reply(response.status, response.headers.get("Location", ""), content)
+        except TimeoutError as error:
+            raise CallError("error", f"{target.shown}: no reply in {self._timeout_s} s") from error
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise CallError("error", f"{target.shown}: no reply: {reason}") from error
+        finally:
+            connection.close()
+
+    def _read(self, response: http.client.HTTPResponse, deadline: float) -> bytes:
+        """Read the body; the socket's own timeout would start anew with each byte."""
+        content = bytearray()
+        while piece := response.read1(_PIECE):
+            content += piece
+            if len(content) > _MAX_BYTES:
+                raise CallError(
+                    "invalid", f"{self._target.shown}: the reply is longer than {_MAX_BYTES} bytes"
+                )
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        return bytes(content)
+
+
+def address_of(spec: str, what: str) -> str:
+    """Return the address of a spec that is one, or is one behind `http:`.
+
+    Raises:
+        UsageError: It is none.
+    """
+    url = spec if spec.startswith(("http://", "https://")) else spec.removeprefix("http:")
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(
+            f"{what} {spec!r}: expected an address such as http://127.0.0.1:8000/search"
+        )
+    return url
+
+
+def _target(url: str, what: str, function: str) -> _Target:
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode("ascii")
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"{what} address: {error}; {_EXPECTED}") from error
+    if parts.scheme not in {"http", "https"} or not host:
+        raise UsageError(f"{what} address {url!r}; {_EXPECTED}")
+    if parts.username is not None:
+        raise UsageError(
+            f"{what} address of {host}: holds a user name or password; write a "
+            f"function {function} that reads them from the environment, and name it as module:attr"
+        )
+    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
+    query = quote(parts.query, safe="/%:@!$&'()*+,;=~?")
+    shown = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    return _Target(
+        tls=parts.scheme == "https",
+        host=host,
+        port=port,
+        path=f"{path}?{query}" if query else path,
+        shown=shown,
+    )

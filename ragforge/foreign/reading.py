@@ -1,0 +1,59 @@
+"""Reading objects of unknown types by the names that their parts have."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Integral
+
+Note = Callable[[str], None]
+"""Takes a sentence for the user; called in the event loop's thread."""
+
+CHUNK_IDS = ("chunk_id", "chunkId")
+IDS = ("id", "id_", "node_id", "_id")
+TEXTS = ("page_content", "text", "content")
+NESTED = ("metadata", "payload")
+_SHOWN = 80
+
+
+def keep_quiet(note: str) -> None:
+    """Take no notice."""
+
+
+def values_of(item: object, names: Iterable[str]) -> Iterator[object]:
+    """Yield what an object has under the names, as keys or as attributes, but for None."""
+    for name in names:
+        value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+        if value is not None:
+            yield value
+
+
+def nested_in(item: object) -> list[Mapping[object, object]]:
+    """Return the mappings in which frameworks keep what they know about a passage."""
+    return [inner for inner in values_of(item, NESTED) if isinstance(inner, Mapping)]
+
+
+def ids_of(item: object) -> Iterator[str]:
+    """Yield what may be the id of a chunk, most telling first."""
+    places: list[object] = [item, *values_of(item, CHUNK_IDS)]
+    for inner in nested_in(item):
+        places.extend(values_of(inner, (*CHUNK_IDS, "id")))
+    places.extend(values_of(item, IDS))
+    for value in places:
+        if isinstance(value, bool) or value == "":
+            continue
+        if isinstance(value, str | Integral):
+            yield str(value)
+
+
+def spaced(text: str) -> str:
+    """Return the text with single blanks: frameworks strip and rewrap what they load."""
+    return " ".join(text.split())
+
+
+def type_name(value: object) -> str:
+    """Return the name of a value's type as messages give it."""
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+def shown(value: object) -> str:
+    """Return the start of what a value looks like."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

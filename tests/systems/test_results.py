@@ -1,0 +1,134 @@
+from types import SimpleNamespace
+
+import pytest
+
+from ragforge.errors import CallError
+from ragforge.records import Answer
+from ragforge.systems import Passage, SystemAnswer
+from ragforge.systems.results import read_answer
+
+
+def document(text, **metadata):
+    """What LangChain's Document has."""
+    return SimpleNamespace(page_content=text, metadata=metadata, id=None)
+
+
+def node(text, node_id, **metadata):
+    """What LlamaIndex's NodeWithScore has."""
+    inner = SimpleNamespace(text=text, node_id=node_id, id_=node_id, metadata=metadata)
+    return SimpleNamespace(node=inner, score=0.5)
+
+
+class Response:
+    """What LlamaIndex's Response has."""
+
+    def __init__(self, response, source_nodes):
+        self.response, self.source_nodes, self.metadata = response, source_nodes, {}
+
+
+def message(content):
+    """What LangChain's AIMessage has."""
+    return SimpleNamespace(content=content, response_metadata={})
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "Krill.",
+        ("Krill.", []),
+        SystemAnswer("Krill."),
+        {"answer": "Krill."},
+        {"response": "Krill."},
+        {"query": "What?", "result": "Krill.", "source_documents": []},
+        {"generatedAnswer": "Krill."},
+        Response("Krill.", []),
+        message("Krill."),
+        message([{"type": "text", "text": "Krill."}]),
+        {"messages": [message("What?"), message("Krill.")]},
+        {"answer": message("Krill.")},
+        SimpleNamespace(response=message("Krill.")),
+        Answer(query_id="q1", answer="Krill."),
+        {"answer": "Krill.", "error": None},
+    ],
+)
+def test_the_answer_is_found_in_what_systems_return(result):
+    """A user should not have to write code between a framework and this tool."""
+    assert read_answer(result, "here") == SystemAnswer("Krill.")
+
+
+@pytest.mark.parametrize("result", ["", {"answer": ""}, ("", ["a"]), Response("", [])])
+def test_an_empty_answer_is_what_the_system_said(result):
+    """It is graded as such; only a call that failed gives no answer."""
+    assert read_answer(result, "here").text == ""
+
+
+@pytest.mark.parametrize(
+    ("context", "passage"),
+    [
+        ("a", Passage(("a",), ("a",))),
+        (7, Passage(("7",))),
+        (("a", 0.5), Passage(("a",), ("a",))),
+        ({"chunk_id": "a"}, Passage(("a",))),
+        ({"id": "x", "text": "red"}, Passage(("x",), ("red",))),
+        ({"doc_id": "a.md", "quote": "red"}, Passage((), ("red",), ("a.md",))),
+        ({"source": "a.md"}, Passage(("a.md",), (), ("a.md",))),
+        (document("red", chunk_id="a", source="a.md"), Passage(("a",), ("red",), ("a.md",))),
+        (node("red", "n1", file_name="a.md"), Passage(("n1", "n1"), ("red",), ("a.md",))),
+        (Passage(("a",)), Passage(("a",))),
+    ],
+)
+def test_passages_of_several_shapes_are_read(context, passage):
+    """Ids, texts and documents each can tell which chunk it is."""
+    assert read_answer(("Krill.", [context]), "here").context == (passage,)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"answer": "Krill.", "chunk_ids": ["a"]},
+        {"answer": "Krill.", "retrievedDocs": ["a"]},
+        {"answer": "Krill.", "context": ["a"]},
+        {"answer": "Krill.", "sources": ["a"]},
+        {"answer": "Krill.", "chunk_ids": [], "contexts": ["a"]},
+        {"answer": "Krill.", "retrieved": {"documents": ["a"]}},
+        {"answer": "Krill.", "context": "a"},
+        ("Krill.", ("a",)),
+        SimpleNamespace(answer="Krill.", context=["a"]),
+    ],
+)
+def test_the_context_goes_by_several_names(result):
+    """Without it no one can tell bad retrieval from a bad model."""
+    assert [passage.ids for passage in read_answer(result, "here").context] == [("a",)]
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, r"here: the result is None \(type NoneType\); expected a text"),
+        (7, "the result is 7"),
+        (["Krill."], r"the result is \['Krill.'\]"),
+        ({}, "a mapping with nothing, and no text as its answer"),
+        ({"detail": "busy"}, "a mapping with 'detail', and no text"),
+        ({"answer": None}, "a mapping with 'answer', and no text"),
+        ({"answer": 7}, "a mapping with 'answer', and no text"),
+        (Response(None, []), "expected a text"),
+        ({"answer": "a", "sources": 1.5}, "the context is of type float"),
+        ({"answer": "a", "sources": [{"score": 1}]}, "cannot tell which passage"),
+        ({"answer": "\ud800"}, "half a surrogate pair"),
+        ({"answer": "a", "chunk_ids": ["\ud800"]}, "half a surrogate pair"),
+    ],
+)
+def test_what_is_no_answer_is_a_failure(result, message):
+    """An error object must not be graded as if the system had said nothing."""
+    with pytest.raises(CallError, match=message) as caught:
+        read_answer(result, "here", "start")
+
+    assert (caught.value.kind, caught.value.raw) == ("invalid", "start")
+
+
+def test_an_error_beside_an_empty_answer_is_a_failure():
+    """Services put "" where an answer would be, and the reason beside it."""
+    with pytest.raises(CallError, match="no answer, but an error: 'timeout'") as caught:
+        read_answer({"answer": "", "error": "timeout"}, "here")
+
+    assert caught.value.kind == "error"
