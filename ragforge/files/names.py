@@ -40,6 +40,12 @@ TITLE = Field("title", ("title",))
 METADATA = Field("metadata", ("metadata",))
 QUOTE = Field("quote", ("quote",))
 GRADE = Field("grade", ("grade", "relevance", "rel", "relevance_score", "rating", "score", "label"))
+EVIDENCE = Field("evidence", ("evidence",))
+REASONING = Field("reasoning", ("reasoning",))
+CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))
+EVIDENCE = Field("evidence", ("evidence",))
+REASONING = Field("reasoning", ("reasoning",))
+CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))
 GRADES = Field("graded_relevance", ("graded_relevance", "relevance_scores", "relevance_grades"))
 RELEVANT = Field(
     "relevant",

@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
+from ragforge.files.fields import Row
 from ragforge.files.lines import open_source
-from ragforge.files.names import CHUNK_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, TEXT
+from ragforge.files.names import CHUNK_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, TEXT, Field
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
-from ragforge.files.values import shown
+from ragforge.files.values import parse_whole, shown
+
+HUMAN_GRADE: Final = Field("grade", ("human_grade", "grade"))
+"""Not `score` or `label`, which may well be a retriever's."""
+_SOURCE: Final = Field("source", ("source",))
+_NOT_HUMAN: Final = ("judge", "evidence", "carried")
+_HIGHEST: Final = 3
 
 SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "query": "How …?", "chunk_id": "d7", '
@@ -26,20 +33,23 @@ class PairRow:
     query: str
     chunk_id: str
     text: str
+    human_grade: int | None = None
+    """What a person gave it, 0 to 3; never shown to a judge. None where nobody did."""
 
 
 def read_pairs(path: Path) -> Iterator[PairRow]:
     """Yield the pairs of a file in its order, one at a time but for `.json`.
 
-    Further fields, such as a grade, are passed over. `.gz` and `.zst` are unpacked.
+    A `grade` is a person's, unless the row's `source` says that it is not. Further fields are
+    passed over. `.gz` and `.zst` are unpacked.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `fields` lists.
 
     Raises:
         DataError: The file cannot be read, has none of the shapes or holds no pair; a row lacks a
-            field or holds one of a wrong type; or a pair of ids comes twice. Raised when the
-            row's turn comes.
+            field or holds one of a wrong type, or a grade outside of 0 to 3; or a pair of ids
+            comes twice. Raised when the row's turn comes.
     """
     seen: set[tuple[str, str]] = set()
     for row in read_rows_of(open_source(path), SHAPES):
@@ -50,6 +60,7 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
             query=row.text(QUERY_OF_PAIR),
             chunk_id=row.identifier(CHUNK_ID),
             text=row.text(TEXT),
+            human_grade=_human_grade(row),
         )
         if (pair.query_id, pair.chunk_id) in seen:
             raise DataError(
@@ -60,3 +71,13 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
         yield pair
     if not seen:
         raise none_found(path, "pair")
+
+
+def _human_grade(row: Row) -> int | None:
+    given = row.get(HUMAN_GRADE)
+    if given in (None, "") or row.get(_SOURCE) in _NOT_HUMAN:
+        return None
+    grade = parse_whole(given)
+    if grade is None or not 0 <= grade <= _HIGHEST:
+        raise row.wrong(HUMAN_GRADE, "a person's grade from 0 to 3", given)
+    return grade

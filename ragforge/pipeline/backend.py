@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
+from ragforge.llm.budget import Purse
 from ragforge.llm.connect import OFFLINE, connect
 from ragforge.llm.dry_run import Tally
 from ragforge.llm.store import CallStore
@@ -34,6 +35,7 @@ class Mode:
         again: Judge again what another judge graded; what people graded stays.
         mix: Let what another model or prompt graded stand beside what is graded now.
         offline_replay: Take replies from the call store only; a missing one ends the run.
+        single_call: Grade an answer as a whole, without drawing facts first.
     """
 
     dry_run: bool = False
@@ -41,6 +43,7 @@ class Mode:
     again: bool = False
     mix: bool = False
     offline_replay: bool = False
+    single_call: bool = False
 
 
 EARNEST = Mode()
@@ -60,6 +63,8 @@ class Backend:
         tally: What a dry run counted; None in earnest.
         stop: Makes all further calls fail at once; those in flight go on.
         concurrency: Calls that can be in flight.
+        prompts_dir: The user's folder of prompts.
+        prompts: The prompts in use with their digests; grows with `with_prompt`.
     """
 
     asker: Asker | None = None
@@ -67,6 +72,22 @@ class Backend:
     tally: Tally | None = None
     stop: Callable[[], None] = _nothing
     concurrency: int = 1
+    prompts_dir: str = ""
+    prompts: dict[str, str] = field(default_factory=dict)
+
+    def with_prompt(self, name: str) -> Asker | None:
+        """Return the same model with another prompt; None for the offline baseline.
+
+        The prompt counts as used from now on.
+
+        Raises:
+            ConfigError: The prompt cannot be taken.
+        """
+        if self.asker is None:
+            return None
+        prompt = load_prompt(name, self.prompts_dir)
+        self.prompts[prompt.name] = prompt.sha256
+        return replace(self.asker, prompt=prompt)
 
     def workers(self, concurrency: int) -> int:
         """Return how many units to have in work, where so many calls are wanted in flight.
@@ -79,11 +100,6 @@ class Backend:
     def name(self) -> str:
         """The model's name for provenance."""
         return self.asker.name if self.asker else OFFLINE
-
-    @property
-    def prompts(self) -> dict[str, str]:
-        """The prompts in use with their digests."""
-        return {self.asker.prompt.name: self.asker.prompt.sha256} if self.asker else {}
 
     def estimate(self) -> dict[str, object]:
         """Return what a dry run counted."""
@@ -104,6 +120,7 @@ async def open_backend(
     *,
     mode: Mode,
     failures: Callable[[], Iterable[Failure]],
+    purse: Purse | None = None,
 ) -> AsyncIterator[Backend]:
     """Open the model that the settings name together with a prompt.
 
@@ -114,6 +131,7 @@ async def open_backend(
         observer: Told of calls and retries.
         mode: Whether to ask, and what to ask again.
         failures: Those of earlier runs of the stage; read only when they are asked again.
+        purse: What is spent of the budget; shared where several models have one.
 
     Raises:
         ConfigError: The model or the prompt cannot be taken.
@@ -125,7 +143,7 @@ async def open_backend(
         return
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
-        settings, store_path, observer, dry_run=mode.dry_run, replay=mode.offline_replay
+        settings, store_path, observer, purse, dry_run=mode.dry_run, replay=mode.offline_replay
     ) as connection:
         if mode.retry_failed:
             connection.store.forget(key for item in failures() for key in item.call_keys)
@@ -136,4 +154,6 @@ async def open_backend(
             connection.tally,
             connection.stop,
             connection.concurrency,
+            settings.prompts.prompts_dir,
+            {loaded.name: loaded.sha256},
         )

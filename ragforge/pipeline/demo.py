@@ -13,9 +13,10 @@ from ragforge.pipeline.corpus import load_chunks
 from ragforge.pipeline.evaluating import Evaluation, evaluate_dataset
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.importing import ImportResult, import_queries
-from ragforge.pipeline.judging import JudgingResult, judge_dataset
+from ragforge.pipeline.judging import judge_dataset
 from ragforge.pipeline.reporting import write_report
 from ragforge.pipeline.retrieving import make_run
+from ragforge.pipeline.sitting import JudgingResult
 
 RETRIEVERS = ("bm25", "chargram")
 LICENCE = "Apache-2.0"

@@ -17,14 +17,23 @@ class JudgedSpool(AbstractContextManager["JudgedSpool"]):
     """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open()
+
+    def _open(self) -> None:
         self._judgments: Spool[Judgment] = Spool(
-            lambda item: (item.query_id, item.chunk_id), folder
+            lambda item: (item.query_id, item.chunk_id), self._folder
         )
-        self._failures: Spool[Failure] = Spool(lambda item: (item.key,), folder)
+        self._failures: Spool[Failure] = Spool(lambda item: (item.key,), self._folder)
 
     def __exit__(self, *_: object) -> None:
         self._judgments.__exit__()
         self._failures.__exit__()
+
+    def begin_anew(self) -> None:
+        """Drop what was taken."""
+        self.__exit__()
+        self._open()
 
     @property
     def has_any(self) -> bool:
@@ -61,6 +70,14 @@ class JudgedSpool(AbstractContextManager["JudgedSpool"]):
             DataError: A file cannot be written.
         """
         dataset.add_judgments(self.judgments())
+        self.add_failures_to(dataset)
+
+    def add_failures_to(self, dataset: Dataset) -> None:
+        """Write failures into a dataset, in the place of those of all pairs that were tried.
+
+        Raises:
+            DataError: The file cannot be written.
+        """
         earlier = {old.key for old in dataset.failures() if old.what == "judge"}
         tried = earlier & {f"{one.query_id}/{one.chunk_id}" for one in self.judgments()}
         failed = (Failure.model_validate_json(line) for line in self._failures.lines())

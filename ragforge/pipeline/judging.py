@@ -1,78 +1,27 @@
 """Judging what runs retrieved, or pairs from a file."""
 
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.errors import DataError, EndpointError, UsageError
+from ragforge.errors import EndpointError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.files.pairs import read_pairs
 from ragforge.files.texts import ChunkTexts
-from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
+from ragforge.observe import Observer
+from ragforge.pipeline.agreement import Labels
+from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
-from ragforge.records import Failure, Judgment
-from ragforge.stages.judge.lexical import LexicalJudge
-from ragforge.stages.judge.llm import LLMJudge
-from ragforge.stages.judge.pairs import Pair, PairId, pool
-from ragforge.stages.judge.stage import Judging, judge_pairs, open_pairs
+from ragforge.pipeline.pooling import Standing, pool_of, queries_of, refuse_mixture, with_texts
+from ragforge.pipeline.sitting import JudgingResult, Sitting
+from ragforge.records import Failure
+from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.judge.pairs import Pair, PairId
+from ragforge.stages.judge.stage import open_pairs
 from ragforge.stages.judge.summary import QuerySummary, summarise_sorted
-from ragforge.stages.runner import Sink
-
-
-@dataclass(slots=True)
-class JudgingResult:
-    """What judging came to.
-
-    Args:
-        judge: Name of the model, or `offline`.
-        n_pairs: Pairs in the pool or file.
-        n_judged, n_failed: Of those in work now.
-        grades: How many of each.
-        first_failure: None where none failed.
-        summaries: One a query, over everything judged for it.
-        estimate: What a dry run counted; None in earnest.
-    """
-
-    judge: str
-    n_pairs: int = 0
-    n_judged: int = 0
-    n_failed: int = 0
-    grades: Counter[int] = field(default_factory=Counter)
-    first_failure: Failure | None = None
-    summaries: list[QuerySummary] = field(default_factory=list)
-    estimate: dict[str, object] | None = None
-
-    def result(self, result: Judgment) -> None:
-        """Count a judgment."""
-        if result.grade is not None:
-            self.n_judged += 1
-            self.grades[result.grade] += 1
-
-    def failure(self, failure: Failure) -> None:
-        """Count a failure."""
-        self.n_failed += 1
-        self.first_failure = self.first_failure or failure
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """A sink that counts what it passes on."""
-
-    counts: JudgingResult
-    inner: Sink[Judgment]
-
-    def result(self, result: Judgment) -> None:
-        self.counts.result(result)
-        self.inner.result(result)
-
-    def failure(self, failure: Failure) -> None:
-        self.counts.failure(failure)
-        self.inner.failure(failure)
 
 
 async def judge_dataset(
@@ -89,61 +38,47 @@ async def judge_dataset(
     Args:
         dataset: Has chunks, queries and runs.
         run_names: Whose top ranks are pooled; all runs where empty.
-        settings: Depth, prompt, model and budget.
+        settings: Depth, split, prompt, models and budget.
         observer: Told of progress.
         mode: A dry run writes nothing.
 
     Raises:
-        DataError: There is no such run, or none at all.
+        DataError: There is no such run, or none at all, or no query in the split.
         UsageError: Another model or prompt graded a part of the pool; see `Mode`.
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
-    queries = {query.query_id: query.query for query in dataset.require_queries()}
-    pooled = _pool(dataset, queries, run_names, settings.judge.depth)
+    queries = queries_of(dataset, settings.judge.split)
+    pooled = pool_of(dataset, queries, run_names, settings.judge.depth)
     with ChunkTexts(dataset.path / "chunks.jsonl", {pair.chunk_id for pair in pooled}) as texts:
-        pooled = _with_texts(pooled, texts, observer)
-        async with open_backend(
-            settings,
-            settings.judge.prompt or "judge_relevance",
-            dataset.store_path,
-            observer,
-            mode=mode,
-            failures=dataset.failures,
-        ) as backend:
-            todo = open_pairs(pooled, dataset.each_judgment(), partial(_stays, backend, mode))
+        pooled = with_texts(pooled, texts, observer)
+        async with open_bench(
+            settings, dataset.store_path, observer, mode=mode, failures=dataset.failures
+        ) as bench:
+            refuse_shared_queries(bench.examples, queries)
+            standing = Standing(bench.provenance(), again=mode.again)
+            todo = open_pairs(pooled, dataset.each_judgment(), standing.stays)
             if todo and not mode.mix:
-                _refuse_mixture(dataset, set(pooled).difference(todo), backend)
-            result = JudgingResult(backend.name, len(pooled))
-            pairs = (
-                Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
-                for query_id, chunk_id in todo
-            )
+                refuse_mixture(dataset, set(pooled).difference(todo), standing.judge)
+            result = JudgingResult(bench.name, len(pooled))
+
+            def pairs() -> Iterator[Pair]:
+                for query_id, chunk_id in todo:
+                    yield Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
+
             with JudgedSpool(dataset.path) as judged:
                 try:
-                    judging = _judging(backend, settings, observer)
-                    await judge_pairs(pairs, judging, _Counted(result, judged), total=len(todo))
+                    sitting = Sitting(bench, judged, result, observer)
+                    await sitting.judge(pairs, len(todo), standing.failed(dataset))
                 finally:
                     if judged.has_any and not mode.dry_run:
                         judged.add_to(dataset)
-                        backend.note_in(dataset)
-    if mode.dry_run:
-        return JudgingResult(backend.name, len(pooled), estimate=backend.estimate())
+                        bench.note_in(dataset)
+            if mode.dry_run:
+                result.estimate = _estimate(bench, result, _counts(dataset, pooled, todo))
+                return result
     result.summaries = _summaries(dataset, set(pooled))
-    return _refused_if_all_failed(result, len(todo))
-
-
-def _with_texts(pooled: list[PairId], texts: ChunkTexts, observer: Observer) -> list[PairId]:
-    """Return the pairs whose chunks are in the corpus, and tell of the others."""
-    unknown = {each.chunk_id for each in pooled if each.chunk_id not in texts}
-    _tell_unknown(sorted(unknown), observer)
-    return [each for each in pooled if each.chunk_id in texts]
-
-
-def _summaries(dataset: Dataset, pooled: Container[tuple[str, str]]) -> list[QuerySummary]:
-    return summarise_sorted(
-        item for item in dataset.each_judgment() if (item.query_id, item.chunk_id) in pooled
-    )
+    return refused_if_all_failed(result, len(todo))
 
 
 async def judge_file(
@@ -152,34 +87,69 @@ async def judge_file(
     """Judge the pairs of a file into a file of judgments, however many there are.
 
     Pairs are read as they are judged, and judgments sorted on disk. Failures go to
-    `OUT.failures.jsonl` beside the file, replies to `.ragforge/` in its folder.
+    `OUT.failures.jsonl` beside the file, replies to `.ragforge/` in its folder. Batches, and the
+    search for equal texts, are of pairs that stand together in the file. Where people graded pairs,
+    the result says how far the judge agrees with them.
 
     Raises:
         DataError: The file of pairs does not hold to its format.
         EndpointError, BudgetError: As for `judge_dataset`.
     """
-    async with open_backend(
+    async with open_bench(
         settings,
-        settings.judge.prompt or "judge_relevance",
         out.parent / ".ragforge" / "calls.sqlite",
         observer,
         mode=mode,
         failures=partial(_failures_beside, out),
-    ) as backend:
-        result = JudgingResult(backend.name)
+    ) as bench:
+        if bench.examples:
+            asked = {row.query_id: row.query for row in read_pairs(pairs_path)}
+            refuse_shared_queries(bench.examples, asked)
+        result, labels = JudgingResult(bench.name), Labels()
         with JudgedSpool(out.parent) as judged:
             try:
-                judging = _judging(backend, settings, observer)
-                pairs = _counted(pairs_path, result)
-                total = _lines_of(pairs_path)
-                await judge_pairs(pairs, judging, _Counted(result, judged), total=total)
+                sitting = Sitting(bench, judged, result, observer)
+                rows = partial(_counted, pairs_path, result, labels)
+                await sitting.judge(rows, _lines_of(pairs_path))
             finally:
                 if not mode.dry_run and judged.has_any:
                     judged.write(out)
             if mode.dry_run:
-                return JudgingResult(backend.name, result.n_pairs, estimate=backend.estimate())
+                counts = {"in_file": result.n_pairs, "new": result.n_pairs}
+                result.estimate = _estimate(bench, result, counts)
+                return result
             result.summaries = summarise_sorted(judged.judgments())
-    return _refused_if_all_failed(result, result.n_pairs)
+            if bench.provenance().kind == "baseline":
+                result.agreement = labels.baseline()
+            else:
+                result.agreement = labels.beside(bench.name, judged.judgments())
+    return refused_if_all_failed(result, result.n_pairs)
+
+
+def _estimate(bench: Bench, result: JudgingResult, counts: dict[str, int]) -> dict[str, object]:
+    pairs = {**counts, "distinct_texts": result.n_texts}
+    return {"pairs": pairs, **bench.estimate()}
+
+
+def _counts(dataset: Dataset, pooled: Sequence[PairId], todo: Sequence[PairId]) -> dict[str, int]:
+    """Return how many pairs of the pool are graded, by whom, and how many would be judged."""
+    kept = set(pooled).difference(todo)
+    by_people = sum(
+        item.source == "human" and (item.query_id, item.chunk_id) in kept
+        for item in dataset.each_judgment()
+    )
+    return {
+        "in_pool": len(pooled),
+        "graded": len(kept),
+        "graded_by_people": by_people,
+        "new": len(todo),
+    }
+
+
+def _summaries(dataset: Dataset, pooled: Container[tuple[str, str]]) -> list[QuerySummary]:
+    return summarise_sorted(
+        item for item in dataset.each_judgment() if (item.query_id, item.chunk_id) in pooled
+    )
 
 
 def _lines_of(path: Path) -> int | None:
@@ -190,75 +160,21 @@ def _lines_of(path: Path) -> int | None:
         return sum(block.count(b"\n") for block in iter(partial(stream.read, 1 << 20), b""))
 
 
-def _counted(path: Path, result: JudgingResult) -> Iterator[Pair]:
+def _counted(path: Path, result: JudgingResult, labels: Labels) -> Iterator[Pair]:
+    result.n_pairs = 0
     for row in read_pairs(path):
         result.n_pairs += 1
-        yield Pair(row.query_id, row.query, row.chunk_id, row.text)
+        pair = Pair(row.query_id, row.query, row.chunk_id, row.text)
+        labels.add(pair, row.human_grade)
+        yield pair
 
 
-def _pool(
-    dataset: Dataset, query_ids: Container[str], run_names: Sequence[str], depth: int
-) -> list[PairId]:
-    names = list(run_names) or dataset.run_names()
-    if not names:
-        raise DataError(
-            f"{dataset.path}: has no runs; make one with "
-            f"`ragforge retrieve --dataset {dataset.path} --retriever bm25`"
-        )
-    return pool(query_ids, map(dataset.each_ranking, names), depth)
-
-
-def _refuse_mixture(dataset: Dataset, kept: Container[tuple[str, str]], backend: Backend) -> None:
-    """Refuse to put grades of two judges into one set unasked.
+def refused_if_all_failed(result: JudgingResult, n_asked: int) -> JudgingResult:
+    """Return a result in which something was judged, or nothing was tried.
 
     Raises:
-        UsageError: What is kept of the pool was graded by another model or prompt.
+        EndpointError: Every pair that was asked for failed.
     """
-    if backend.asker is None:
-        return
-    mine = backend.asker.provenance("")
-    others = Counter(
-        f"{by.model} with prompt {by.prompt} {by.prompt_sha256[:8]}"
-        for old in dataset.each_judgment()
-        if (old.query_id, old.chunk_id) in kept
-        and (by := old.provenance) is not None
-        and old.source == "judge"
-        and by.kind == "llm"
-        and (by.model, by.prompt_sha256) != (mine.model, mine.prompt_sha256)
-    )
-    if others:
-        told = "; ".join(f"{count} by {judge}" for judge, count in sorted(others.items()))
-        raise UsageError(
-            f"{dataset.path}: some pairs of the pool are graded by another judge ({told}); "
-            f"{mine.model} with prompt {mine.prompt} {mine.prompt_sha256[:8]} would grade the "
-            "rest: --again judges all of them anew, --mix lets both stand"
-        )
-
-
-def _stays(backend: Backend, mode: Mode, old: Judgment) -> bool:
-    """Whether a grade is not asked for again."""
-    by = old.provenance
-    if old.grade is None:
-        return False
-    if old.source == "human" or by is None or backend.asker is None:
-        return True
-    if by.kind == "baseline":
-        return False
-    asker = backend.asker
-    same = (by.model, by.prompt_sha256) == (asker.name, asker.prompt.sha256)
-    return same or not mode.again
-
-
-def _judging(backend: Backend, settings: Settings, observer: Observer) -> Judging:
-    return Judging(
-        judge=LLMJudge(backend.asker) if backend.asker else LexicalJudge(),
-        concurrency=backend.workers(settings.model.concurrency),
-        observer=silent if backend.tally else observer,
-        on_stop=backend.stop,
-    )
-
-
-def _refused_if_all_failed(result: JudgingResult, n_asked: int) -> JudgingResult:
     first = result.first_failure
     if first is not None and result.n_failed == n_asked:
         raise EndpointError(
@@ -271,15 +187,3 @@ def _refused_if_all_failed(result: JudgingResult, n_asked: int) -> JudgingResult
 def _failures_beside(out: Path) -> Iterable[Failure]:
     beside = failures_beside(out)
     return read_records(beside, Failure) if beside.exists() else ()
-
-
-def _tell_unknown(unknown: list[str], observer: Observer) -> None:
-    if unknown:
-        shown = ", ".join(unknown[:3])
-        observer(
-            Event(
-                "note",
-                message=f"{len(unknown)} retrieved chunk ids are not in chunks.jsonl and "
-                f"cannot be judged, such as {shown}",
-            )
-        )

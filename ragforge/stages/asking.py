@@ -17,6 +17,7 @@ from ragforge.llm.chat import ChatModel, ChatRequest, Message
 from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
+from ragforge.stages.echoes import repeats_data
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -30,8 +31,51 @@ def upto(characters: int) -> FieldInfo:
     return found
 
 
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but for line ends and tabs, and those that change the direction of text."""
+_JOINED = (
+    "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\u1b00-\u1c4f"
+    "\ua840-\ua8ff\uaa60-\uaa7f\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc\U00011000-\U00011fff"
+)
+"""Letters that a joiner between them may part or bind: Arabic, Indic and kindred scripts."""
+_EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
+_LINE_ENDS = "\x0b\x0c\x1c-\x1f\x85\u2028\u2029"
+_SEPARATORS = re.compile(f"[\r{_LINE_ENDS}](?!(?<=\r)\n)")
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "|\r(?=\n)"
+    # The conditions stand behind the joiner: what begins with a set is searched three times faster.
+    f"|[\u200c\u200d](?:(?![{_JOINED}{_EMOJI}])"
+    f"|(?<![{_JOINED}{_EMOJI}][\u200c\u200d])(?<![{_EMOJI}]\ufe0f[\u200c\u200d]))"
+)
+"""What a reader does not see: controls but for line ends and tabs, marks that change the direction
+of text, tags, variation selectors, annotations and all else without a glyph, and half surrogates.
+
+Joiners stay between two letters of scripts that need them and within emoji, one at a time: a row
+of them is a message in disguise. What else is lost is the look of some glyphs (the emoji of a
+region's flag becomes a black flag), never a letter.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of several ways to ask the same.
+
+    Args:
+        vote: Which of several independent replies this is.
+        permutation: Which order of what is shown.
+        logprobs: Alternatives to ask for at each token; 0 for none.
+        more_tokens: What a reply may have beyond the settings, where it speaks of several things.
+    """
+
+    vote: int = 0
+    permutation: int = 0
+    logprobs: int = 0
+    more_tokens: int = 0
+
+
+FIRST = Way()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +87,23 @@ class Asker:
         name: The model's name for provenance.
         settings: Sampling.
         prompt: What to ask.
+        examples: Turns between the system's and the user's that show how it is done.
+        protocol: How it is asked, for provenance; see `Provenance.protocol`.
     """
 
     model: ChatModel
     name: str
     settings: ModelSettings
     prompt: Prompt
+    examples: tuple[Message, ...] = ()
+    protocol: str = ""
 
     async def ask(
         self,
         holes: dict[str, str],
         reply_type: type[T],
         check: Callable[[T], str | None],
-        vote: int = 0,
+        way: Way = FIRST,
     ) -> Structured[T]:
         """Fill the prompt, ask, and check the reply.
 
@@ -63,29 +111,46 @@ class Asker:
             holes: Values of the prompt's holes apart from `marker`; already encoded.
             reply_type: What the reply must be.
             check: Returns the rule that a well-formed reply breaks, None where it breaks none.
-            vote: Which of several independent replies this is.
+            way: Which of several ways to ask the same.
 
         Raises:
             CallError: No usable reply; also where the data holds its own fence.
         """
-        marker = _marker(holes)
-        if any(marker in value for value in holes.values()):
-            raise CallError("error", "the text holds the marker that would fence it")
-        request = ChatRequest(
+
+        def broken_rule(reply: T) -> str | None:
+            if repeats_data(reply, holes):
+                return "the reply repeats an object that stands in the data; that is no verdict"
+            return check(reply)
+
+        request = self.request(holes, reply_type, way)
+        return await ask_structured(self.model, request, reply_type, broken_rule)
+
+    def request(
+        self, holes: dict[str, str], reply_type: type[BaseModel], way: Way = FIRST
+    ) -> ChatRequest:
+        """Return what `ask` would ask first.
+
+        Raises:
+            CallError: The data holds its own fence.
+        """
+        return ChatRequest(
             messages=(
                 Message("system", self.prompt.system.strip()),
-                Message("user", self.prompt.render(marker=marker, **holes).strip()),
+                *self.examples,
+                user_turn(self.prompt, holes),
             ),
             schema_name=self.prompt.schema,
             schema=reply_schema(reply_type),
             temperature=self.settings.temperature,
-            seed=self.settings.seed,
-            max_output_tokens=self.settings.max_output_tokens,
-            vote=vote,
+            # Endpoints that honour seeds would give one reply for all votes.
+            seed=self.settings.seed + way.vote,
+            max_output_tokens=self.settings.max_output_tokens + way.more_tokens,
+            vote=way.vote,
+            permutation=way.permutation,
+            logprobs=way.logprobs,
             prompt_sha256=self.prompt.sha256,
             extra=json.loads(self.settings.extra_body or "{}"),
         )
-        return await ask_structured(self.model, request, reply_type, check)
 
     def provenance(self, call_key: str) -> Provenance:
         """Return who made a record out of a reply."""
@@ -95,12 +160,29 @@ class Asker:
             prompt=self.prompt.name,
             prompt_sha256=self.prompt.sha256,
             call_key=call_key,
+            protocol=self.protocol,
         )
 
 
+def user_turn(prompt: Prompt, holes: dict[str, str]) -> Message:
+    """Return the user's turn of a prompt, its data fenced.
+
+    Args:
+        prompt: What to ask.
+        holes: As for `Asker.ask`.
+
+    Raises:
+        CallError: The data holds its own fence.
+    """
+    marker = _marker(holes)
+    if any(marker in value for value in holes.values()):
+        raise CallError("error", "the text holds the marker that would fence it")
+    return Message("user", prompt.render(marker=marker, **holes).strip())
+
+
 def visible(text: str) -> str:
-    """Return a text as a model gets to see it: without control and direction characters."""
-    return _HIDDEN.sub("", text)
+    """Return a text as a model sees it: hidden characters gone, line ends made line feeds."""
+    return _HIDDEN.sub("", _SEPARATORS.sub("\n", text))
 
 
 def locate_shown(quote: str, text: str) -> Location | None:
@@ -111,11 +193,12 @@ def locate_shown(quote: str, text: str) -> Location | None:
     found = locate(quote, text)
     if found is not None:
         return found
-    hidden = {match.start() for match in _HIDDEN.finditer(text)}
+    plain = _SEPARATORS.sub("\n", text)
+    hidden = {match.start() for match in _HIDDEN.finditer(plain)}
     if not hidden:
         return None
-    shown = [index for index in range(len(text)) if index not in hidden]
-    found = locate(quote, "".join(text[index] for index in shown))
+    shown = [index for index in range(len(plain)) if index not in hidden]
+    found = locate(quote, "".join(plain[index] for index in shown))
     return Location(shown[found.start], shown[found.end - 1] + 1) if found else None
 
 

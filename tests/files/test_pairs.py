@@ -1,5 +1,6 @@
 import gzip
 import re
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -8,7 +9,8 @@ from ragforge.errors import DataError
 from ragforge.files.pairs import PairRow, read_pairs
 
 PAIR = PairRow("1", "Why?", "7", "So.")
-LINE = '{"query_id": "1", "query": "Why?", "chunk_id": "7", "text": "So.", "grade": 2}\n'
+LINE = '{"query_id": "1", "query": "Why?", "chunk_id": "7", "text": "So.", "note": "x"}\n'
+GRADED = LINE.replace('"note": "x"', '"grade": 2')
 
 
 def write(path, text):
@@ -31,6 +33,27 @@ def write(path, text):
 def test_pairs_are_read_from_near_shapes(tmp_path, name, text):
     """Pairs are cut out of other tools' tables."""
     assert list(read_pairs(write(tmp_path / name, text))) == [PAIR]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "grade"),
+    [
+        ("p.jsonl", GRADED, 2),
+        ("p.jsonl", GRADED.replace("grade", "humanGrade"), 2),
+        ("p.jsonl", GRADED.replace("2}", "0}"), 0),
+        ("p.jsonl", GRADED.replace("2}", "null}"), None),
+        ("p.jsonl", GRADED.replace("2}", '2, "source": "human"}'), 2),
+        ("p.jsonl", GRADED.replace("2}", '2, "source": "judge"}'), None),
+        ("p.jsonl", GRADED.replace("grade", "score"), None),
+        ("p.csv", "query_id,query,chunk_id,text,grade\n1,Why?,7,So.,3\n", 3),
+        ("p.csv", "query_id,query,chunk_id,text,grade\n1,Why?,7,So.,\n", None),
+    ],
+)
+def test_the_grade_of_a_person_is_read(tmp_path, name, text, grade):
+    """The judge is held against it; another judge's grade or a retriever's score is no person's."""
+    [found] = read_pairs(write(tmp_path / name, text))
+
+    assert found == replace(PAIR, human_grade=grade)
 
 
 def test_lines_are_read_one_at_a_time(tmp_path):
@@ -59,6 +82,10 @@ def test_cells_hold_lines_and_quotes(tmp_path):
         ("p.jsonl", LINE.replace('"1"', "null"), "p.jsonl:1: query_id: expected an id"),
         ("p.jsonl", LINE.replace("query_id", "id"), "p.jsonl:1: query_id: expected one of"),
         ("p.jsonl", b'{"text": "\xff"}\n', "p.jsonl:1: byte 10 (0xff) is not UTF-8"),
+        ("p.jsonl", GRADED.replace("2}", "4}"), "p.jsonl:1: grade: expected a person's grade"),
+        ("p.jsonl", GRADED.replace("2}", "-1}"), "from 0 to 3, got -1"),
+        ("p.jsonl", GRADED.replace("2}", "1.5}"), "from 0 to 3, got 1.5"),
+        ("p.jsonl", GRADED.replace("2}", "true}"), "from 0 to 3, got True"),
         ("p.csv", "query_id,query,chunk_id,text\n1,Why?,7\n", "p.csv:2: expected 4 cells"),
         ("p.csv", "a,b\n1,2\n", "accepted:\n  JSON Lines or a JSON list"),
     ],

@@ -1,21 +1,23 @@
 import asyncio
 import json
 import re
+import sys
+import unicodedata
 
 import pytest
 from fakes import saying
 
 from ragforge.errors import ConfigError
 from ragforge.llm.structured import reply_schema
-from ragforge.stages.asking import locate_shown, quoted, quoted_list
-from ragforge.stages.judge.llm import RelevanceReply
+from ragforge.stages.asking import Way, locate_shown, quoted, quoted_list, visible
+from ragforge.stages.judge.reply import RelevanceReply
 
 GOOD = json.dumps({"reasoning": "", "evidence": "", "contains_answer": False, "grade": 0})
 MARKER = re.compile(r"^<<(DATA-[0-9a-f]{16})>>$", re.MULTILINE)
 
 
 def ask(asker, **holes):
-    return asyncio.run(asker.ask(holes, RelevanceReply, lambda reply: None, vote=2))
+    return asyncio.run(asker.ask(holes, RelevanceReply, lambda reply: None, Way(vote=2)))
 
 
 @pytest.mark.parametrize(
@@ -28,12 +30,60 @@ def ask(asker, **holes):
         ("\u202eevil\u2066 marks\u200f\u061c", '"evil marks"'),
         ("naïve 文 🐋", '"naïve 文 🐋"'),
         ("windows\r\nline", '"windows\\nline"'),
+        ("old\rline form\x0cfeed u\u2028nicode\x85", '"old\\nline form\\nfeed u\\nnicode\\n"'),
+        ("t\U000e0067\U000e0072ags b\ufeffom co\xadop fi\u2060ne", '"tags bom coop fine"'),
+        ("note\ufff9x\ufffay\ufffb \u180eold \u3164blank", '"notexy old blank"'),
+        ("look\ufe0f \U000e0101here half\ud800", '"look here half"'),
+        ("ze\u200bro wi\u200cdth jo\u200din\u200d", '"zero width join"'),
         ("", '""'),
     ],
 )
 def test_a_text_is_shown_as_a_string_without_hidden_characters(text, shown):
     """What a person does not see when reviewing a prompt, a model must not read."""
     assert quoted(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0915\u094d\u200d\u0937",
+        "\u0d28\u0d4d\u200d\u0d2e",
+        "\U0001f469\u200d\U0001f469\u200d\U0001f467",
+    ],
+    ids=["Persian", "Hindi", "Malayalam", "emoji"],
+)
+def test_a_joiner_stays_where_the_script_needs_it(text):
+    """Without it the word is another one, and the model would be asked about that."""
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\u0645\u200c\u200d\u200c\u0646", "\u0645\u0646"),
+        ("\u2764\ufe0f\u200d\U0001f525", "\u2764\u200d\U0001f525"),
+        ("a\ufe0f\u200d\ufe0f\u200cb", "ab"),
+        ("\u0645\u200c", "\u0645"),
+    ],
+)
+def test_a_row_of_joiners_goes(text, shown):
+    """Letters can be spelled in them, and a model reads what no person sees."""
+    assert visible(text) == shown
+
+
+def test_no_character_without_a_glyph_is_left():
+    """Each new one of Unicode is a new place to hide words."""
+    every = [chr(code) for code in range(sys.maxunicode + 1)]
+    formats = [it for it in every if unicodedata.category(it) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
+
+    left = {it for it in formats if it in visible(f"a{it}b")}
+
+    # Number signs of Arabic, Syriac and Kaithi and joiners of hieroglyphs have looks of their own.
+    seen = {it for it in left if it not in "\t\n"}
+    assert seen == set(
+        "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+    ) | {it for it in seen if "\U00013430" <= it <= "\U0001343f"}
 
 
 def test_no_text_can_leave_its_string():
@@ -92,7 +142,7 @@ def test_the_request_carries_the_sampling_and_the_schema(asker):
     ask(asker("judge_relevance", model), query='"q"', passage='"p"')
 
     [asked] = model.asked
-    assert (asked.temperature, asked.seed, asked.max_output_tokens, asked.vote) == (0.0, 0, 1024, 2)
+    assert (asked.temperature, asked.seed, asked.max_output_tokens, asked.vote) == (0.0, 2, 1024, 2)
     assert (asked.schema_name, asked.schema) == ("relevance", reply_schema(RelevanceReply))
 
 
@@ -122,6 +172,10 @@ def test_provenance_names_model_prompt_and_reply(asker):
         ("rooms with oak", "a \u202brooms\u202c with oak b", "rooms\u202c with oak"),
         ("ten percent", "a fee of ten\x07 percent", "ten\x07 percent"),
         ("ten percent", "a fee of ten\n  percent", "ten\n  percent"),
+        ("ten percent", "a fee of ten\u2028per\xadcent", "ten\u2028per\xadcent"),
+        ("ten\npercent", "a fee\u200b of ten\x0cpercent", "ten\x0cpercent"),
+        ("cooperation", "co\xadop\u200ber\ufe0fation b", "co\xadop\u200ber\ufe0fation"),
+        ("a b", "\U000e0067a\r\n\u2060b\U000e0067", "a\r\n\u2060b"),
     ],
 )
 def test_a_quote_is_found_in_what_the_model_did_not_get_to_see(quote, text, stands):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ragforge.records import Difficulty
-from ragforge.stages.asking import Asker, locate_shown, quoted, quoted_list, upto
+from ragforge.stages.asking import Asker, Way, locate_shown, quoted, quoted_list, upto
 from ragforge.stages.generate.candidates import Candidate
 from ragforge.stages.generate.plan import Seed
 
@@ -57,7 +57,7 @@ class LLMQueryWriter:
         }
         text = seed.chunk.text
         found = await self.asker.ask(
-            holes, GeneratedQuery, lambda reply: _broken_rule(reply, text), vote=seed.round
+            holes, GeneratedQuery, lambda reply: _broken_rule(reply, text), way=Way(vote=seed.round)
         )
         reply = found.value
         return Candidate(

@@ -24,8 +24,7 @@ class LexicalJudge:
         """Return the judgment of a pair; never fails."""
         asked = set(content_stems(pair.query))
         held = asked & set(content_stems(pair.text))
-        share = len(held) / len(asked) if asked else 0.0
-        grade = next((grade for least, grade in _THRESHOLDS if share >= least), 0)
+        grade = grade_of_share(len(held) / len(asked) if asked else 0.0)
         evidence = _best_sentence(asked, pair.text) if grade >= 2 else ""
         return Judgment(
             query_id=pair.query_id,
@@ -36,6 +35,17 @@ class LexicalJudge:
             reasoning=f"holds {len(held)} of {len(asked)} content words of the query",
             provenance=self.provenance,
         )
+
+
+def share_of_words(query: str, text: str) -> float:
+    """Return the share of the query's content words that a text holds; 0.0 where it has none."""
+    asked = set(content_stems(query))
+    return len(asked & set(content_stems(text))) / len(asked) if asked else 0.0
+
+
+def grade_of_share(share: float) -> int:
+    """Return the baseline's grade of a share of words."""
+    return next((grade for least, grade in _THRESHOLDS if share >= least), 0)
 
 
 def _best_sentence(asked: set[str], text: str) -> str:

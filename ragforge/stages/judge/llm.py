@@ -1,34 +1,44 @@
 """A language model as judge: one call a pair, checked in code."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, WithJsonSchema
-
-from ragforge.records import Grade, Judgment, Provenance
-from ragforge.stages.asking import Asker, locate_shown, quoted, upto
+from ragforge.errors import CallError
+from ragforge.llm.structured import Structured
+from ragforge.records import Judgment, Provenance, Vote
+from ragforge.stages.asking import Asker, Way, quoted
 from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.reply import (
+    Ballot,
+    GradeReply,
+    RelevanceReply,
+    broken_rule,
+    evidence_in,
+    grade_odds,
+)
+from ragforge.stages.judge.tripwires import flags
+from ragforge.stages.judge.votes import refuse_below_quorum, settle, weighted
+from ragforge.stages.together import together
 
 SCHEMA = "relevance"
-
-
-class RelevanceReply(BaseModel):
-    """What the judge is asked for, reasoning first so that the grade can follow from it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    reasoning: Annotated[str, upto(500)]
-    evidence: Annotated[str, upto(1000)]
-    contains_answer: bool
-    grade: Annotated[Grade, WithJsonSchema({"type": "integer", "enum": [0, 1, 2, 3]})]
-    """Not a Literal: that takes true for 1 even when strict."""
+BARE_SCHEMA = "relevance_grade"
+"""Of a prompt that asks for the grade alone."""
+ALTERNATIVES = 10
+"""Tokens whose probabilities are asked for: the four grades, and room for what is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LLMJudge:
-    """Judges pairs by asking a model."""
+    """Judges pairs by asking a model once.
+
+    Args:
+        asker: The model with its prompt.
+        vote: Which of several independent replies is asked for.
+        logprobs: Alternatives to ask for at each token; 0 for none.
+    """
 
     asker: Asker
+    vote: int = 0
+    logprobs: int = 0
 
     @property
     def provenance(self) -> Provenance:
@@ -37,39 +47,83 @@ class LLMJudge:
 
     async def judge(self, pair: Pair) -> Judgment:
         """Return the judgment of a pair; see `Judge`."""
-        holes = {"query": quoted(pair.query), "passage": quoted(pair.text)}
-        found = await self.asker.ask(
-            holes, RelevanceReply, lambda reply: broken_rule(reply, pair.text)
-        )
+        ballot = await self.ballot(pair)
+        provenance = self.asker.provenance(ballot.vote.call_key)
+        return flagged(settle(pair, [ballot], (), provenance), pair)
+
+    async def ballot(self, pair: Pair) -> Ballot:
+        """Return one vote on a pair.
+
+        Raises:
+            CallError, EndpointError, BudgetError: As for `Judge.judge`.
+        """
+        found = await self._said(pair)
         reply = found.value
-        at = locate_shown(reply.evidence, pair.text)
-        return Judgment(
-            query_id=pair.query_id,
-            chunk_id=pair.chunk_id,
+        odds = grade_odds(found.reply, reply.grade)
+        vote = Vote(
+            model=self.asker.name,
             grade=reply.grade,
-            contains_answer=reply.contains_answer,
-            evidence=pair.text[at.start : at.end] if at else "",
-            reasoning=reply.reasoning,
-            provenance=self.asker.provenance(found.reply.key),
+            vote=self.vote,
+            grade_mean=weighted(odds),
+            call_key=found.reply.key,
+        )
+        if isinstance(reply, GradeReply):
+            return Ballot(vote, "", "", odds)
+        return Ballot(vote, reply.reasoning, evidence_in(reply, pair.text), odds)
+
+    async def _said(self, pair: Pair) -> Structured[RelevanceReply] | Structured[GradeReply]:
+        holes, way = holes_of(pair), Way(vote=self.vote, logprobs=self.logprobs)
+        if self.asker.prompt.schema == BARE_SCHEMA:
+            return await self.asker.ask(holes, GradeReply, lambda reply: None, way)
+        return await self.asker.ask(
+            holes, RelevanceReply, lambda reply: broken_rule(reply, pair.text), way
         )
 
 
-def broken_rule(reply: RelevanceReply, text: str) -> str | None:
-    """Return the rule that a reply breaks, None where it breaks none.
+@dataclass(frozen=True, slots=True)
+class PollingJudge:
+    """Judges pairs by several votes: of several models, or of one that is asked several times.
 
     Args:
-        reply: Well-formed.
-        text: The chunk it is about.
+        judges: One a vote; at least two.
+        name: What stands for all of them in provenance.
     """
-    if reply.contains_answer != (reply.grade >= 2):
-        return (
-            f"contains_answer is {str(reply.contains_answer).lower()} but grade is {reply.grade}; "
-            "contains_answer is true exactly for grades 2 and 3"
-        )
-    if reply.grade == 0 and reply.evidence.strip():
-        return "grade is 0 but evidence is given"
-    if reply.contains_answer and not reply.evidence.strip():
-        return "contains_answer is true but evidence is empty"
-    if reply.evidence.strip() and locate_shown(reply.evidence, text) is None:
-        return "evidence does not occur in the passage; it must be copied exactly"
-    return None
+
+    judges: tuple[LLMJudge, ...]
+    name: str
+
+    @property
+    def provenance(self) -> Provenance:
+        """All models under one name, with the prompt they share."""
+        return self.judges[0].provenance.model_copy(update={"model": self.name})
+
+    async def judge(self, pair: Pair) -> Judgment:
+        """Return the judgment of a pair, more than half of the votes cast; see `Judge`."""
+        outcomes = await together([judge.ballot(pair) for judge in self.judges])
+        ballots = [one for one in outcomes if isinstance(one, Ballot)]
+        errors = [one for one in outcomes if isinstance(one, CallError)]
+        refuse_below_quorum(len(outcomes), errors)
+        lost = [
+            Vote.model_validate(
+                {
+                    "model": judge.asker.name,
+                    "grade": None,
+                    "failure": outcome.kind,
+                    "vote": judge.vote,
+                }
+            )
+            for judge, outcome in zip(self.judges, outcomes, strict=True)
+            if isinstance(outcome, CallError)
+        ]
+        return flagged(settle(pair, ballots, lost, self.provenance), pair)
+
+
+def holes_of(pair: Pair) -> dict[str, str]:
+    """Return what a pair puts into the holes of the prompt."""
+    return {"query": quoted(pair.query), "passage": quoted(pair.text)}
+
+
+def flagged(judgment: Judgment, pair: Pair) -> Judgment:
+    """Return a judgment with what is suspicious in its chunk."""
+    found = flags(pair.text)
+    return judgment.model_copy(update={"flags": found}) if found else judgment

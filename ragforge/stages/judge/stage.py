@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from ragforge.errors import CallError
 from ragforge.observe import Observer
 from ragforge.records import Failure, Judgment, Provenance
-from ragforge.stages.judge.pairs import Judge, Pair, PairId
+from ragforge.stages.judge.pairs import PairId
+from ragforge.stages.judge.slates import Marked, Slate, SlateJudge, unmarked
 from ragforge.stages.runner import Sink, Work, nothing, pour
 
 
@@ -16,24 +18,24 @@ class Judging:
 
     Args:
         judge: Who judges.
-        concurrency: Pairs in work at once.
+        concurrency: Slates in work at once.
         observer: Told of progress.
         on_stop: As in `Work`.
     """
 
-    judge: Judge
+    judge: SlateJudge
     concurrency: int
     observer: Observer
     on_stop: Callable[[], None] = nothing
 
 
-async def judge_pairs(
-    pairs: Iterable[Pair], judging: Judging, sink: Sink[Judgment], *, total: int | None
+async def judge_slates(
+    slates: Iterable[Slate], judging: Judging, sink: Sink[Judgment], *, total: int | None
 ) -> None:
-    """Judge pairs, each once; those with a failure get a judgment with grade None.
+    """Judge slates, each once; pairs with a failure get a judgment with grade None.
 
     Args:
-        pairs: What to judge; taken one at a time.
+        slates: What to judge; taken one at a time.
         judging: By whom and how.
         sink: Takes judgments and failures as they come.
         total: How many pairs there are, where that is known.
@@ -41,16 +43,34 @@ async def judge_pairs(
     Raises:
         EndpointError, BudgetError: As the judge raises them; the sink has what was done.
     """
-    work: Work[Pair, Judgment] = Work(
+    work: Work[Slate, Marked] = Work(
         stage="judge",
-        key=lambda pair: pair.key,
-        do=judging.judge.judge,
+        key=lambda slate: slate.key,
+        do=judging.judge.mark,
         concurrency=judging.concurrency,
         observer=judging.observer,
         on_stop=judging.on_stop,
+        size=lambda slate: len(slate.pairs),
+        lost=lambda marked: len(marked.failures),
     )
     blank = partial(_unjudged, judging.judge.provenance)
-    await pour(pairs, work, sink, total=total, blank=blank)
+    await pour(slates, work, _Spread(sink), total=total, blank=blank)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """A sink for slates that passes on their pairs."""
+
+    inner: Sink[Judgment]
+
+    def result(self, result: Marked) -> None:
+        for judgment in result.judgments:
+            self.inner.result(judgment)
+        for failure in result.failures:
+            self.inner.failure(failure)
+
+    def failure(self, failure: Failure) -> None:
+        """Take no note: the blank that follows has the failures of all pairs."""
 
 
 def open_pairs(
@@ -61,11 +81,6 @@ def open_pairs(
     return [pair for pair in pairs if pair not in graded]
 
 
-def _unjudged(judge: Provenance, pair: Pair, failure: Failure) -> Judgment:
-    return Judgment(
-        query_id=pair.query_id,
-        chunk_id=pair.chunk_id,
-        grade=None,
-        failure=failure.kind,
-        provenance=judge,
-    )
+def _unjudged(judge: Provenance, slate: Slate, failure: Failure) -> Marked:
+    error = CallError(failure.kind, failure.message, failure.raw, call_keys=failure.call_keys)
+    return unmarked(judge, slate.twins, error)

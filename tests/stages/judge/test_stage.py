@@ -4,7 +4,8 @@ from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import Pair, PairId
-from ragforge.stages.judge.stage import Judging, judge_pairs, open_pairs
+from ragforge.stages.judge.slates import Alone, slates
+from ragforge.stages.judge.stage import Judging, judge_slates, open_pairs
 from ragforge.stages.runner import Collected
 
 
@@ -24,7 +25,7 @@ class ScriptedJudge:
 
 
 def pairs(*chunk_ids):
-    return [Pair("q", "Why?", chunk_id, "text") for chunk_id in chunk_ids]
+    return [Pair("q", "Why?", chunk_id, f"text {chunk_id}") for chunk_id in chunk_ids]
 
 
 @pytest.fixture
@@ -35,7 +36,8 @@ def judged(wait):
         collected = Collected()
         kept = [collected]
         try:
-            wait(judge_pairs(units, Judging(judge, 1, silent), collected, total=None))
+            judging = Judging(Alone(judge), 1, silent)
+            wait(judge_slates(slates(units, 1), judging, collected, total=None))
         except BudgetError as error:
             kept.append(error)
         return kept

@@ -1,0 +1,223 @@
+"""Several passages in one call: cheaper, and open to what stands beside and before a passage.
+
+So each batch is shown in several orders, every verdict is tied to its passage by an id that cannot
+be guessed and by the words it quotes, and what a batch leaves open is asked for alone.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from ragforge.errors import CallError
+from ragforge.llm.chat import ChatReply
+from ragforge.llm.dry_run import DryRunError
+from ragforge.records import Provenance, Vote
+from ragforge.stages.asking import Asker, Way, quoted, visible
+from ragforge.stages.judge.llm import LLMJudge, flagged
+from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.reply import Ballot, RelevanceReply, broken_rule, evidence_in
+from ragforge.stages.judge.slates import Marked, Slate, Twins, for_all, joined, unmarked
+from ragforge.stages.judge.votes import refuse_below_quorum, settle
+from ragforge.stages.together import together
+
+ROUNDS = 2
+"""Times that a batch is asked for what it left out or got wrong, the first included."""
+
+_TOKENS_EACH = 256
+"""Room in the reply for each passage beyond the first."""
+
+
+class BatchVerdict(RelevanceReply):
+    """What is said of one passage; the id comes first in the prompt's order."""
+
+    id: str
+
+
+class BatchReply(BaseModel):
+    """What the judge is asked for: one verdict a passage."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    verdicts: list[BatchVerdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A passage as it is shown in one call."""
+
+    opaque: str
+    position: int
+    pair: Pair
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedJudge:
+    """Judges the passages of a slate together, in several orders.
+
+    Args:
+        askers: One a model, with the prompt for batches.
+        alone: Judges by itself what the batches leave open; its grades go under the same name.
+        permutations: Orders in which each batch is shown.
+        name: What stands for all models in provenance.
+    """
+
+    askers: tuple[Asker, ...]
+    alone: tuple[LLMJudge, ...]
+    permutations: int
+    name: str
+
+    @property
+    def provenance(self) -> Provenance:
+        """All models under one name, with the prompt they share."""
+        return self.askers[0].provenance("").model_copy(update={"model": self.name})
+
+    async def mark(self, slate: Slate) -> Marked:
+        """Return the judgments, more than half of the votes cast for each; see `SlateJudge`.
+
+        A text without others beside it is judged alone.
+        """
+        if len(slate.twins) == 1:
+            return await self._alone(slate.twins[0])
+        pairs = [twins.first for twins in slate.twins]
+        orders = [
+            _in_order(asker, pairs, permutation)
+            for asker in self.askers
+            for permutation in range(self.permutations)
+        ]
+        outcomes = await together(orders)
+        for outcome in outcomes:
+            if isinstance(outcome, DryRunError):
+                raise outcome
+        votes = [one if isinstance(one, dict) else _all_failed(pairs, one) for one in outcomes]
+        marked = await together([self._settled(twins, votes) for twins in slate.twins])
+        return joined(
+            [
+                unmarked(self.provenance, [twins], one) if isinstance(one, CallError) else one
+                for twins, one in zip(slate.twins, marked, strict=True)
+            ]
+        )
+
+    async def _settled(
+        self, twins: Twins, votes: Sequence[Mapping[str, Ballot | CallError]]
+    ) -> Marked:
+        cast = [one[twins.first.chunk_id] for one in votes]
+        ballots = [one for one in cast if isinstance(one, Ballot)]
+        if 2 * len(ballots) <= len(cast):
+            return await self._alone(twins)
+        numbered = enumerate(cast)
+        lost = [self._lost(at, one) for at, one in numbered if isinstance(one, CallError)]
+        return self._marked(twins, ballots, lost)
+
+    async def _alone(self, twins: Twins) -> Marked:
+        outcomes = await together([judge.ballot(twins.first) for judge in self.alone])
+        errors = [one for one in outcomes if isinstance(one, CallError)]
+        refuse_below_quorum(len(outcomes), errors)
+        return self._marked(twins, [one for one in outcomes if isinstance(one, Ballot)], ())
+
+    def _marked(self, twins: Twins, ballots: Sequence[Ballot], lost: Sequence[Vote]) -> Marked:
+        judgment = settle(twins.first, ballots, lost, self.provenance)
+        return Marked(tuple(for_all(flagged(judgment, twins.first), twins)))
+
+    def _lost(self, at: int, error: CallError) -> Vote:
+        asker = self.askers[at // self.permutations]
+        failed = {"model": asker.name, "grade": None, "failure": error.kind}
+        return Vote.model_validate({**failed, "permutation": at % self.permutations})
+
+
+def _all_failed(pairs: Sequence[Pair], error: CallError) -> dict[str, Ballot | CallError]:
+    return {pair.chunk_id: error for pair in pairs}
+
+
+async def _in_order(
+    asker: Asker, pairs: Sequence[Pair], permutation: int
+) -> dict[str, Ballot | CallError]:
+    """Return a vote or an error for each pair, by chunk id; only what is missing is asked again."""
+    found: dict[str, Ballot | CallError] = {}
+    left = list(pairs)
+    missing = CallError("invalid", "the reply leaves out this passage, even when asked again")
+    for round_ in range(ROUNDS):
+        shown = _shuffled(left, asker.settings.seed, permutation, round_)
+        try:
+            verdicts = await _ask(asker, shown, permutation)
+        except CallError as error:
+            if not found:
+                raise
+            missing = error
+            break
+        for verdict, reply, one in verdicts:
+            rule = broken_rule(verdict, one.pair.text)
+            if rule is None:
+                found[one.pair.chunk_id] = _ballot(asker, verdict, reply, one, permutation)
+            else:
+                keys = (reply.key,) if reply.key else ()
+                found[one.pair.chunk_id] = CallError("invalid", rule, reply.text, call_keys=keys)
+        left = [pair for pair in left if not isinstance(found.get(pair.chunk_id), Ballot)]
+        if not left:
+            break
+    return {pair.chunk_id: found.get(pair.chunk_id, missing) for pair in pairs}
+
+
+async def _ask(
+    asker: Asker, shown: Sequence[_Shown], permutation: int
+) -> list[tuple[BatchVerdict, ChatReply, _Shown]]:
+    by_id = {one.opaque: one for one in shown}
+    found = await asker.ask(
+        batch_holes(shown[0].pair.query, [(one.opaque, one.pair.text) for one in shown]),
+        BatchReply,
+        lambda reply: _broken_ids(reply, by_id),
+        Way(permutation=permutation, more_tokens=_TOKENS_EACH * (len(shown) - 1)),
+    )
+    return [(verdict, found.reply, by_id[verdict.id]) for verdict in found.value.verdicts]
+
+
+def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return what a batch puts into the holes of the prompt.
+
+    Args:
+        query: Its text.
+        passages: Id and text of each, in the order shown.
+    """
+    listed = [{"id": opaque, "passage": visible(text)} for opaque, text in passages]
+    return {"query": quoted(query), "passages": json.dumps(listed, ensure_ascii=False)}
+
+
+def _broken_ids(reply: BatchReply, known: Mapping[str, _Shown]) -> str | None:
+    """Return what is wrong with the ids; one that is missing is no reason to doubt the others."""
+    said = [verdict.id for verdict in reply.verdicts]
+    unknown = next((each for each in said if each not in known), None)
+    if unknown is not None:
+        return f"no passage has the id {unknown!r}; the ids are {', '.join(known)}"
+    twice = next((each for each in said if said.count(each) > 1), None)
+    if twice is not None:
+        return f"the id {twice!r} comes twice; each passage gets exactly one verdict"
+    return None if said else "verdicts is empty; each passage gets exactly one verdict"
+
+
+def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -> list[_Shown]:
+    """Return the passages in the order of a permutation, under ids that no text can foresee."""
+    content = json.dumps(
+        [seed, permutation, round_, pairs[0].query, *(pair.text for pair in pairs)]
+    )
+    digest = hashlib.sha256(content.encode()).digest()
+    order = list(pairs)
+    random.Random(digest).shuffle(order)  # noqa: S311  # an order, not a secret
+    drawn = random.Random(digest[::-1])  # noqa: S311
+    ids = [f"{number:05x}" for number in drawn.sample(range(16**5), len(order))]
+    return [_Shown(*each) for each in zip(ids, range(len(order)), order, strict=True)]
+
+
+def _ballot(
+    asker: Asker, verdict: BatchVerdict, reply: ChatReply, shown: _Shown, permutation: int
+) -> Ballot:
+    vote = Vote(
+        model=asker.name,
+        grade=verdict.grade,
+        permutation=permutation,
+        position=shown.position,
+        call_key=reply.key,
+    )
+    return Ballot(vote, verdict.reasoning, evidence_in(verdict, shown.pair.text))

@@ -1,0 +1,140 @@
+"""What a judge says of a passage, and the rules that its reply must hold to."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, log2
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, WithJsonSchema
+
+from ragforge.llm.chat import ChatReply, Numeral
+from ragforge.records import Grade, Vote
+from ragforge.stages.asking import locate_shown, upto
+
+GRADES = (0, 1, 2, 3)
+LEAST_MASS = 0.9
+"""Probability that must lie on the four grades for a weighted grade to be made of them."""
+
+_GRADE_AT = re.compile(r'"grade"\s*:\s*(\d)')
+"""Within a string of the reply the quotes would be escaped."""
+
+
+_GivenGrade = Annotated[Grade, WithJsonSchema({"type": "integer", "enum": [0, 1, 2, 3]})]
+"""Not a Literal: that takes true for 1 even when strict."""
+
+
+class RelevanceReply(BaseModel):
+    """What the judge is asked for, reasoning first so that the grade can follow from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    reasoning: Annotated[str, upto(500)]
+    evidence: Annotated[str, upto(1000)]
+    contains_answer: bool
+    grade: _GivenGrade
+
+
+class GradeReply(BaseModel):
+    """What a judge too small for reasons is asked for: nothing shows that it read the passage."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    grade: _GivenGrade
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """A vote with what the judge said for it, and how sure it was.
+
+    Args:
+        vote: Its grade is not None.
+        reasoning: The judge's.
+        evidence: The passage's own words, "" where none were given.
+        odds: Probability of each grade; None where the endpoint gave none that can be used.
+    """
+
+    vote: Vote
+    reasoning: str
+    evidence: str
+    odds: tuple[float, ...] | None = None
+
+    @property
+    def grade(self) -> int:
+        """The grade of the vote."""
+        assert self.vote.grade is not None
+        return self.vote.grade
+
+
+def broken_rule(reply: RelevanceReply, text: str) -> str | None:
+    """Return the rule that a reply breaks, None where it breaks none.
+
+    Args:
+        reply: Well-formed.
+        text: The passage it is about.
+    """
+    if reply.contains_answer != (reply.grade >= 2):
+        return (
+            f"contains_answer is {str(reply.contains_answer).lower()} but grade is {reply.grade}; "
+            "contains_answer is true exactly for grades 2 and 3"
+        )
+    if reply.grade == 0 and reply.evidence.strip():
+        return "grade is 0 but evidence is given"
+    if reply.contains_answer and not reply.evidence.strip():
+        return "contains_answer is true but evidence is empty"
+    if reply.evidence.strip() and locate_shown(reply.evidence, text) is None:
+        return "evidence does not occur in the passage; it must be copied exactly"
+    return None
+
+
+def evidence_in(reply: RelevanceReply, text: str) -> str:
+    """Return the evidence in the passage's own characters, "" where there is none."""
+    at = locate_shown(reply.evidence, text)
+    return text[at.start : at.end] if at else ""
+
+
+def grade_odds(reply: ChatReply, grade: int) -> tuple[float, ...] | None:
+    """Return the probability of each grade at the place where a reply gives its grade.
+
+    None where the endpoint gave no probabilities, or less than LEAST_MASS lies on the grades:
+    what is left after leaving the rest out would say little about the grade.
+
+    Args:
+        reply: A valid one.
+        grade: What it says.
+    """
+    numeral = _at_grade(reply, grade)
+    if numeral is None:
+        return None
+    mass = grade_mass(numeral)
+    total = sum(mass.values())
+    if total < LEAST_MASS:
+        return None
+    return tuple(mass[grade] / total for grade in GRADES)
+
+
+def grade_mass(numeral: Numeral) -> Mapping[int, float]:
+    """Return the probability that a model gave each grade, not normalised."""
+    mass = dict.fromkeys(GRADES, 0.0)
+    for token, logprob in numeral.logprobs:
+        if token in {"0", "1", "2", "3"}:
+            mass[int(token)] += exp(min(0.0, logprob))
+    return mass
+
+
+def mean_of(odds: tuple[float, ...]) -> float:
+    """Return the grade weighted by its odds, in [0, 3]."""
+    return min(3.0, sum(grade * share for grade, share in zip(GRADES, odds, strict=True)))
+
+
+def entropy_bits(odds: tuple[float, ...]) -> float:
+    """Return how undecided odds are: 0 where one grade has all, 2 where all four are alike."""
+    return min(2.0, max(0.0, -sum(share * log2(share) for share in odds if share > 0)))
+
+
+def _at_grade(reply: ChatReply, grade: int) -> Numeral | None:
+    places = [found for found in _GRADE_AT.finditer(reply.text) if found[1] == str(grade)]
+    if not places:
+        return None
+    at = places[-1].start(1)
+    return next((numeral for numeral in reply.numerals if numeral.at == at), None)

@@ -1,0 +1,99 @@
+"""From several votes to one judgment: all are kept, the mean and the strict grade are computed."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+
+from ragforge.errors import CallError
+from ragforge.records import Judgment, Provenance, Vote
+from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.reply import GRADES, Ballot, entropy_bits, mean_of
+
+
+def settle(
+    pair: Pair, ballots: Sequence[Ballot], lost: Sequence[Vote], provenance: Provenance
+) -> Judgment:
+    """Return the judgment that votes come to.
+
+    Every model counts alike, however many of its votes there are. The grade is the mean rounded to
+    the nearest, halves down: where judges are split, the strict side is taken.
+
+    Args:
+        pair: What was judged.
+        ballots: At least one; of one alone, the judgment is what it says.
+        lost: Votes that failed; kept beside the others.
+        provenance: Who judged.
+    """
+    grade = strict_grade(ballots)
+    spoken = _spokesman(ballots, grade)
+    several = len(ballots) + len(lost) > 1
+    odds = [_odds_of(ballot) for ballot in ballots]
+    shared = tuple(sum(column) / len(odds) for column in zip(*odds, strict=True))
+    unsure = several or ballots[0].odds is not None
+    return Judgment(
+        query_id=pair.query_id,
+        chunk_id=pair.chunk_id,
+        grade=grade,
+        contains_answer=grade >= 2,
+        evidence=spoken.evidence if grade > 0 else "",
+        reasoning=spoken.reasoning,
+        grade_mean=round(_mean_of_models(ballots), 6) if unsure else None,
+        entropy_bits=round(entropy_bits(shared), 6) if unsure else None,
+        votes=_in_order([*(ballot.vote for ballot in ballots), *lost]) if several else (),
+        provenance=provenance,
+    )
+
+
+def strict_grade(ballots: Sequence[Ballot]) -> int:
+    """Return the mean of the models' mean grades, rounded, halves down."""
+    by_model: dict[str, list[int]] = {}
+    for ballot in ballots:
+        by_model.setdefault(ballot.vote.model, []).append(ballot.grade)
+    means = [Fraction(sum(grades), len(grades)) for grades in by_model.values()]
+    return ceil(sum(means, Fraction(0)) / len(means) - Fraction(1, 2))
+
+
+def refuse_below_quorum(votes: int, errors: Sequence[CallError]) -> None:
+    """Refuse to let a minority speak for all.
+
+    Args:
+        votes: How many there should be.
+        errors: Those that failed.
+
+    Raises:
+        CallError: Half of the votes or more failed.
+    """
+    if 2 * (votes - len(errors)) > votes:
+        return
+    first = errors[0]
+    keys = tuple(key for error in errors for key in error.call_keys)
+    told = f"{len(errors)} of {votes} votes failed, the first: {first}" if votes > 1 else str(first)
+    raise CallError(first.kind, told, first.raw, call_keys=keys)
+
+
+def _mean_of_models(ballots: Sequence[Ballot]) -> float:
+    by_model: dict[str, list[float]] = {}
+    for ballot in ballots:
+        weighted = ballot.vote.grade_mean
+        value = ballot.grade if weighted is None else weighted
+        by_model.setdefault(ballot.vote.model, []).append(value)
+    means = [sum(values) / len(values) for values in by_model.values()]
+    return sum(means) / len(means)
+
+
+def _spokesman(ballots: Sequence[Ballot], grade: int) -> Ballot:
+    """Return the ballot whose words stand for the grade: on its side of 2, and nearest to it."""
+    return min(ballots, key=lambda one: ((one.grade >= 2) != (grade >= 2), abs(one.grade - grade)))
+
+
+def _odds_of(ballot: Ballot) -> tuple[float, ...]:
+    return ballot.odds or tuple(float(grade == ballot.grade) for grade in GRADES)
+
+
+def _in_order(votes: Sequence[Vote]) -> tuple[Vote, ...]:
+    return tuple(sorted(votes, key=lambda vote: (vote.model, vote.vote, vote.permutation)))
+
+
+def weighted(odds: tuple[float, ...] | None) -> float | None:
+    """Return the weighted grade that goes into a vote."""
+    return None if odds is None else round(mean_of(odds), 6)

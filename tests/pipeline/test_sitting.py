@@ -1,0 +1,105 @@
+import asyncio
+import json
+
+import pytest
+from endpoint import datum
+from fakes import FunctionModel, Recorder
+
+from ragforge.config import Settings
+from ragforge.llm.chat import ChatReply
+from ragforge.pipeline.backend import Backend
+from ragforge.pipeline.bench import Bench
+from ragforge.pipeline.judged_spool import JudgedSpool
+from ragforge.pipeline.sitting import PILOT_QUERIES, JudgingResult, Sitting
+from ragforge.prompts import load_prompt
+from ragforge.stages.asking import Asker
+from ragforge.stages.judge.pairs import Pair
+
+MANY = 4 * PILOT_QUERIES
+
+
+def entry(grade):
+    holds = grade >= 2
+    evidence = "Blue whales" if holds else ""
+    return {"reasoning": "so", "evidence": evidence, "contains_answer": holds, "grade": grade}
+
+
+def replying(grade_at):
+    """A model that grades by the place in the batch, and 1 where a passage stands alone."""
+
+    def reply(request):
+        if request.schema_name == "relevance":
+            return ChatReply(json.dumps(entry(1)))
+        shown = datum(request.messages[1].content, "passages")
+        verdicts = [{"id": one["id"], **entry(grade_at(at))} for at, one in enumerate(shown)]
+        return ChatReply(json.dumps({"verdicts": verdicts}))
+
+    return FunctionModel(reply)
+
+
+def pairs(n_queries):
+    for query in range(n_queries):
+        for chunk in range(8):
+            text = f"Blue whales, note {query}, {chunk}."
+            yield Pair(f"q{query:04}", f"What of {query}?", f"c{chunk}", text)
+
+
+@pytest.fixture
+def sit(tmp_path):
+    """Judge pairs in batches of 8 and return what came of it."""
+
+    def go(model, n_queries=MANY):
+        settings = Settings.model_validate({"judge": {"batch": 8}, "model": {"name": "m"}})
+        asker = Asker(model, "m", settings.model, load_prompt("judge_relevance_batch"))
+        bench = Bench((Backend(asker, concurrency=2),), settings)
+        result, recorder = JudgingResult("m"), Recorder()
+        with JudgedSpool(tmp_path) as judged:
+            sitting = Sitting(bench, judged, result, recorder)
+            asyncio.run(sitting.judge(lambda: pairs(n_queries), 8 * n_queries))
+            judgments = list(judged.judgments())
+        notes = [event.message for event in recorder.named("note")]
+        return result, judgments, notes
+
+    return go
+
+
+def test_batches_whose_order_moves_grades_are_given_up(sit):
+    """Grades that depend on a shuffle are no property of the chunks."""
+    model = replying(lambda at: 2 if at < 4 else 1)
+
+    result, judgments, [note] = sit(model)
+
+    assert result.gave_up_batches
+    assert result.position.shift < -0.5
+    assert "each passage is judged alone" in note
+    assert {one.grade for one in judgments} == {1}
+    assert {one.provenance.prompt for one in judgments} == {"judge_relevance"}
+    assert (result.n_judged, result.n_failed, len(judgments)) == (8 * MANY, 0, 8 * MANY)
+
+
+def test_a_bias_is_found_out_long_before_the_end(sit):
+    """What is given up was paid for."""
+    model = replying(lambda at: 2 if at < 4 else 1)
+
+    sit(model)
+
+    batches = sum(request.schema_name == "relevance_batch" for request in model.asked)
+    assert batches < 3 * 2 * PILOT_QUERIES
+
+
+def test_a_bias_that_shows_only_at_the_end_counts_as_well(sit):
+    """A small set is no excuse."""
+    result, judgments, _ = sit(replying(lambda at: 2 if at < 4 else 1), n_queries=12)
+
+    assert result.gave_up_batches
+    assert {one.grade for one in judgments} == {1}
+
+
+def test_batches_without_an_effect_stand(sit):
+    """They are what the user asked for."""
+    result, judgments, notes = sit(replying(lambda at: 2))
+
+    assert not result.gave_up_batches
+    assert result.position.shift == 0
+    assert notes == []
+    assert {(one.grade, len(one.votes)) for one in judgments} == {(2, 3)}
