@@ -211,6 +211,8 @@ def valid(body: Body) -> Body:
         return _relevance(prompt)
     if "question" in fields:
         return _query(prompt)
+    if "facts" in fields:
+        return _statuses(prompt) if "claims" in fields else _facts(prompt)
     return _verdict(prompt)
 
 
@@ -246,6 +248,21 @@ def _query(prompt: str) -> Body:
         "answer": passage.split("\n")[0],
         "difficulty": "easy",
         "type": "fact",
+    }
+
+
+def _facts(prompt: str) -> Body:
+    return {"facts": [{"statement": datum(prompt, "expected answer"), "importance": "vital"}]}
+
+
+def _statuses(prompt: str) -> Body:
+    answer = datum(prompt, "answer")
+    said = {True: (answer, "supported"), False: ("", "missing")}
+    statuses = [(fact["id"], *said[fact["fact"] == answer]) for fact in datum(prompt, "facts")]
+    other = all(status == "missing" for *_, status in statuses)
+    return {
+        "facts": [{"id": name, "quote": quote, "status": word} for name, quote, word in statuses],
+        "claims": [{"claim": answer, "quote": "", "supported": False}] if other else [],
     }
 
 

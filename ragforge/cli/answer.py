@@ -1,9 +1,14 @@
 """Grade what a RAG system answered: verdict, score, and claims that no retrieved chunk supports.
 
-Answers come as JSON Lines {query_id, answer, chunk_ids}. Verdicts are correct, partial, incorrect
-and not_attempted; to abstain is correct where the question cannot be answered.
+Answers come as JSON Lines {query_id, answer, chunk_ids}, or from the system itself: an HTTP address
+that takes {"query"}, or package.module:attribute. Verdicts are correct, partial, incorrect
+and not_attempted; to abstain is correct where the question cannot be answered. A model splits each
+expected answer into facts once, and looks for these in the answers; the facts are kept in the
+dataset's queries.jsonl and may be edited there.
 
-Example: ragforge answer --dataset set/ --answers answers.jsonl --name my-rag --model gpt-5-mini
+Examples:
+  ragforge answer --dataset set/ --answers answers.jsonl --name my-rag --model gpt-5-mini
+  ragforge answer --dataset set/ --system http://127.0.0.1:8000/ask --name my-rag
 """
 
 import argparse
@@ -13,6 +18,14 @@ from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.systems import (
+    add_system,
+    asked,
+    calls_of_system,
+    counts,
+    name_of_system,
+    print_asked,
+)
 from ragforge.cli.talk import complain
 from ragforge.pipeline.answering import AnsweringResult
 
@@ -20,9 +33,14 @@ from ragforge.pipeline.answering import AnsweringResult
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
-    parser.add_argument("--answers", required=True, type=Path, metavar="FILE")
+    add_system(parser)
     parser.add_argument(
         "--name", metavar="NAME", help="name of the system (default: that of the file)"
+    )
+    parser.add_argument(
+        "--single-call",
+        action="store_true",
+        help="compare each answer as a whole, in one call, without drawing facts first",
     )
     add_mode(parser)
     add_json(parser)
@@ -33,39 +51,53 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.dataset import open_dataset
     from ragforge.pipeline.answering import grade_system
+    from ragforge.report.answer_json import answers_json
+    from ragforge.report.summary import summarise_system
+    from ragforge.report.text import render_answers
 
     settings = settings_of(arguments)
+    threshold = settings.evaluate.rel_threshold
     dataset = open_dataset(arguments.dataset)
-    system = arguments.answers.name.split(".")[0] if arguments.name is None else arguments.name
-    answers, mode = arguments.answers, mode_of(arguments)
+    system, mode = name_of_system(arguments), mode_of(arguments)
     with observed(arguments) as observer:
+        made = asked(arguments, dataset, settings, observer, mode)
+        if made is not None and (arguments.answers_only or not made.path.exists()):
+            print_asked(made, arguments)
+            return 0
+        answers = arguments.answers if made is None else made.path
         result = asyncio.run(grade_system(dataset, answers, system, settings, observer, mode))
     if result.estimate is not None:
-        print_estimate(result.estimate, as_json=arguments.json)
+        print_estimate({**result.estimate, **calls_of_system(made)}, as_json=arguments.json)
     elif arguments.json:
-        print(dumps(_json(result)))
+        found = answers_json(summarise_system(dataset, system, rel_threshold=threshold))
+        print(dumps({**_json(result), **found, **counts(made)}))
     else:
         verdicts = Counter(item.verdict or "failed" for item in result.grades)
         told = ", ".join(f"{name} {count}" for name, count in sorted(verdicts.items()))
         complain(f"{system}: {result.n_answers} answers, judge {result.judge}: {told}")
+        complain(f"{system}: {_told_by_rule(result)}")
+        print(render_answers(summarise_system(dataset, system, rel_threshold=threshold)))
         print(dataset.path / "answer_grades" / f"{system}.jsonl")
     return 0
 
 
+def _by_rule(result: AnsweringResult) -> dict[str, int]:
+    """Return how many answers each rule decided."""
+    return dict(sorted(Counter(item.rule for item in result.grades if item.rule).items()))
+
+
+def _told_by_rule(result: AnsweringResult) -> str:
+    by_rule = _by_rule(result)
+    listed = ", ".join(f"{rule} {count}" for rule, count in by_rule.items())
+    share = f"{sum(by_rule.values())} of {len(result.grades)} decided by rule, without the judge"
+    return f"{share}: {listed}" if listed else share
+
+
 def _json(result: AnsweringResult) -> dict[str, object]:
-    scores = [item.score for item in result.grades if item.score is not None]
-    n, failed = len(scores), len(result.grades) - len(scores)
     verdicts = Counter(item.verdict or "failed" for item in result.grades)
     return {
         "system": result.system,
         "judge": result.judge,
+        "decided_by_rule": _by_rule(result),
         "verdicts": dict(sorted(verdicts.items())),
-        "score": {
-            "mean": sum(scores) / n if n else None,
-            "n": n,
-            "n_failed": failed,
-            "low": sum(scores) / (n + failed),
-            "high": (sum(scores) + failed) / (n + failed),
-        },
-        "has_hallucination": sum(item.has_hallucination is True for item in result.grades),
     }

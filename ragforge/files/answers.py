@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, cell_items, make_row
+from ragforge.files.fields import Row, cell_items, latency_of, make_row
 from ragforge.files.lines import open_source
 from ragforge.files.names import ANSWER, DOC_ID, IN_CONTEXT, ITEM_ID, QUERY_ID, QUOTE
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
@@ -38,6 +38,7 @@ class AnswerRow:
     chunk_ids: tuple[str, ...] = ()
     """As the file names them; empty where it names passages by quotes."""
     passages: tuple[Passage, ...] = ()
+    latency_s: float | None = None
 
 
 def read_answers(path: Path) -> Iterator[AnswerRow]:
@@ -84,7 +85,9 @@ def _answer_row(row: Row) -> AnswerRow:
             chunk_ids.append(inner.identifier(ITEM_ID))
     if chunk_ids and passages:
         raise row.wrong(IN_CONTEXT, "either ids or quotes", row.get(IN_CONTEXT))
-    return AnswerRow(row.identifier(QUERY_ID), answer, tuple(chunk_ids), tuple(passages))
+    return AnswerRow(
+        row.identifier(QUERY_ID), answer, tuple(chunk_ids), tuple(passages), latency_of(row)
+    )
 
 
 def _context(row: Row) -> list[object]:

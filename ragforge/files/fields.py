@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ragforge.errors import DataError
-from ragforge.files.names import QUERY_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, Field, normal_name
+from ragforge.files.names import (
+    LATENCY_MS,
+    LATENCY_S,
+    QUERY_ID,
+    QUERY_ID_OF_PAIR,
+    QUERY_OF_PAIR,
+    Field,
+    normal_name,
+)
 from ragforge.files.values import SHOWN_CHARS, is_unicode, parse_number, parse_whole, shown
 
 _SEPARATORS = re.compile(r"\s*[;|,]\s*")
@@ -162,6 +170,23 @@ def query_of_pair(row: Row) -> str:
     if row.get(QUERY_ID_OF_PAIR) is None and row.has(QUERY_OF_PAIR):
         return row.text(QUERY_OF_PAIR)
     return row.identifier(QUERY_ID_OF_PAIR)
+
+
+def latency_of(row: Row) -> float | None:
+    """Return the seconds that a row says something took; None where it does not say.
+
+    Raises:
+        DataError: They are no number of at least 0.
+    """
+    for name, per_second in ((LATENCY_S, 1.0), (LATENCY_MS, 1000.0)):
+        value = row.get(name)
+        if value is None or value == "":
+            continue
+        latency = row.as_number(value, name)
+        if not 0 <= latency < float("inf"):
+            raise row.wrong(name, "a number of at least 0", value)
+        return latency / per_second
+    return None
 
 
 def cell_items(row: Row, field: Field) -> object:

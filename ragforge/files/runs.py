@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, cell_items, make_row, query_name, query_of_pair
+from ragforge.files.fields import (
+    Row,
+    cell_items,
+    latency_of,
+    make_row,
+    query_name,
+    query_of_pair,
+)
 from ragforge.files.headers import has_header
 from ragforge.files.lines import open_source, plain_name
 from ragforge.files.names import (
     CHUNK_ID,
     ITEM_ID,
-    LATENCY_MS,
-    LATENCY_S,
     QUERY_ID,
     QUERY_OF_PAIR,
     QUOTE,
@@ -107,7 +112,7 @@ def each_ranking(path: Path) -> Iterator[QueryRanking]:
     for row, is_ranking in _shaped(str(path), read_rows_of(source, SHAPES, by_query="ranking")):
         if not is_ranking:
             raise Scattered
-        yield QueryRanking(query_name(row), _ranking(row), _latency_s(row))
+        yield QueryRanking(query_name(row), _ranking(row), latency_of(row))
 
 
 def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
@@ -145,7 +150,7 @@ class _Collected:
         if query_id in self.rankings:
             raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
         self.rankings[query_id] = _ranking(row)
-        latency_s = _latency_s(row)
+        latency_s = latency_of(row)
         if latency_s is not None:
             self.latencies_s[query_id] = latency_s
 
@@ -239,18 +244,6 @@ def _checked(row: Row, scores: list[float], n_chunks: int) -> list[float]:
                 f"{better!r} before {worse!r}; sort it, or leave out scores that are distances"
             )
     return scores
-
-
-def _latency_s(row: Row) -> float | None:
-    for name, per_second in ((LATENCY_S, 1.0), (LATENCY_MS, 1000.0)):
-        value = row.get(name)
-        if value is None or value == "":
-            continue
-        latency = row.as_number(value, name)
-        if not 0 <= latency < float("inf"):
-            raise row.wrong(name, "a number of at least 0", value)
-        return latency / per_second
-    return None
 
 
 def _twice(row: Row, query_id: str, chunk_id: str) -> DataError:

@@ -9,9 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ragforge.mock.claim_replies import checked_claims
 from ragforge.mock.draws import Draws
+from ragforge.mock.fact_replies import drawn_facts, fact_statuses
 
-_DATUM = re.compile(r"^(query|passage|expected answer|answer): (.+)$", re.MULTILINE)
+_DATUM = re.compile(r"^(query|passage|expected answer|answer|facts|passages): (.+)$", re.MULTILINE)
+_LISTS = frozenset({"facts", "passages"})
 _DECODER = json.JSONDecoder()
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LONGEST_QUOTE = 400
@@ -19,7 +22,7 @@ _LONGEST_WORD = 4
 """Of a script without blanks: there a match is a whole clause."""
 _KINDS = ("fact", "definition", "procedure", "comparison", "why", "list")
 
-Data = Mapping[str, str]
+Data = Mapping[str, Any]
 Reply = dict[str, Any]
 
 
@@ -47,7 +50,11 @@ def _data(texts: Iterable[str]) -> Data:
             except (ValueError, RecursionError):
                 continue
         if found:
-            return {name: value for name, value in found.items() if isinstance(value, str)}
+            return {
+                name: value
+                for name, value in found.items()
+                if isinstance(value, list if name in _LISTS else str)
+            }
     return {}
 
 
@@ -64,6 +71,19 @@ def _relevance(data: Data, draws: Draws) -> Reply:
         "contains_answer": grade >= 2,
         "grade": grade,
     }
+
+
+def _grade(data: Data, draws: Draws) -> Reply:
+    return {"grade": _relevance(data, draws)["grade"]}
+
+
+def _batch(data: Data, draws: Draws) -> Reply:
+    verdicts = []
+    for shown in data.get("passages", []):
+        if isinstance(shown, dict):
+            one = {"query": data.get("query", ""), "passage": str(shown.get("passage", ""))}
+            verdicts.append({"id": str(shown.get("id", "")), **_relevance(one, draws)})
+    return {"verdicts": verdicts}
 
 
 def _query(data: Data, draws: Draws) -> Reply:
@@ -100,10 +120,27 @@ def _verdict(data: Data, draws: Draws) -> Reply:
     }
 
 
+def _facts(data: Data, draws: Draws) -> Reply:
+    return drawn_facts(data.get("expected answer", ""))
+
+
+def _statuses(data: Data, draws: Draws) -> Reply:
+    return fact_statuses(data.get("facts", []), data.get("answer", ""), data.get("passages", []))
+
+
+def _claims(data: Data, draws: Draws) -> Reply:
+    return checked_claims(data.get("answer", ""), data.get("passages", []))
+
+
 _STAGES: tuple[tuple[set[str], Callable[[Data, Draws], Reply]], ...] = (
     ({"grade", "evidence", "contains_answer"}, _relevance),
+    ({"grade"}, _grade),
+    ({"verdicts"}, _batch),
     ({"question", "evidence", "answer"}, _query),
     ({"verdict", "unsupported"}, _verdict),
+    ({"claims", "no_claim"}, _claims),
+    ({"facts", "claims"}, _statuses),
+    ({"facts"}, _facts),
 )
 
 

@@ -10,14 +10,13 @@ from ragforge.files.answers import AnswerRow, read_answers
 from ragforge.files.dataset import Dataset, checked_name
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
+from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure
-from ragforge.stages.answer.cases import AnswerJudge, Case, cases
+from ragforge.stages.answer.cases import Case, cases
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.stage import grade_answers
 from ragforge.stages.runner import Collected
-
-PROMPT = "grade_answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,14 @@ async def grade_system(
     checked_name(system)
     answers, todo = _read(dataset, answers_path, observer)
     if not mode.dry_run:
-        dataset.write_answers(system, answers)
+        _take_in(dataset, system, answers)
     async with open_backend(
-        settings, PROMPT, dataset.store_path, observer, mode=mode, failures=dataset.failures
+        settings,
+        GRADING_AT_ONCE if mode.single_call else GRADING,
+        dataset.store_path,
+        observer,
+        mode=mode,
+        failures=dataset.failures,
     ) as backend:
 
         def keep(graded: Collected[AnswerGrade]) -> None:
@@ -68,25 +72,49 @@ async def grade_system(
                 _write(dataset, system, graded)
                 backend.note_in(dataset)
 
+        ready = await _ready(dataset, todo, backend, settings, observer, mode)
         graded = await grade_answers(
-            todo,
-            _judge(backend),
+            ready.cases,
+            ready.judge,
             system=system,
             concurrency=backend.workers(settings.model.concurrency),
             observer=silent if mode.dry_run else observer,
             keep=keep,
             on_stop=backend.stop,
         )
-    if mode.dry_run:
-        return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())
+        if mode.dry_run:
+            return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())
     _refuse_total_failure(backend.name, graded)
     return AnsweringResult(
         system, backend.name, len(todo), graded.results, graded.failures, estimate=None
     )
 
 
-def _judge(backend: Backend) -> AnswerJudge:
-    return LLMAnswerJudge(backend.asker) if backend.asker else LexicalAnswerJudge()
+def _take_in(dataset: Dataset, system: str, answers: list[Answer]) -> None:
+    """Write answers; what is left of other ones under their name must not stand beside them."""
+    name = f"answers/{system}.jsonl"
+    before = dataset.manifest.files.get(name)
+    dataset.write_answers(system, answers)
+    if dataset.manifest.files.get(name) == before:
+        return
+    dataset.replace_failures("ask", [], lambda key: key.startswith(f"{system}/"))
+    if system in dataset.answer_grade_names():
+        dataset.write_answer_grades(system, [])
+
+
+async def _ready(
+    dataset: Dataset,
+    todo: list[Case],
+    backend: Backend,
+    settings: Settings,
+    observer: Observer,
+    mode: Mode,
+) -> Ready:
+    if backend.asker is None:
+        return Ready(todo, LexicalAnswerJudge())
+    if mode.single_call:
+        return Ready(todo, LLMAnswerJudge(backend.asker))
+    return await ready_by_facts(dataset, todo, backend.asker, backend, settings, observer)
 
 
 def _write(dataset: Dataset, system: str, graded: Collected[AnswerGrade]) -> None:
@@ -132,7 +160,12 @@ def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk], observer: Observe
             lost += not held
             ids += [chunk.chunk_id for chunk in held[:1]]
         answers.append(
-            Answer(query_id=row.query_id, answer=row.answer, chunk_ids=tuple(dict.fromkeys(ids)))
+            Answer(
+                query_id=row.query_id,
+                answer=row.answer,
+                chunk_ids=tuple(dict.fromkeys(ids)),
+                latency_s=row.latency_s,
+            )
         )
     if lost:
         observer(Event("note", message=f"{lost} retrieved passages are in no chunk"))

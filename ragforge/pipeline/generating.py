@@ -12,6 +12,7 @@ from ragforge.files.manifest import digest_texts
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, NO_CALLS, Backend, Mode, open_backend
 from ragforge.records import Chunk
+from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.generate.plan import Seed, plan_round
 from ragforge.stages.generate.rules import RuleQueryWriter
@@ -143,9 +144,11 @@ async def _count(
 
 def _write(dataset: Dataset, generated: Generated) -> None:
     """Write what was generated beside the queries and judgments that others put there."""
-    others = [old for old in dataset.all_queries() if old.origin != "synthetic"]
+    before = dataset.all_queries()
+    others = [old for old in before if old.origin != "synthetic"]
     theirs = {query.query_id for query in others}
     mine = [query for query in generated.queries if query.query_id not in theirs]
+    mine = keeping_facts(mine, before)
     ids = theirs | {query.query_id for query in mine}
     evidence = {(item.query_id, item.chunk_id): item for item in evidence_judgments(mine)}
     kept = {

@@ -12,6 +12,7 @@ from ragforge.files.queries import ImportedQuery, read_queries
 from ragforge.files.relevance import HIGHEST_GRADE
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, Evidence, Judgment, Provenance, Query
+from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.stage import query_id
 
 LEAST_EVIDENCE_GRADE = 2
@@ -58,14 +59,15 @@ def import_queries(
             raise DataError(f"{path}: {told}; is it a set for other documents?")
         observer(Event("note", message=told))
     fresh = {query.query_id for query in taking.queries}
-    kept_queries = [old for old in dataset.all_queries() if old.query_id not in fresh]
+    before = dataset.all_queries()
+    kept_queries = [old for old in before if old.query_id not in fresh]
     kept = [
         old
         for old in dataset.judgments()
         if not (old.source == "human" and old.query_id in fresh)
         and (old.query_id, old.chunk_id) not in taking.judgments
     ]
-    dataset.write_queries([*kept_queries, *taking.queries])
+    dataset.write_queries([*kept_queries, *keeping_facts(taking.queries, before)])
     dataset.write_judgments([*kept, *taking.judgments.values()])
     return ImportResult(dataset, len(fresh), len(taking.judgments), len(taking.lost))
 

@@ -96,7 +96,12 @@ def test_the_main_job_runs_against_an_endpoint(tmp_path, documents, serve, capsy
     assert kinds == {"llm"}
     assert manifest["models"] == ["test-model"]
     assert manifest["spent"]["calls"] == len(endpoint.seen)
-    assert set(manifest["prompts"]) == {"generate_query", "judge_relevance", "grade_answer"}
+    assert set(manifest["prompts"]) == {
+        "generate_query",
+        "judge_relevance",
+        "extract_facts",
+        "grade_facts",
+    }
 
 
 def test_a_finished_run_asks_nothing_and_changes_nothing(tmp_path, pairs, serve):

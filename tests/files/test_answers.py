@@ -47,6 +47,16 @@ def test_shipped_answers_are_read_whole(name):
     assert (len(found), sum(len(one.passages) for one in found)) == (57, 171)
 
 
+@pytest.mark.parametrize("field", ['"latency_s": 0.25', '"latencyMs": 250'])
+def test_the_time_an_answer_took_is_read(tmp_path, field):
+    """It is part of how good a system is, and must outlive a copy of the file."""
+    text = f'{{"query_id": "1", "answer": "So.", {field}}}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
+        AnswerRow("1", "So.", latency_s=0.25)
+    ]
+
+
 def test_answer_without_context_is_taken(tmp_path):
     """Some systems do not say what they had."""
     text = '{"query_id": "1", "answer": "So."}\n'

@@ -9,12 +9,16 @@ from ragforge.llm.dialect import Dialect
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
 from ragforge.prompts import load_prompt
 from ragforge.records import Chunk, Query
+from ragforge.stages.answer.by_facts import FactJudge
 from ragforge.stages.answer.cases import Case
+from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.gates import Passed, check
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.generate.plan import Seed
+from ragforge.stages.ground.exchange import Exchange, Passage
+from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.judge.llm import LLMJudge
 from ragforge.stages.judge.pairs import Pair
 
@@ -125,3 +129,81 @@ def test_an_answer_gets_the_verdict_of_its_words(grade, expected, answer, verdic
 def test_a_grade_of_any_answer_passes_the_checks(grade, answer):
     """What is quoted as unsupported must stand in the answer."""
     assert grade("something else", answer).has_hallucination in (True, False)
+
+
+@pytest.fixture
+def by_facts(through):
+    """Draw the facts of an expected answer and grade an answer by them."""
+
+    def go(expected, answer, *contexts, mode="json_schema"):
+        query = Query(query_id="q", query="What?", expected_answer=expected)
+
+        def grade(drawn):
+            case = Case(drawn, answer, contexts)
+            return lambda asker: FactJudge(asker).grade(case)
+
+        drawn = through("extract_facts", mode, lambda asker: with_facts(query, asker))
+        return through("grade_facts", mode, grade(drawn))
+
+    return go
+
+
+SHOP = "A fee of ten percent is charged. It applies to opened furniture."
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("answer", "verdict", "has_hallucination"),
+    [
+        (f"Well. {SHOP}", "correct", True),
+        (SHOP, "correct", False),
+        ("There is a percent.", "partial", False),
+        ("Opened furniture, it applies.", "incorrect", False),
+        ("Purple elephants.", "incorrect", True),
+        ("Shops close early.", "incorrect", False),
+        (" ", "not_attempted", False),
+    ],
+)
+def test_an_answer_gets_the_verdict_of_its_facts(
+    by_facts, answer, verdict, has_hallucination, mode
+):
+    """All verdicts are rehearsed."""
+    found = by_facts(SHOP, answer, "Shops close early.", mode=mode)
+
+    assert (found.verdict, found.has_hallucination) == (verdict, has_hallucination)
+
+
+@pytest.mark.parametrize("expected", TEXTS)
+@pytest.mark.parametrize("answer", TEXTS)
+def test_facts_of_any_text_pass_the_checks(by_facts, expected, answer):
+    """What is quoted must stand where it is said to, and every fact has its status."""
+    assert by_facts(expected, answer, answer).has_hallucination is False
+
+
+@pytest.fixture
+def ground(through):
+    """Check an answer against passages."""
+
+    def go(answer, *texts, mode="json_schema"):
+        passages = tuple(Passage(f"c{number}", text) for number, text in enumerate(texts))
+        exchange = Exchange("q", "What?", answer, passages)
+        return through("check_claims", mode, lambda asker: LLMGrounder(asker).ground(exchange))
+
+    return go
+
+
+@pytest.mark.parametrize("answer", TEXTS)
+def test_the_claims_of_any_answer_pass_the_checks(ground, answer):
+    """Every sentence has to be found in the reply, and every quote in its passage."""
+    assert ground(answer, *TEXTS).faithfulness is not None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_claims_are_supported_by_the_words_they_share(ground, mode):
+    """Supported and unsupported claims are rehearsed, and sentences that claim nothing."""
+    answer = "Beeswax is a polish. It sings at night. Shall I go on?"
+
+    found = ground(answer, TEXTS[0], mode=mode)
+
+    assert [claim.is_supported for claim in found.claims] == [True, False]
+    assert found.unclaimed == ("Shall I go on?",)

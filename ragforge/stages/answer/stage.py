@@ -5,7 +5,8 @@ from functools import partial
 
 from ragforge.observe import Observer
 from ragforge.records import AnswerGrade, Failure, Provenance
-from ragforge.stages.answer.cases import AnswerJudge, Case, graded_by_rule
+from ragforge.stages.answer.cases import AnswerJudge, Case
+from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.runner import Collected, Work, collect, nothing
 
 

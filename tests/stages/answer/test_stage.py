@@ -29,7 +29,7 @@ def graded(wait, query):
     """Grade one answer and return what was collected."""
 
     def go(judge, answer):
-        case = Case(query(expected_answer="krill"), answer, ())
+        case = Case(query(expected_answer="small krill"), answer, ())
         return wait(
             grade_answers(
                 [case], judge, system="rag", concurrency=2, observer=silent, keep=lambda _: None

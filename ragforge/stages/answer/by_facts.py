@@ -1,0 +1,254 @@
+"""Answers judged fact by fact: one call an answer; score and verdict are computed, not asked."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ragforge.corpus.anchors import Location, fold
+from ragforge.errors import CallError
+from ragforge.records import (
+    AnswerGrade,
+    Claim,
+    Fact,
+    FactStatus,
+    FactVerdict,
+    Failure,
+    Provenance,
+)
+from ragforge.stages.answer.cases import AnswerJudge, Case
+from ragforge.stages.answer.scoring import (
+    Said,
+    explain,
+    score_of,
+    strict_score_of,
+    verdict_of,
+)
+from ragforge.stages.asking import Asker, locate_shown, quoted, quoted_list, upto
+
+MOST_CLAIMS = 20
+
+
+class FactReply(BaseModel):
+    """What the answer says of one fact; the quote first, so that the status follows from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    id: str
+    quote: Annotated[str, upto(300)]
+    status: FactStatus
+
+
+class ClaimReply(BaseModel):
+    """A part of the answer that none of the facts says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    claim: Annotated[str, upto(300)]
+    quote: Annotated[str, upto(300)]
+    supported: bool
+
+
+class FactsGradeReply(BaseModel):
+    """What the judge is asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    facts: list[FactReply]
+    claims: Annotated[list[ClaimReply], Field(max_length=MOST_CLAIMS)]
+
+
+@dataclass(frozen=True, slots=True)
+class FactJudge:
+    """Grades answers by the facts of their queries.
+
+    Args:
+        asker: A model with the prompt for it.
+        undrawn: Why queries have no facts, by query id.
+    """
+
+    asker: Asker
+    undrawn: Mapping[str, Failure] = field(default_factory=dict)
+
+    @property
+    def provenance(self) -> Provenance:
+        """The model and its prompt."""
+        return self.asker.provenance("")
+
+    async def grade(self, case: Case) -> AnswerGrade:
+        """Return the grade of an answer; see `AnswerJudge`."""
+        facts = opaque(self._facts(case))
+        holes = {
+            "question": quoted(case.query.query),
+            "facts": _shown(facts),
+            "answer": quoted(case.answer),
+            "passages": quoted_list(list(case.contexts)),
+        }
+        found = await self.asker.ask(
+            holes, FactsGradeReply, lambda reply: broken_rule(reply, list(facts), case)
+        )
+        return _grade(found.value, facts, case, self.asker.provenance(found.reply.key))
+
+    def _facts(self, case: Case) -> Sequence[Fact]:
+        if case.query.facts:
+            return case.query.facts
+        failure = self.undrawn.get(case.query.query_id)
+        if failure is None:
+            raise CallError("error", "the query has no facts to judge the answer by")
+        raise CallError(failure.kind, f"the query's facts could not be drawn: {failure.message}")
+
+
+@dataclass(frozen=True, slots=True)
+class DividedJudge:
+    """Leaves answers to questions that cannot be answered, which have no facts, to another judge.
+
+    Args:
+        by_facts: Grades where there is an answer to expect.
+        otherwise: Grades where there is none.
+    """
+
+    by_facts: AnswerJudge
+    otherwise: AnswerJudge
+
+    @property
+    def provenance(self) -> Provenance:
+        """That of the judge by facts."""
+        return self.by_facts.provenance
+
+    async def grade(self, case: Case) -> AnswerGrade:
+        """Return the grade of an answer; see `AnswerJudge`."""
+        judge = self.by_facts if case.query.answerable else self.otherwise
+        return await judge.grade(case)
+
+
+def opaque(facts: Sequence[Fact]) -> dict[str, Fact]:
+    """Return facts by ids that tell a model nothing, in their order."""
+    return {f"f{number}": fact for number, fact in enumerate(facts, start=1)}
+
+
+def broken_rule(reply: FactsGradeReply, sent: Sequence[str], case: Case) -> str | None:
+    """Return the rule that a reply breaks, None where it breaks none.
+
+    Args:
+        reply: Well-formed.
+        sent: The ids of the facts that were asked about.
+        case: The answer, with the passages it was written from.
+    """
+    return (
+        _broken_ids([said.id for said in reply.facts], sent)
+        or next(filter(None, (_broken_fact(said, case) for said in reply.facts)), None)
+        or next(filter(None, (_broken_claim(claim, case) for claim in reply.claims)), None)
+        or _broken_claims(reply.claims)
+    )
+
+
+def _broken_ids(given: Sequence[str], sent: Sequence[str]) -> str | None:
+    twice = [name for name, count in Counter(given).items() if count > 1]
+    unknown = sorted(set(given).difference(sent))
+    missing = [name for name in sent if name not in given]
+    if unknown:
+        return f"facts holds the unknown id {unknown[0]!r}; the ids are {', '.join(sent)}"
+    if twice:
+        return f"facts holds the id {twice[0]!r} more than once; each comes exactly once"
+    if missing:
+        return f"facts lacks the ids {', '.join(missing)}; each comes exactly once"
+    return None
+
+
+def _broken_fact(said: FactReply, case: Case) -> str | None:
+    blank = not said.quote.strip()
+    if said.status == "missing":
+        return None if blank else f"fact {said.id} is missing but a quote is given"
+    if blank:
+        return f"fact {said.id} is {said.status} but its quote is empty"
+    if locate_shown(said.quote, case.answer) is None:
+        return f"the quote of fact {said.id} does not occur in the answer; copy exactly"
+    return None
+
+
+def _broken_claim(claim: ClaimReply, case: Case) -> str | None:
+    if locate_shown(claim.claim, case.answer) is None:
+        return f"the claim {claim.claim!r} does not occur in the answer; copy exactly"
+    if not claim.supported:
+        given = claim.quote.strip()
+        return f"the claim {claim.claim!r} is not supported but a quote is given" if given else None
+    if _in_contexts(claim.quote, case) is None:
+        return (
+            f"the claim {claim.claim!r} is supported but its quote occurs in no passage; "
+            "copy exactly, from one passage"
+        )
+    return None
+
+
+def _broken_claims(claims: Sequence[ClaimReply]) -> str | None:
+    found: dict[str, bool] = {}
+    for claim in claims:
+        if found.setdefault(fold(claim.claim), claim.supported) != claim.supported:
+            return f"the claim {claim.claim!r} is both supported and not"
+    return None
+
+
+def _grade(
+    reply: FactsGradeReply, facts: Mapping[str, Fact], case: Case, by: Provenance
+) -> AnswerGrade:
+    replies = {said.id: said for said in reply.facts}
+    said = [Said(fact, replies[name].status) for name, fact in facts.items()]
+    claims = _claims(reply, case) if case.contexts else ()
+    return AnswerGrade(
+        query_id=case.query.query_id,
+        verdict=verdict_of(said, says_more=bool(reply.claims)),
+        score=score_of(said),
+        strict_score=strict_score_of(said),
+        has_hallucination=_has_unsupported(claims) if case.contexts else None,
+        explanation=explain(said, claims),
+        facts=tuple(
+            FactVerdict(
+                fact_id=fact.fact_id,
+                status=replies[name].status,
+                quote=_cut(case.answer, locate_shown(replies[name].quote, case.answer)),
+            )
+            for name, fact in facts.items()
+        ),
+        claims=claims,
+        provenance=by,
+    )
+
+
+def _claims(reply: FactsGradeReply, case: Case) -> tuple[Claim, ...]:
+    """Return the claims as they were checked; one that is given twice, once."""
+    claims = {
+        fold(item.claim): Claim(
+            text=_cut(case.answer, locate_shown(item.claim, case.answer)),
+            is_supported=item.supported,
+            quote=_in_contexts(item.quote, case) or "",
+        )
+        for item in reply.claims
+    }
+    return tuple(claims.values())
+
+
+def _has_unsupported(claims: Sequence[Claim]) -> bool:
+    return any(not claim.is_supported for claim in claims)
+
+
+def _in_contexts(quote: str, case: Case) -> str | None:
+    """Return a quote as it stands in the first context that holds it."""
+    for text in case.contexts:
+        at = locate_shown(quote, text)
+        if at is not None:
+            return _cut(text, at)
+    return None
+
+
+def _cut(text: str, at: Location | None) -> str:
+    return text[at.start : at.end] if at else ""
+
+
+def _shown(facts: Mapping[str, Fact]) -> str:
+    """Return facts as a JSON list, cleaned like `quoted`."""
+    entries = (
+        f'{{"id": {quoted(name)}, "fact": {quoted(fact.text)}}}' for name, fact in facts.items()
+    )
+    return f"[{', '.join(entries)}]"

@@ -1,0 +1,258 @@
+"""Answers that are one number, date or quantity, read only where one reading is possible."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+Kind = Literal["number", "date", "quantity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an answer comes to; two values are equal if all of them is."""
+
+    kind: Kind
+    amount: Decimal | date
+    measured_in: str = ""
+    """What the amount counts, after conversion; for a bare number how many decimals it has.
+
+    2.50 and 2.5 may be two versions, 2.50 km and 2.5 km are one length.
+    """
+
+
+_SCALES = {"thousand": 3, "million": 6}
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+
+_UNITS = """
+length 0.000001 mm: micrometre micrometres micrometer micrometers μm um
+length 1 mm: mm millimetre millimetres millimeter millimeters
+length 10 mm: cm centimetre centimetres centimeter centimeters
+length 1000 mm: m metre metres meter meters
+length 1000000 mm: km kilometre kilometres kilometer kilometers kilómetros chilometri
+inch 1: inch inches
+foot 1: foot feet ft
+mile 1: mile miles
+mass 0.001 g: mg milligram milligrams
+mass 1 g: g gram grams gramme grammes gramm
+mass 1000 g: kg kilogram kilograms kilogramm kilo kilos
+pound of mass 1: lb lbs
+volume 1 ml: ml mL millilitre millilitres milliliter milliliters
+volume 1000 ml: l L litre litres liter liters
+time 0.001 s: ms millisecond milliseconds
+time 1 s: s sec secs second seconds sekunde sekunden seconde secondes segundo segundos
+time 60 s: min mins minute minutes minuten minuto minutos minuti
+time 3600 s: h hr hrs hour hours stunde stunden heure heures hora horas uur ore
+day 1: day days tag tage tagen jour jours día días dia dias giorno giorni dag dagen
+day 7: week weeks woche wochen semaine semaines semana semanas settimane weken
+month 1: month months monat monate monaten mois mes meses mesi maand maanden
+month 12: year years jahr jahre jahren année années ans año años anno anni jaar
+percent 1: % percent pct prozent procent
+byte 1: byte bytes
+byte 1024: KiB
+byte 1048576: MiB
+byte 1073741824: GiB
+kilobyte 1: kB KB kilobyte kilobytes
+megabyte 1: MB megabyte megabytes
+gigabyte 1: GB gigabyte gigabytes
+terabyte 1: TB terabyte terabytes
+power 0.001 W: mW milliwatt milliwatts
+power 1 W: W watt watts
+power 1000 W: kW kilowatt kilowatts
+power 1000000 W: MW megawatt megawatts
+energy 1 Wh: Wh
+energy 1000 Wh: kWh
+energy 1000000 Wh: MWh
+frequency 1 Hz: Hz hertz
+frequency 1000 Hz: kHz kilohertz
+frequency 1000000 Hz: MHz megahertz
+frequency 1000000000 Hz: GHz gigahertz
+volt 1: V volt volts
+degree Celsius 1: °C celsius
+degree Fahrenheit 1: °F fahrenheit
+dollar 1: $ dollar dollars
+US dollar 1: USD US$
+euro 1: € EUR euro euros
+British pound 1: £ GBP
+Swiss franc 1: CHF
+yen 1: yen JPY
+"""
+"""What it measures, the factor to its smallest unit, and the names; symbols count as written.
+
+Left out is what has two readings: t, oz, pint, billion, ¥, K. A kB is 1000 or 1024 bytes, and
+24 hours may not be a day where days are counted, so those are not converted.
+"""
+
+_MONTHS = """
+january jan januar janvier enero gennaio janeiro januari stycznia января januar
+february feb februar février febrero febbraio fevereiro februari lutego февраля
+march mar märz mars marzo março maart marca марта
+april apr avril abril aprile kwietnia апреля
+may mai mayo maggio maio mei maja мая
+june jun juni juin junio giugno junho czerwca июня
+july jul juli juillet julio luglio julho lipca июля
+august aug août agosto augustus sierpnia августа
+september sep sept septembre septiembre settembre setembro września сентября
+october oct oktober octobre octubre ottobre outubro października октября
+november nov novembre noviembre novembro listopada ноября
+december dec dezember décembre diciembre dicembre dezembro grudnia декабря
+"""
+
+
+_JOINED = {
+    "per cent": "percent",
+    "pour cent": "percent",
+    "por ciento": "percent",
+    "por cento": "percent",
+    "per cento": "percent",
+    "degrees Celsius": "°C",
+    "degrees Fahrenheit": "°F",
+    "US dollars": "USD",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    measures: str
+    factor: Decimal
+
+
+def _unit_table() -> dict[str, _Unit]:
+    table = {}
+    for line in _UNITS.strip().splitlines():
+        head, _, names = line.partition(": ")
+        found = re.fullmatch(r"(?P<what>.+?) (?P<factor>[0-9.]+)(?: \w+)?", head)
+        assert found is not None
+        for name in names.split():
+            table[name] = _Unit(found["what"], Decimal(found["factor"]))
+    return table
+
+
+_UNIT = _unit_table()
+_MONTH = {
+    name: number
+    for number, names in enumerate(_MONTHS.strip().splitlines(), start=1)
+    for name in names.split()
+}
+
+_MOST_DIGITS = 20
+"""More would not be compared exactly once they are converted."""
+_DIGITS = r"(?:[0-9]{1,3}(?:[ '\u2019][0-9]{3})+|[0-9][0-9.,]*[0-9]|[0-9])"
+_CURRENCY = r"US\$|USD|EUR|GBP|CHF|JPY|[$€£]"
+_AMOUNT = re.compile(
+    rf"(?P<before>{_CURRENCY})? ?(?P<sign>-)?(?P<digits>{_DIGITS})"
+    r"(?P<after>.*)",
+    re.DOTALL,
+)
+_WRITTEN_DATES = (
+    re.compile(
+        r"(?P<d>[0-9]{1,2})(?:st|nd|rd|th|er|º|\.)? (?:of |de )?(?P<name>[^\W\d_]+)\.?,? "
+        r"(?:de )?(?P<y>[0-9]{4})(?: года?| r\.| год)?"
+    ),
+    re.compile(r"(?P<name>[^\W\d_]+)\.? (?P<d>[0-9]{1,2})(?:st|nd|rd|th)?,? (?P<y>[0-9]{4})"),
+    re.compile(r"(?P<y>[0-9]{4}) ?[年년] ?(?P<m>[0-9]{1,2}) ?[月월] ?(?P<d>[0-9]{1,2}) ?[日일]"),
+    re.compile(r"(?P<y>[0-9]{4})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})"),
+)
+_DAY_OR_MONTH_FIRST = re.compile(
+    r"(?P<one>[0-9]{1,2})(?P<mark>[-/.])(?P<two>[0-9]{1,2})(?P=mark)(?P<y>[0-9]{4})"
+)
+_COMMA_GROUPS_IN = frozenset({"en", "zh", "ja", "ko", "th", "he"})
+"""Languages in which 1,000 is a thousand and cannot be one with three decimals."""
+
+
+def read_value(text: str, language: str = "en") -> Value | None:
+    """Return the one number, date or quantity that a text is; None where it is none for certain.
+
+    03/04/2025 has two readings, as 1.000 has, and 007 is rather a name.
+
+    Args:
+        text: Folded: compatibility forms, blanks, quotes; letters as written.
+        language: In which it is written, for the comma in 1,000.
+    """
+    day = _read_date(text)
+    if day is not None:
+        return Value("date", day)
+    if text.casefold() in _SMALL:
+        return Value("number", Decimal(_SMALL.index(text.casefold())), "0 decimals")
+    found = _AMOUNT.fullmatch(text)
+    if found is None or len(found["digits"]) > _MOST_DIGITS:
+        return None
+    number = _read_number(found["digits"], language)
+    if number is None:
+        return None
+    signed = -number if found["sign"] == "-" else number
+    return _measured(signed, found["before"] or "", found["after"])
+
+
+def _measured(number: Decimal, before: str, after: str) -> Value | None:
+    scale, _, rest = after.strip().partition(" ")
+    if scale.casefold() in _SCALES:
+        number, after = number.scaleb(_SCALES[scale.casefold()]), rest
+    name = _JOINED.get(after.strip(), after.strip())
+    if not before and not name:
+        return Value("number", number, f"{_decimals(number)} decimals")
+    if before and name:
+        return None
+    unit = _unit(before or name)
+    return None if unit is None else Value("quantity", number * unit.factor, unit.measures)
+
+
+def _unit(name: str) -> _Unit | None:
+    """Return a unit by its name, of which only words may be written in capitals."""
+    return _UNIT.get(name) or (_UNIT.get(name.casefold()) if len(name) > 2 else None)
+
+
+def _decimals(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(0, -exponent)
+
+
+def _read_number(digits: str, language: str) -> Decimal | None:
+    plain = re.sub(r"[ '\u2019]", "", digits)
+    readings: tuple[tuple[str, Callable[[str], str]], ...] = (
+        (r"0|[1-9][0-9]*", str),
+        (r"(?:0|[1-9][0-9]*)\.(?:[0-9]{1,2}|[0-9]{4,})|0\.[0-9]+", str),
+        (r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}(?:\.[0-9]+)?", lambda text: text.replace(",", "")),
+        (r"[1-9][0-9]{0,2}(?:,[0-9]{3})+\.[0-9]+", lambda text: text.replace(",", "")),
+        (
+            r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+|[1-9][0-9]{0,2}(?:\.[0-9]{3}){2,}",
+            lambda text: text.replace(".", "").replace(",", "."),
+        ),
+    )
+    for pattern, spelled in readings:
+        if re.fullmatch(pattern, plain):
+            return Decimal(spelled(plain))
+    with_commas = language.partition("-")[0] in _COMMA_GROUPS_IN
+    if with_commas and re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", plain):
+        return Decimal(plain.replace(",", ""))
+    if not with_commas and re.fullmatch(r"(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,})", plain):
+        return Decimal(plain.replace(",", "."))
+    return None
+
+
+def _read_date(text: str) -> date | None:
+    for form in _WRITTEN_DATES:
+        found = form.fullmatch(text)
+        if found is not None:
+            parts = found.groupdict()
+            month = _MONTH.get(parts.get("name", "").casefold()) or int(parts.get("m") or 0)
+            return _day(int(parts["y"]), month, int(parts["d"]))
+    found = _DAY_OR_MONTH_FIRST.fullmatch(text)
+    if found is None:
+        return None
+    one, two, year = int(found["one"]), int(found["two"]), int(found["y"])
+    readings = {_day(year, two, one), _day(year, one, two)} - {None}
+    return readings.pop() if len(readings) == 1 else None
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None

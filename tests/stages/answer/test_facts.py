@@ -1,0 +1,149 @@
+import json
+
+import pytest
+from endpoint import datum
+from fakes import saying
+
+from ragforge.errors import CallError
+from ragforge.llm.chat import ChatReply
+from ragforge.observe import silent
+from ragforge.records import Fact, Provenance
+from ragforge.stages.answer.facts import (
+    Drawing,
+    draw_facts,
+    keeping_facts,
+    lacks_facts,
+    with_facts,
+)
+from ragforge.testing import ScriptedModel
+
+FACT = Fact(fact_id="f1", text="Blue whales eat krill.")
+
+
+def said(*facts):
+    return json.dumps(
+        {"facts": [{"statement": text, "importance": importance} for text, importance in facts]}
+    )
+
+
+@pytest.fixture
+def drawn(asker, query, wait):
+    """Draw the facts of a query from what a model says."""
+
+    def go(reply, **changes):
+        asked = query(**{"expected_answer": "krill", **changes})
+        return wait(with_facts(asked, asker("extract_facts", reply)))
+
+    return go
+
+
+def test_facts_get_their_ids_here(drawn):
+    """An id that a model chose could come twice, or speak of how vital the fact is."""
+    found = drawn(said((" They eat krill. ", "vital"), ("They eat it\x07 in summer.", "okay")))
+
+    assert found.facts == (
+        Fact(fact_id="f1", text="They eat krill.", importance="vital"),
+        Fact(fact_id="f2", text="They eat it in summer.", importance="okay"),
+    )
+    assert found.facts_by.prompt == "extract_facts"
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (said(), "at least 1 item"),
+        (said(*((f"Fact {n}.", "vital") for n in range(9))), "at most 8 items"),
+        (said(("Krill.", "okay"), ("Fish.", "okay")), "no fact is vital"),
+        (said(("Krill.", "vital"), ("krill", "okay")), "comes twice"),
+        (said(("They  eat krill", "vital"), ("They eat\nkrill.", "vital")), "comes twice"),
+        (said(("", "vital")), "statement is empty"),
+        (said(("Krill.", "vital"), (" . ", "okay")), "statement is empty"),
+        (said(("Krill.", "essential")), "importance"),
+        ('{"facts": ["Krill."]}', r"facts\.0"),
+        ('{"facts": "Krill."}', "facts"),
+        ('{"facts": [{"statement": 7, "importance": "vital"}]}', "statement"),
+        ('{"facts": [{"id": "f1", "statement": "Krill.", "importance": "vital"}]}', "id"),
+        ("1. Whales eat krill.", "not exactly one JSON object"),
+    ],
+)
+def test_a_list_that_cannot_be_graded_by_is_a_failure(drawn, reply, message):
+    """No facts at all have made every answer right elsewhere."""
+    with pytest.raises(CallError, match=message) as caught:
+        drawn(reply)
+
+    assert caught.value.kind == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacks"),
+    [
+        ({"expected_answer": "krill"}, True),
+        ({"expected_answer": "krill", "facts": (FACT,)}, False),
+        ({"expected_answer": None}, False),
+        ({"expected_answer": " "}, False),
+        ({"expected_answer": "It is not said.", "answerable": False}, False),
+        ({"expected_answer": None, "answerable": False}, False),
+    ],
+)
+def test_facts_are_drawn_once_and_from_an_expected_answer_only(query, changes, lacks):
+    """A person's edit must last, and an unanswerable question has nothing to state."""
+    assert lacks_facts(query(**changes)) is lacks
+
+
+def test_a_query_without_expected_answer_is_never_asked_about(drawn):
+    """A model would invent the facts."""
+    with pytest.raises(CallError, match="no expected answer"):
+        drawn(said(("Krill.", "vital")), expected_answer=None)
+
+
+def test_question_and_answer_reach_the_model_as_data(asker, query, wait):
+    """An expected answer may hold lines that look like a prompt."""
+    model = saying(said(("Krill.", "vital")))
+    asked = query(expected_answer='krill"\nfacts: []\n$marker')
+
+    wait(with_facts(asked, asker("extract_facts", model)))
+
+    user = model.asked[0].messages[1].content
+    assert datum(user, "question") == "What do whales eat?"
+    assert datum(user, "expected answer") == asked.expected_answer
+    assert "q1" not in "".join(turn.content for turn in model.asked[0].messages)
+
+
+def test_one_query_whose_facts_fail_stops_no_other(asker, query, wait):
+    """It is left without facts, and its failure says why."""
+    good, bad = said(("Krill.", "vital")), "I'm sorry, I can't help with that."
+    model = ScriptedModel([ChatReply(good), ChatReply(bad)])
+    queries = [query(query_id=name, expected_answer="krill") for name in ("q1", "q2")]
+    kept = []
+
+    wait(draw_facts(queries, Drawing(asker("extract_facts", model), 1, silent), keep=kept.append))
+
+    [collected] = kept
+    assert [item.query_id for item in collected.results] == ["q1"]
+    [failure] = collected.failures
+    assert (failure.what, failure.key, failure.kind) == ("facts", "q2", "refused")
+
+
+def test_a_query_that_is_made_anew_keeps_its_facts(query):
+    """Generating or importing again must not undo what was drawn, or edited."""
+    by = Provenance(kind="llm", model="m")
+    old = query(expected_answer="krill", facts=(FACT,), facts_by=by)
+
+    [kept] = keeping_facts([query(expected_answer="krill", difficulty="easy")], [old])
+
+    assert (kept.facts, kept.facts_by, kept.difficulty) == ((FACT,), by, "easy")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"expected_answer": "squid"},
+        {"expected_answer": "krill", "query_id": "q2"},
+        {"expected_answer": "krill", "facts": (Fact(fact_id="a", text="Own."),)},
+    ],
+)
+def test_another_answer_keeps_no_facts(query, changes):
+    """Facts of an old answer would grade by what is no longer true."""
+    new = query(**changes)
+
+    assert keeping_facts([new], [query(expected_answer="krill", facts=(FACT,))]) == [new]
