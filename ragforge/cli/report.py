@@ -25,16 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.dataset import open_dataset
-    from ragforge.pipeline.reporting import write_report
+    from ragforge.pipeline.reporting import report_summary, write_report
 
     settings = settings_of(arguments).evaluate
     dataset = open_dataset(arguments.dataset)
     if arguments.out is None:
-        from ragforge.report.summary import summarise
         from ragforge.report.text import render_text
 
-        found = summarise(dataset, measures=settings.measures, rel_threshold=settings.rel_threshold)
-        print(render_text(found), end="")
+        print(render_text(report_summary(dataset, settings)), end="")
         return 0
     form = FORMS.get(arguments.out.suffix.lower())
     if form is None:

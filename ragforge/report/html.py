@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
+from ragforge.report.agreement import agreement_table
+from ragforge.report.audit import audit_tables
 from ragforge.report.html_answers import answers_block
 from ragforge.report.html_runs import headline_block, slices_block, spread_block
 from ragforge.report.html_table import table_block
@@ -118,7 +120,9 @@ def _judging(summary: Summary) -> Html:
         f"{counts.n_failed_pairs:,} of {counts.n_pairs:,} judged pairs have no grade because "
         "their judgment failed."
     )
-    tables = [judged_by(summary), grades(summary), failures(summary)]
+    agreement = map(agreement_table, summary.agreement)
+    audit = audit_tables(summary.audit)
+    tables = [judged_by(summary), *agreement, *audit, grades(summary), failures(summary)]
     none = None if summary.failures else element("p", "No stage recorded a failure.")
     return join([element("p", unjudged), *map(table_block, tables), none])
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ragforge.records import AnswerGrade, Failure, Judgment, Provenance
+from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage
 
 SOURCES: Final = ("human", "evidence", "judge", "carried")
 """Sources of a judgment, the one that counts most first."""
@@ -102,6 +102,16 @@ def count_failures(failures: Iterable[Failure]) -> tuple[FailureCount, ...]:
     """Count failures by stage and kind."""
     counts = Counter((failure.what, failure.kind) for failure in failures)
     return tuple(FailureCount(what, kind, n) for (what, kind), n in sorted(counts.items()))
+
+
+def failed_by_name(failures: Iterable[Failure], *stages: Stage) -> dict[str, set[str]]:
+    """Return the queries of stages' failures by run or system; the keys are NAME/QUERYID."""
+    found: dict[str, set[str]] = {}
+    for failure in failures:
+        name, slash, query_id = failure.key.partition("/")
+        if failure.what in stages and slash:
+            found.setdefault(name, set()).add(query_id)
+    return found
 
 
 class _Records:

@@ -5,22 +5,40 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import Spent
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
-from ragforge.records import Failure, Query, Stage
-from ragforge.report.answers import AnswerSummary, Relevance, SystemRecords, summarise_answers
+from ragforge.measures.graders import Agreement
+from ragforge.records import Failure, JudgeAudit, Query
+from ragforge.report.answer_records import (
+    Relevance,
+    SystemRecords,
+    read_systems,
+    source_chunks,
+)
+from ragforge.report.answers import AnswerSummary, summarise_answers
+from ragforge.report.census import Census, take_census
 from ragforge.report.judging import (
     FailureCount,
     Judge,
     SourceGrades,
     count_failures,
+    failed_by_name,
     grades_by_source,
     judges,
     settle,
 )
-from ragforge.report.runs import NOT_SET, PRIMARY, MeasuredRun, RunSummary, Task, measure_run
-from ragforge.report.worst import ChunkStart, Settled, WorstQueries, WorstQuery, chunk_start
+from ragforge.report.runs import (
+    NOT_SET,
+    PRIMARY,
+    MeasuredRun,
+    RunSummary,
+    Task,
+    measure_run,
+    rank_order,
+)
+from ragforge.report.worst import Settled, WorstQueries, WorstQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +94,10 @@ class Summary:
     answers: tuple[AnswerSummary, ...]
     queries: dict[str, str]
     """Query id to text."""
+    agreement: tuple[Agreement, ...] = ()
+    """Of judges with people, one after the other, or of the baseline where no judge was asked."""
+    audit: JudgeAudit | None = None
+    """None where no judge was audited."""
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:
@@ -88,6 +110,7 @@ def summarise(
     *,
     measures: Sequence[str] = (),
     rel_threshold: int | Literal["auto"] = "auto",
+    agreement: tuple[Agreement, ...] = (),
 ) -> Summary:
     """Read a dataset and work out what its report says.
 
@@ -95,6 +118,7 @@ def summarise(
         dataset: Chunks are read one by one, and only what is shown of them is kept.
         measures: Names or aliases; the default set where empty.
         rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
+        agreement: Of the dataset's judges with people.
 
     Raises:
         DataError: A file is missing or does not hold to its format.
@@ -106,9 +130,10 @@ def summarise(
     settled = settle(judgments)
     task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
     runs = _runs(dataset, failures, task)
-    systems = _systems(dataset, failures, queries)
+    systems = read_systems(dataset, failures, queries)
     worst = WorstQueries(settled, runs, task.rel_threshold)
-    chunks = _read_chunks(dataset, worst.chunk_ids)
+    chunks = take_census(dataset, worst.chunk_ids, source_chunks(queries.values()))
+    relevance = _relevance(settled, task, {run.name: run.ranked for run in runs})
     return Summary(
         making=_making(dataset),
         counts=_counts(queries.values(), settled, chunks),
@@ -120,8 +145,10 @@ def summarise(
         highest_grade=_highest_grade(task),
         runs=tuple(run.summary for run in runs),
         worst=worst.fill(queries, chunks.starts),
-        answers=_answers(systems, settled, runs, task.rel_threshold),
+        answers=tuple(_of_system(item, relevance, chunks) for item in systems),
         queries={query_id: query.query for query_id, query in queries.items()},
+        agreement=agreement,
+        audit=dataset.audit(),
     )
 
 
@@ -150,8 +177,37 @@ def measure_dataset(
     settled = settle(item for item in dataset.judgments() if item.query_id in queries)
     task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
     task = replace(task, only_retrieved=only_retrieved)
-    failed = _failed(dataset.failures(), "retrieve")
+    failed = failed_by_name(dataset.failures(), "retrieve")
     return [measure_run(name, dataset.run(name), failed.get(name, ()), task) for name in run_names]
+
+
+def summarise_system(
+    dataset: Dataset, system: str, *, rel_threshold: int | Literal["auto"] = "auto"
+) -> AnswerSummary:
+    """Summarise the answers of one system, as `summarise` does, without measuring runs.
+
+    Raises:
+        DataError: There is no such system, or a file does not hold to its format.
+        UsageError: The threshold cannot be taken.
+    """
+    queries = {query.query_id: query for query in dataset.require_queries()}
+    settled = settle(item for item in dataset.judgments() if item.query_id in queries)
+    task = _task(queries.values(), settled, (), rel_threshold)
+    systems = read_systems(dataset, dataset.failures(), queries)
+    records = next((item for item in systems if item.system == system), None)
+    if records is None:
+        names = ", ".join(item.system for item in systems) or "none"
+        raise DataError(f"{dataset.path}: no answers of system {system!r}; there are: {names}")
+    rankings = {
+        name: {
+            item.query_id: rank_order(item.ranking)
+            for item in dataset.run(name)
+            if item.query_id in task.qrels
+        }
+        for name in (() if records.names_contexts else sorted(dataset.run_names()))
+    }
+    chunks = take_census(dataset, set(), source_chunks(queries.values()))
+    return _of_system(records, _relevance(settled, task, rankings), chunks)
 
 
 def _task(
@@ -180,19 +236,9 @@ def _highest_grade(task: Task) -> int | None:
     return max((grade for grade in found if grade is not None), default=None)
 
 
-def _failed(failures: Iterable[Failure], what: Stage) -> dict[str, set[str]]:
-    """Return the queries of a stage's failures by run or system; the keys are NAME/QUERYID."""
-    found: dict[str, set[str]] = {}
-    for failure in failures:
-        name, slash, query_id = failure.key.partition("/")
-        if failure.what == what and slash:
-            found.setdefault(name, set()).add(query_id)
-    return found
-
-
 def _runs(dataset: Dataset, failures: Iterable[Failure], task: Task) -> list[MeasuredRun]:
     """Measure the runs, with those that have no file because every query of them failed."""
-    failed = _failed(failures, "retrieve")
+    failed = failed_by_name(failures, "retrieve")
     lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
     there = set(dataset.run_names())
     return [
@@ -201,70 +247,21 @@ def _runs(dataset: Dataset, failures: Iterable[Failure], task: Task) -> list[Mea
     ]
 
 
-def _systems(
-    dataset: Dataset, failures: Sequence[Failure], queries: Mapping[str, Query]
-) -> list[SystemRecords]:
-    with_answers, graded = set(dataset.answer_names()), set(dataset.answer_grade_names())
-    failed = {
-        system: query_ids & queries.keys()
-        for system, query_ids in _failed(failures, "answer").items()
-        if query_ids & queries.keys()
-    }
-    gradable = frozenset(
-        query.query_id
-        for query in queries.values()
-        if query.expected_answer or not query.answerable
-    )
-    found = []
-    for system in sorted(with_answers | graded | failed.keys()):
-        answers = dataset.answers(system) if system in with_answers else []
-        grades = dataset.answer_grades(system) if system in graded else []
-        found.append(
-            SystemRecords(
-                system,
-                {item.query_id: item for item in answers if item.query_id in queries},
-                {item.query_id: item for item in grades if item.query_id in queries},
-                frozenset(failed.get(system, ())),
-                gradable,
-            )
-        )
-    return found
-
-
-def _answers(
-    systems: Iterable[SystemRecords],
-    settled: Settled,
-    runs: Iterable[MeasuredRun],
-    rel_threshold: int,
-) -> tuple[AnswerSummary, ...]:
+def _relevance(
+    settled: Settled, task: Task, rankings: Mapping[str, Mapping[str, Sequence[str]]]
+) -> Relevance:
     grades = {
         query_id: {chunk_id: judgment.grade for chunk_id, judgment in judged.items()}
         for query_id, judged in settled.items()
     }
-    relevance = Relevance(grades, rel_threshold, {run.name: run.ranked for run in runs})
-    return tuple(summarise_answers(records, relevance) for records in systems)
+    return Relevance(grades, task.rel_threshold, rankings)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunks:
-    n_documents: int
-    n_chunks: int
-    starts: dict[str, ChunkStart]
+def _of_system(records: SystemRecords, relevance: Relevance, chunks: Census) -> AnswerSummary:
+    return summarise_answers(replace(records, documents=chunks.documents), relevance)
 
 
-def _read_chunks(dataset: Dataset, wanted: set[str]) -> _Chunks:
-    """Count the chunks and keep the starts of some; a dataset may come without its corpus."""
-    n_chunks, documents, starts = 0, set(), {}
-    if (dataset.path / "chunks.jsonl").exists():
-        for chunk in dataset.chunks():
-            n_chunks += 1
-            documents.add(chunk.doc_id)
-            if chunk.chunk_id in wanted:
-                starts[chunk.chunk_id] = chunk_start(chunk)
-    return _Chunks(len(documents), n_chunks, starts)
-
-
-def _counts(queries: Iterable[Query], settled: Settled, chunks: _Chunks) -> Counts:
+def _counts(queries: Iterable[Query], settled: Settled, chunks: Census) -> Counts:
     listed = list(queries)
     pairs = [judgment for judged in settled.values() for judgment in judged.values()]
     by: dict[str, Counter[str]] = {

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ragforge.files.manifest import Spent
-from ragforge.report.answer_tables import answers, diagnosis
+from ragforge.report.agreement import agreement_table
+from ragforge.report.answer_tables import answer_tables
+from ragforge.report.audit import audit_tables
 from ragforge.report.estimate import with_n
 from ragforge.report.judging import GRADES
 from ragforge.report.runs import DIMENSIONS, PRIMARY, RunSummary
@@ -31,9 +33,10 @@ def all_tables(summary: Summary) -> list[Table]:
         first_relevant(summary),
         *slices(summary),
         worst(summary),
-        answers(summary),
-        diagnosis(summary),
+        *answer_tables(summary.answers),
         judged_by(summary),
+        *map(agreement_table, summary.agreement),
+        *audit_tables(summary.audit),
         grades(summary),
         failures(summary),
         queries_by(summary),

@@ -2,6 +2,8 @@
 
 from textwrap import fill
 
+from ragforge.report.answer_tables import diagnosis, rates
+from ragforge.report.answers import AnswerSummary
 from ragforge.report.shown import visible
 from ragforge.report.summary import Summary
 from ragforge.report.table import Table, render_table
@@ -16,7 +18,7 @@ def render_text(summary: Summary) -> str:
     title = f"ragforge report: {visible(summary.making.name)}"
     head = f"{title}\n{'═' * len(title)}\n{size_line(summary)}"
     warned = "\n".join(map(_notice, notices(summary)))
-    blocks = [head, *filter(None, [warned]), *map(_block, all_tables(summary))]
+    blocks = [head, *filter(None, [warned]), *map(table_text, all_tables(summary))]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -25,7 +27,14 @@ def _notice(notice: Notice) -> str:
     return _paragraph(f"{mark} {notice.title}: {notice.text}", indent="  ")
 
 
-def _block(table: Table) -> str:
+def render_answers(item: AnswerSummary) -> str:
+    """Return what a terminal shows of the answers of one system, without a line feed at its end."""
+    tables = [rates([item]), diagnosis([item])]
+    return "\n\n".join(table_text(table) for table in tables if table.rows)
+
+
+def table_text(table: Table) -> str:
+    """Return a table with its title and note, without a line feed at its end."""
     note = f"\n{_paragraph(table.note)}" if table.note else ""
     return f"{table.title}\n{render_table(table.headers, table.rows)}{note}"
 

@@ -6,10 +6,12 @@ from typing import Final
 
 from ragforge.measures import parse_measure
 from ragforge.measures.names import SYNTAX
+from ragforge.report.agreement import BASELINE, beats_baseline
 from ragforge.report.answers import AnswerSummary
+from ragforge.report.audit import judge_in_words, of_another_judge
 from ragforge.report.judging import Judge
 from ragforge.report.runs import RunSummary
-from ragforge.report.shown import plural, share
+from ragforge.report.shown import one_line, plural, share
 from ragforge.report.summary import Summary
 
 BASELINE_TITLE: Final = "Judged by the offline baseline"
@@ -17,17 +19,6 @@ MEAN_NOTE: Final = (
     "n counts the queries that have a value. Where failures could change a mean, the range by it "
     "gives its bounds: every failure at its worst, every failure at its best. "
     "A failure is never counted as 0."
-)
-ANSWERS_NOTE: Final = (
-    "“No answer” counts the queries that can be graded (they have an expected answer, or are meant "
-    "to have none) and that the system did not answer at all. The mean score is over the graded "
-    "answers, n of them. Its bounds count every query without a graded answer as well, be it not "
-    "answered, failed or not graded yet: as 0 at the low end, as 1 at the high end. "
-    "Hallucination rate: answers that claim what no retrieved chunk says, of those checked."
-)
-DIAGNOSIS_NOTE: Final = (
-    "Retrieval is good when at least one relevant chunk was among the chunks the answer was "
-    "made from; an answer is good when its verdict is correct."
 )
 GRADE_MEANINGS: Final = (
     "not relevant",
@@ -75,11 +66,14 @@ def notices(summary: Summary) -> list[Notice]:
     found = []
     if summary.baseline_judges:
         found.append(_baseline(summary))
+    found.extend(_beside_people(summary))
+    found.extend(_audited(summary))
     found.extend(_out_of_reach(summary))
     for run in summary.runs:
         found.extend(_run_notices(run))
     for item in summary.answers:
         found.extend(_unanswered(item))
+        found.extend(_length(item))
     counts = summary.counts
     if counts.n_failed_pairs:
         pairs = plural(counts.n_failed_pairs, "judged pair")
@@ -153,6 +147,30 @@ def _baseline(summary: Summary) -> Notice:
     return Notice(BASELINE_TITLE, text, is_loud=True)
 
 
+def _beside_people(summary: Summary) -> Iterable[Notice]:
+    """Tell of a judge that was not held against people who graded, or did not beat the rule."""
+    held = [found for found in summary.agreement if found.graders[0].name != BASELINE]
+    asked = any(judge.kind == "llm" and judge.task == "relevance" for judge in summary.judges)
+    if summary.agreement and not held and asked:
+        pairs = plural(summary.agreement[0].n_pairs, "pair")
+        text = (
+            f"People graded {pairs}, and the judge was not asked about them: "
+            "`ragforge judge --on-labels` asks it."
+        )
+        yield Notice("Judge not held against people", text)
+    for found in held:
+        beats = beats_baseline(found)
+        if not beats:
+            text = (
+                f"On {plural(found.n_pairs, 'pair')} that people graded, its quadratic kappa is "
+                "not shown to be above that of counting shared words. Its grades may well say "
+                "no more than those of the rule."
+            )
+            name = one_line(found.graders[0].name, 60)
+            title = f"Judge {name} is not shown to beat the baseline"
+            yield Notice(title, text, is_loud=beats is False)
+
+
 def _out_of_reach(summary: Summary) -> Iterable[Notice]:
     """Tell of thresholds that no grade reaches: what they call relevant does not exist."""
     highest = summary.highest_grade
@@ -184,6 +202,23 @@ def _unanswered(item: AnswerSummary) -> Iterable[Notice]:
             f"{item.n_unanswered:,} of {item.n_gradable:,} queries that can be graded {have} no "
             "answer. The mean score does not count them; its bounds do, as 0 and as 1."
         )
+        yield Notice(f"Answers of {item.system}", text)
+
+
+def _audited(summary: Summary) -> Iterable[Notice]:
+    """Tell of an audit that says nothing about the grades in this report."""
+    if summary.audit is not None and of_another_judge(summary.audit, summary.judges):
+        text = (
+            f"It is of {judge_in_words(summary.audit.judge)}, who gave none of the grades here. "
+            "`ragforge judge audit` with the judge's model and prompt makes one that counts."
+        )
+        yield Notice("The audit is of another judge", text)
+
+
+def _length(item: AnswerSummary) -> Iterable[Notice]:
+    if item.length.is_suspicious and item.length.slope.slope is not None:
+        word = "higher" if item.length.slope.slope > 0 else "lower"
+        text = f"Longer answers score {word}, and chance hardly explains it: look at the judge."
         yield Notice(f"Answers of {item.system}", text)
 
 

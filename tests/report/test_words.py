@@ -1,5 +1,7 @@
 import pytest
 
+from ragforge.measures.intervals import Ends
+from ragforge.measures.rates import Rate
 from ragforge.records import Judgment, Query
 from ragforge.report.html import render_html
 from ragforge.report.markdown import render_markdown
@@ -88,8 +90,8 @@ def test_every_form_counts_the_queries_without_an_answer(dataset, render):
     text = render(summarise(dataset))
 
     assert "no answer" in text
-    assert "n 2 of 3" in text
-    assert "Its bounds count every query" in " ".join(text.split())
+    assert "2 of 3" in text
+    assert "not answered, failed or not graded yet" in " ".join(text.split())
 
 
 def test_all_judgments_failed_is_not_nothing_judged(dataset):
@@ -108,4 +110,7 @@ def test_system_without_any_grade_is_still_announced(new_dataset):
 
     [item] = summarise(made).answers
 
-    assert (item.n_unanswered, item.score.mean, item.score.high) == (1, None, 1.0)
+    assert (item.n_unanswered, item.rates["score"]) == (
+        1,
+        Rate(None, None, Ends(0.0, 1.0), 0, 0, 1),
+    )

@@ -1,0 +1,153 @@
+"""How far judges agree with people, as tables and as JSON: always beside the lexical baseline."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
+from ragforge.measures.graders import (
+    AUC_OF_SCORE,
+    KAPPAS,
+    Agreement,
+    FailureBounds,
+    Figures,
+    GraderAgreement,
+)
+from ragforge.report.shown import MISSING, number, one_line, plural
+from ragforge.report.table import Table
+
+BASELINE: Final = "offline baseline"
+ALWAYS_0: Final = "always 0"
+TITLE: Final = "Agreement with people"
+NO_ADJECTIVES: Final = (
+    "No adjectives such as “substantial” are put to kappa: what a value is worth depends on how "
+    "often each grade occurs, and on what the baseline reaches on the same pairs."
+)
+_LABELS: Final = {
+    "kappa": "kappa",
+    "quadratic kappa": "quadratic kappa",
+    "ordinal alpha": "ordinal alpha",
+    "AC2": "AC2 (high wherever one grade prevails)",
+    "kappa at threshold": "kappa at >= {t}",
+    "sensitivity": "sensitivity at >= {t}",
+    "specificity": "specificity at >= {t}",
+    "precision": "precision at >= {t}",
+    "AUC of the grade": "AUC at >= {t}, by grade",
+    AUC_OF_SCORE: "AUC at >= {t}, by score",
+    "judge rate": "judged >= {t}",
+    "human rate": "people gave >= {t}",
+    "MAE": "mean absolute error",
+    "bias": "bias (its grade minus people's)",
+}
+
+
+def agreement_table(found: Agreement) -> Table:
+    """Return the figures of agreement, a column for each grader."""
+    names = [one_line(grader.name, 60) for grader in found.graders]
+    rows = [
+        (label.format(t=found.threshold), *(_figure(g.figures, name) for g in found.graders))
+        for name, label in _LABELS.items()
+        if any(name in grader.figures for grader in found.graders)
+    ]
+    rows += _beyond(found)
+    rows += _bounds(found)
+    title = TITLE if names[0] == BASELINE else f"{TITLE}: {names[0]}"
+    return Table(title, ("figure", *names), tuple(rows), agreement_note(found))
+
+
+def agreement_note(found: Agreement) -> str:
+    """Say what the figures of agreement rest on."""
+    counts = ", ".join(f"{grade}: {n:,}" for grade, n in enumerate(found.human_counts))
+    failed = f"; {found.n_failed:,} more failed and are in no figure" if found.n_failed else ""
+    sentences = [
+        f"On {plural(found.n_pairs, 'pair')} of "
+        f"{plural(found.n_queries, 'query', 'queries')} that people graded ({counts}){failed}.",
+        "In brackets: 95 % intervals that resample queries.",
+        NO_ADJECTIVES,
+    ]
+    relevant = sum(found.human_counts[found.threshold :])
+    if found.n_pairs and relevant == found.n_pairs:
+        sentences.append(
+            "People graded relevant pairs only: nothing here tells how often the judge takes a "
+            "chunk for relevant that is not."
+        )
+    return " ".join(sentences)
+
+
+def beats_baseline(found: Agreement) -> bool | None:
+    """Whether the first grader's quadratic kappa is above the baseline's, its interval clear of 0.
+
+    None where there is no such difference: the baseline is the first grader itself, or one of the
+    two has no value or no interval.
+    """
+    for grader in found.graders:
+        if grader.name == BASELINE and (gained := grader.beyond_first.get("quadratic kappa")):
+            return None if gained.low is None else gained.low > 0
+    return None
+
+
+def agreement_json(found: Agreement) -> dict[str, object]:
+    """Return the figures of agreement as JSON has them; null where one is not defined."""
+    return {
+        "pairs": found.n_pairs,
+        "queries": found.n_queries,
+        "failed": found.n_failed,
+        "threshold": found.threshold,
+        "level": 0.95,
+        "resamples": N_RESAMPLES,
+        "human_grades": {str(grade): count for grade, count in enumerate(found.human_counts)},
+        "failure_bounds": {
+            name: {"low": bounds.low, "high": bounds.high}
+            for name, bounds in found.failure_bounds.items()
+        },
+        "graders": [_grader_json(grader) for grader in found.graders],
+    }
+
+
+def _grader_json(grader: GraderAgreement) -> dict[str, object]:
+    return {
+        "name": grader.name,
+        "confusion": [list(row) for row in grader.counts],
+        "figures": _figures_json(grader.figures),
+        "first_minus_this": _figures_json(grader.beyond_first),
+    }
+
+
+def _figures_json(figures: Mapping[str, ClusteredInterval]) -> dict[str, object]:
+    return {
+        name: {"value": found.value, "low": found.low, "high": found.high}
+        for name, found in figures.items()
+    }
+
+
+def _figure(figures: Figures, name: str) -> str:
+    found = figures.get(name)
+    if found is None or found.value is None:
+        return MISSING
+    if found.low is None:
+        return number(found.value)
+    return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
+
+
+def _beyond(found: Agreement) -> Iterable[tuple[str, ...]]:
+    """Yield what the first grader has beyond the baseline; nothing where it is the baseline."""
+    empty = [MISSING] * (len(found.graders) - 1)
+    for grader in found.graders[1:]:
+        if grader.name == BASELINE:
+            for name in KAPPAS:
+                label = _LABELS[name].format(t=found.threshold)
+                yield (
+                    f"{label}, beyond the baseline's",
+                    _figure(grader.beyond_first, name),
+                    *empty,
+                )
+
+
+def _bounds(found: Agreement) -> Iterable[tuple[str, ...]]:
+    empty = [MISSING] * (len(found.graders) - 1)
+    for name, bounds in found.failure_bounds.items():
+        label = _LABELS[name].format(t=found.threshold)
+        yield (f"{label}, failures as far off as can be, or right", _range(bounds), *empty)
+
+
+def _range(bounds: FailureBounds) -> str:
+    return f"[{number(bounds.low)}, {number(bounds.high)}]"

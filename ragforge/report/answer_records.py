@@ -1,0 +1,129 @@
+"""The records of answer systems, as the report takes them from a dataset."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragforge.files.dataset import Dataset
+from ragforge.records import Answer, AnswerGrade, Failure, Query
+from ragforge.report.judging import failed_by_name
+
+Grades = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRecords:
+    """The records of one answer system, by query."""
+
+    system: str
+    answers: Mapping[str, Answer]
+    grades: Mapping[str, AnswerGrade]
+    failed: frozenset[str]
+    """Queries for which no graded answer could be had."""
+    gradable: frozenset[str]
+    """Queries of the set that have an expected answer or are meant to have none."""
+    queries: Mapping[str, Query] = field(default_factory=dict)
+    """What is known about the queries, to part them by."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Chunk id to document, of the queries' source chunks."""
+
+    @property
+    def unanswered(self) -> frozenset[str]:
+        """The queries that could be graded, and to which the system gave no answer at all."""
+        return self.gradable - self.answers.keys() - self.grades.keys() - self.failed
+
+    @property
+    def graded(self) -> list[AnswerGrade]:
+        """The grades that have a verdict."""
+        return [grade for grade in self.grades.values() if grade.verdict is not None]
+
+    @property
+    def without_grade(self) -> frozenset[str]:
+        """Queries whose answer could not be had or graded."""
+        failed = {query_id for query_id, grade in self.grades.items() if grade.verdict is None}
+        return frozenset(failed | (self.failed - self.grades.keys()))
+
+    @property
+    def ungraded(self) -> frozenset[str]:
+        """Queries whose answer nobody tried to grade yet."""
+        return frozenset(self.answers.keys() - self.grades.keys() - self.failed)
+
+    @property
+    def names_contexts(self) -> bool:
+        """Whether every graded answer says which chunks it was made from."""
+        answers = self.answers
+        return all(
+            item.query_id in answers and answers[item.query_id].chunk_ids for item in self.graded
+        )
+
+    def only(self, query_ids: Iterable[str]) -> "SystemRecords":
+        """Return the records of some queries."""
+        wanted = sorted(set(query_ids))
+        return replace(
+            self,
+            answers={key: self.answers[key] for key in wanted if key in self.answers},
+            grades={key: self.grades[key] for key in wanted if key in self.grades},
+            failed=self.failed.intersection(wanted),
+            gradable=self.gradable.intersection(wanted),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """What is known about relevance, to hold contexts against."""
+
+    grades: Grades
+    threshold: int
+    rankings: Mapping[str, Mapping[str, Sequence[str]]]
+    """Chunk ids, best first, by run and query."""
+
+
+def read_systems(
+    dataset: Dataset, failures: Iterable[Failure], queries: Mapping[str, Query]
+) -> list[SystemRecords]:
+    """Return the records of every system that answered, or failed to, ordered by name.
+
+    Args:
+        dataset: Where they are read from.
+        failures: Those of the dataset.
+        queries: The queries that count, by id.
+    """
+    with_answers, graded = set(dataset.answer_names()), set(dataset.answer_grade_names())
+    failed = {
+        system: query_ids & queries.keys()
+        for system, query_ids in failed_by_name(failures, "ask", "answer").items()
+        if query_ids & queries.keys()
+    }
+    gradable = frozenset(
+        query.query_id
+        for query in queries.values()
+        if query.expected_answer or not query.answerable
+    )
+    found = []
+    for system in sorted(with_answers | graded | failed.keys()):
+        answers = dataset.answers(system) if system in with_answers else []
+        grades = dataset.answer_grades(system) if system in graded else []
+        found.append(
+            SystemRecords(
+                system,
+                {item.query_id: item for item in answers if item.query_id in queries},
+                {item.query_id: item for item in grades if item.query_id in queries},
+                frozenset(failed.get(system, ())),
+                gradable,
+                queries,
+            )
+        )
+    return found
+
+
+def source_chunks(queries: Iterable[Query]) -> set[str]:
+    """Return the chunks whose documents have to be looked up, as no evidence names them."""
+    return {
+        chunk_id for query in queries if not query.evidence for chunk_id in query.source_chunk_ids
+    }
+
+
+def documents_of(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the documents that a query's answer is in, by its evidence or its source chunks."""
+    named = [quote.doc_id for quote in query.evidence]
+    looked_up = [documents[item] for item in query.source_chunk_ids if item in documents]
+    return tuple(sorted(set(named or looked_up)))

@@ -1,0 +1,16 @@
+from ragforge.report.census import take_census
+
+
+def test_only_what_is_asked_for_is_kept(dataset):
+    """A corpus may be larger than memory."""
+    found = take_census(dataset, {"c2"}, {"c3"})
+
+    assert (found.n_chunks, found.n_documents) == (6, 2)
+    assert (list(found.starts), found.documents) == (["c2"], {"c3": "d1"})
+
+
+def test_a_dataset_without_a_corpus_has_no_chunks(new_dataset):
+    """Qrels and runs are enough to measure."""
+    found = take_census(new_dataset(), {"c2"}, set())
+
+    assert (found.n_chunks, found.starts) == (0, {})
