@@ -1,0 +1,135 @@
+"""Check that answers say only what their retrieved chunks say; no reference answer is needed.
+
+Answers of live traffic come as JSON Lines {query_id, query, answer, contexts}, contexts being texts
+or {chunk_id, text}; with --dataset, answers name chunks of the dataset. Each is taken apart into
+claims, and each claim needs a quote from a chunk. Citations such as [2], [c12] or (source: c12) are
+looked up: a chunk is cited rightly where it says a claim of the sentence.
+
+Examples:
+  ragforge ground --answers traffic.jsonl --out grounded.jsonl --model gpt-5-mini
+  ragforge ground --dataset set/ --system-name my-rag --out grounded.jsonl --model gpt-5-mini
+"""
+
+import argparse
+import asyncio
+from functools import partial
+from pathlib import Path
+
+from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
+from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.talk import complain
+from ragforge.errors import UsageError
+from ragforge.measures.rates import Rate
+from ragforge.report.shown import share
+from ragforge.stages.ground.summary import GroundingSummary
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--answers", type=Path, metavar="FILE", help="answers with their contexts")
+    source.add_argument(
+        "--system-name", metavar="NAME", help="check a system's answers in the dataset"
+    )
+    parser.add_argument(
+        "--dataset", type=Path, metavar="DIR", help="where the chunks are that answers name"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="where groundings are written"
+    )
+    add_mode(parser)
+    add_json(parser)
+    add_common(parser, *PAID)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from ragforge.files.dataset import open_dataset
+    from ragforge.pipeline.grounding import ground_system, ground_traffic
+
+    settings, mode = settings_of(arguments), mode_of(arguments)
+    _check(arguments)
+    if arguments.dataset is None:
+        ground = partial(ground_traffic, arguments.answers, arguments.out)
+    else:
+        answers = arguments.answers or arguments.system_name
+        ground = partial(ground_system, open_dataset(arguments.dataset), answers, arguments.out)
+    with observed(arguments) as observer:
+        result = asyncio.run(ground(settings, observer, mode))
+    if result.summary is None:
+        print_estimate(result.estimate or {}, as_json=arguments.json)
+    elif arguments.json:
+        print(dumps(_json(result.grounder, result.summary)))
+    else:
+        _tell(result.grounder, result.summary)
+        print(arguments.out)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.system_name is not None and arguments.dataset is None:
+        raise UsageError("--system-name goes with --dataset DIR")
+    answers = arguments.answers
+    if arguments.system_name is not None:
+        answers = arguments.dataset / "answers" / f"{arguments.system_name}.jsonl"
+    if arguments.out.exists() and answers.exists() and arguments.out.samefile(answers):
+        raise UsageError(f"--out {arguments.out}: is the file of answers itself; name another")
+
+
+def _json(grounder: str, found: GroundingSummary) -> dict[str, object]:
+    return {
+        "judge": grounder,
+        "answers": found.n_answers,
+        "checked": found.n_checked,
+        "failed": found.n_failed,
+        "rules": found.rules,
+        "claims": found.n_claims,
+        "claims_supported": found.n_supported,
+        "grounded": _rate_json(found.grounded),
+        "faithfulness": _rate_json(found.faithfulness),
+        "answers_citing": found.n_citing,
+        "citations": found.citations,
+        "citation_precision": _rate_json(found.citation_precision),
+        "citation_recall": _rate_json(found.citation_recall),
+    }
+
+
+def _rate_json(rate: Rate) -> dict[str, object]:
+    interval, bounds = rate.interval, rate.bounds
+    return {
+        "mean": rate.mean,
+        "interval": None if interval is None else [interval.low, interval.high],
+        "n": rate.n,
+        "n_failed": rate.n_failed,
+        "low": None if bounds is None else bounds.low,
+        "high": None if bounds is None else bounds.high,
+    }
+
+
+def _tell(grounder: str, found: GroundingSummary) -> None:
+    rules = ", ".join(f"{rule} {count}" for rule, count in found.rules.items())
+    aside = f"; nothing to check: {rules}" if rules else ""
+    complain(
+        f"judge {grounder}: {found.n_checked} of {found.n_answers} answers checked, "
+        f"{found.n_failed} failed{aside}"
+    )
+    complain(f"fully grounded: {_shown(found.grounded)}")
+    complain(
+        f"faithfulness: {_shown(found.faithfulness)}; "
+        f"{found.n_supported} of {found.n_claims} claims supported"
+    )
+    if found.citations:
+        told = ", ".join(f"{status} {count}" for status, count in found.citations.items())
+        complain(f"citations of {found.n_citing} answers: {told}")
+        complain(f"citation precision: {_shown(found.citation_precision)}")
+    if found.citation_recall.n:
+        complain(f"citation recall: {_shown(found.citation_recall)}")
+
+
+def _shown(rate: Rate) -> str:
+    parts = [share(rate.mean)]
+    if rate.interval is not None:
+        parts.append(f"95 % interval {share(rate.interval.low)} to {share(rate.interval.high)}")
+    if rate.n_failed and rate.bounds is not None:
+        parts.append(f"with failures {share(rate.bounds.low)} to {share(rate.bounds.high)}")
+    return f"{', '.join(parts)} (n {rate.n})"

@@ -1,0 +1,138 @@
+"""Live traffic: answers with the passages they were written from, and no reference answer."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.fields import Row, load_json, make_row, query_name
+from ragforge.files.lines import open_source
+from ragforge.files.names import ANSWER, ITEM_ID, QUERY_ID, QUERY_OF_PAIR, QUOTE, TEXT, Field
+from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+from ragforge.files.values import is_unicode, shown
+
+SHAPES: Final = (
+    'JSON Lines or a JSON list: {"query_id": "q1", "query": "How …?", "answer": "…", '
+    '"contexts": ["…", "…"]}',
+    'with ids: {"id": "q1", "response": "…", "contexts": [{"chunk_id": "d7", "text": "…"}]}',
+)
+QUESTION: Final = Field("query", (*QUERY_OF_PAIR.accepted, "user_input", "input"))
+CONTEXTS: Final = Field(
+    "contexts",
+    (
+        *("contexts", "context", "retrieved_contexts", "retrieval_context", "passages"),
+        *("chunks", "retrieved_chunks", "documents", "source_documents", "retrieved_documents"),
+        *("retrieved_docs", "docs", "retrieved"),
+    ),
+)
+_WORDS: Final = Field(TEXT.name, (*TEXT.accepted, *QUOTE.accepted, "snippet", "body"))
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRow:
+    """A passage that a system had before it.
+
+    Args:
+        chunk_id: Its place in the context, from 1, where the file gives no id.
+        text: May be empty.
+    """
+
+    chunk_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficRow:
+    """An answer with its context, in the order the system had it.
+
+    Args:
+        query_id: The question itself where the file gives no id.
+        question: "" where the file gives none.
+        answer: May be empty.
+        contexts: Empty where nothing was retrieved.
+    """
+
+    query_id: str
+    question: str
+    answer: str
+    contexts: tuple[ContextRow, ...]
+
+
+def read_traffic(path: Path) -> Iterator[TrafficRow]:
+    """Yield the answers of a file in its order, one at a time but for `.json`.
+
+    Further fields are passed over. `.gz` and `.zst` are unpacked.
+
+    Args:
+        path: A file of one of `SHAPES`, or with near names.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes or holds no answer; a row lacks
+            a field or holds one of a wrong type; or an id comes twice. Raised when the row's turn
+            comes.
+    """
+    seen: set[str] = set()
+    for row in read_rows_of(open_source(path, "answer"), SHAPES):
+        if not seen and not row.has(ANSWER):
+            raise unknown_shape(path, SHAPES)
+        found = _traffic_row(row)
+        if found.query_id in seen:
+            raise DataError(
+                f"{row.where}: query {shown(found.query_id)} comes twice; give each answer an id "
+                "of its own"
+            )
+        seen.add(found.query_id)
+        yield found
+    if not seen:
+        raise none_found(path, "answer")
+
+
+def _traffic_row(row: Row) -> TrafficRow:
+    row.require(ANSWER)
+    answer = row.get(ANSWER)
+    if not isinstance(answer, str) or not is_unicode(answer):
+        raise row.wrong(ANSWER, "text", answer)
+    row.require(CONTEXTS)
+    items = _items(row)
+    return TrafficRow(
+        query_id=_name(row),
+        question=row.optional_text(QUESTION) or "",
+        answer=answer,
+        contexts=tuple(_context(row, item, place) for place, item in enumerate(items, start=1)),
+    )
+
+
+def _name(row: Row) -> str:
+    if row.get(QUERY_ID) is None and row.get(QUESTION) is not None:
+        return row.text(QUESTION)
+    return query_name(row)
+
+
+def _items(row: Row) -> list[object]:
+    """Return the items of a context; a text that is no JSON list is one passage."""
+    value = row.get(CONTEXTS)
+    if isinstance(value, str):
+        try:
+            listed = load_json(value) if value.lstrip().startswith("[") else None
+        except (ValueError, RecursionError):
+            listed = None
+        value = listed if isinstance(listed, list) else [value]
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise row.wrong(CONTEXTS, "a list of texts or of objects with a text", value)
+    return value
+
+
+def _context(row: Row, item: object, place: int) -> ContextRow:
+    chunk_id, text = str(place), item
+    if isinstance(item, Mapping):
+        inner = make_row(f"{row.where}: {CONTEXTS.name}: item {place}", item)
+        inner.require(_WORDS)
+        text = inner.get(_WORDS)
+        if inner.get(ITEM_ID) is not None:
+            chunk_id = inner.identifier(ITEM_ID)
+    if not isinstance(text, str) or not is_unicode(text):
+        raise row.wrong(CONTEXTS, f"a text as item {place}", text)
+    return ContextRow(chunk_id, text)

@@ -1,0 +1,242 @@
+"""Checking what answers say against their context: of live traffic, or of a dataset's systems."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ragforge.config import Settings
+from ragforge.corpus.anchors import ChunkIndex
+from ragforge.errors import DataError, EndpointError
+from ragforge.files.answers import AnswerRow, read_answers
+from ragforge.files.dataset import Dataset
+from ragforge.files.jsonl import read_records
+from ragforge.files.spool import Spool
+from ragforge.files.texts import ChunkTexts
+from ragforge.files.traffic import TrafficRow, read_traffic
+from ragforge.observe import Observer, silent
+from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
+from ragforge.pipeline.judged_spool import failures_beside
+from ragforge.records import Failure, Grounding
+from ragforge.stages.ground.exchange import Exchange, Passage
+from ragforge.stages.ground.lexical import LexicalGrounder
+from ragforge.stages.ground.llm import LLMGrounder
+from ragforge.stages.ground.stage import Checking, ground_exchanges
+from ragforge.stages.ground.summary import GroundingSummary, summarise
+
+PROMPT = "check_claims"
+
+_Exchanges = Callable[[], AbstractContextManager[Iterable[Exchange]]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroundingResult:
+    """What checking came to.
+
+    Args:
+        grounder: Name of the model, or `offline`.
+        summary: None for a dry run.
+        estimate: What a dry run counted; None in earnest.
+    """
+
+    grounder: str
+    summary: GroundingSummary | None
+    estimate: dict[str, object] | None = None
+
+
+class _Grounded(AbstractContextManager["_Grounded"]):
+    """A sink that keeps any number of groundings and failures on disk until they are written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._groundings: Spool[Grounding] = Spool(lambda item: (item.query_id,), folder)
+        self._failures: Spool[Failure] = Spool(lambda item: (item.key,), folder)
+        self.first_failure: Failure | None = None
+
+    def __exit__(self, *_: object) -> None:
+        self._groundings.__exit__()
+        self._failures.__exit__()
+
+    def result(self, result: Grounding) -> None:
+        self._groundings.add(result)
+
+    def failure(self, failure: Failure) -> None:
+        self.first_failure = self.first_failure or failure
+        self._failures.add(failure)
+
+    def groundings(self) -> Iterator[Grounding]:
+        return (Grounding.model_validate_json(line) for line in self._groundings.lines())
+
+    def write(self, out: Path) -> None:
+        """Write what there is; nothing at all where nothing was done."""
+        if not self._groundings.count:
+            return
+        self._groundings.write(out)
+        beside = failures_beside(out)
+        if self._failures.count or beside.exists():
+            self._failures.write(beside)
+
+
+async def ground_traffic(
+    answers: Path, out: Path, settings: Settings, observer: Observer, mode: Mode = EARNEST
+) -> GroundingResult:
+    """Check the answers of a file that has their contexts, however many there are.
+
+    Answers are read as they are checked, and groundings sorted on disk. Failures go to
+    `OUT.failures.jsonl` beside the file, replies to `.ragforge/` in its folder.
+
+    Args:
+        answers: File of answers with contexts.
+        out: File of groundings to write.
+        settings: Model and budget.
+        observer: Told of progress.
+        mode: A dry run writes nothing.
+
+    Raises:
+        DataError: The file does not hold to its format.
+        EndpointError, BudgetError: The run was stopped, what was checked is written; or every
+            answer failed.
+    """
+
+    @contextmanager
+    def exchanges() -> Iterator[Iterable[Exchange]]:
+        yield map(_of_traffic, read_traffic(answers))
+
+    place = _Place(out, out.parent / ".ragforge" / "calls.sqlite")
+    return await _ground(exchanges, place, settings, observer, mode)
+
+
+async def ground_system(
+    dataset: Dataset,
+    answers: Path | str,
+    out: Path,
+    settings: Settings,
+    observer: Observer,
+    mode: Mode = EARNEST,
+) -> GroundingResult:
+    """Check the answers of a system against a dataset's chunks; replies go to the dataset's store.
+
+    Args:
+        dataset: Has chunks.
+        answers: File of answers that name their chunks, or name of a system in the dataset.
+        out: As for `ground_traffic`, like the rest.
+        settings: Model and budget.
+        observer: Told of progress.
+        mode: A dry run writes nothing.
+
+    Raises:
+        DataError: There are no such answers, or no chunks.
+        EndpointError, BudgetError: As for `ground_traffic`.
+    """
+    rows = _rows(dataset, answers)
+    place = _Place(out, dataset.store_path)
+    return await _ground(
+        partial(_of_dataset, rows, dataset), place, settings, observer, mode, total=len(rows)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where groundings and replies go."""
+
+    out: Path
+    store: Path
+
+    def failures(self) -> Iterable[Failure]:
+        beside = failures_beside(self.out)
+        return read_records(beside, Failure) if beside.exists() else ()
+
+
+async def _ground(
+    open_exchanges: _Exchanges,
+    place: _Place,
+    settings: Settings,
+    observer: Observer,
+    mode: Mode,
+    *,
+    total: int | None = None,
+) -> GroundingResult:
+    async with open_backend(
+        settings, PROMPT, place.store, observer, mode=mode, failures=place.failures
+    ) as backend:
+        checking = _checking(backend, settings, observer)
+        with _Grounded(place.out.parent) as grounded, open_exchanges() as exchanges:
+            try:
+                await ground_exchanges(exchanges, checking, grounded, total=total)
+            finally:
+                if not mode.dry_run:
+                    grounded.write(place.out)
+            if mode.dry_run:
+                return GroundingResult(backend.name, None, backend.estimate())
+            summary = summarise(grounded.groundings())
+    if grounded.first_failure is not None and summary.n_failed == summary.n_answers:
+        first = grounded.first_failure
+        raise EndpointError(
+            f"{backend.name}: checking failed on all {summary.n_answers} answers; the first: "
+            f"{first.kind}: {first.message}; --retry-failed asks again for replies that were no use"
+        )
+    return GroundingResult(backend.name, summary)
+
+
+def _checking(backend: Backend, settings: Settings, observer: Observer) -> Checking:
+    return Checking(
+        grounder=LLMGrounder(backend.asker) if backend.asker else LexicalGrounder(),
+        concurrency=backend.workers(settings.model.concurrency),
+        observer=silent if backend.tally else observer,
+        on_stop=backend.stop,
+    )
+
+
+def _of_traffic(row: TrafficRow) -> Exchange:
+    passages = tuple(Passage(item.chunk_id, item.text) for item in row.contexts)
+    return Exchange(row.query_id, row.question, row.answer, passages)
+
+
+def _rows(dataset: Dataset, answers: Path | str) -> list[AnswerRow]:
+    if isinstance(answers, Path):
+        return list(read_answers(answers))
+    names = dataset.answer_names()
+    if answers not in names:
+        there = f"there are: {', '.join(names)}" if names else "there are none"
+        raise DataError(f"{dataset.path}: has no answers of a system {answers!r}; {there}")
+    return [
+        AnswerRow(answer.query_id, answer.answer, answer.chunk_ids)
+        for answer in dataset.answers(answers)
+    ]
+
+
+@contextmanager
+def _of_dataset(rows: list[AnswerRow], dataset: Dataset) -> Iterator[Iterable[Exchange]]:
+    questions = {query.query_id: query.query for query in dataset.all_queries()}
+    documents = {passage.doc_id for row in rows for passage in row.passages}
+    index = ChunkIndex(chunk for chunk in dataset.chunks() if chunk.doc_id in documents)
+    wanted = {chunk_id for row in rows for chunk_id in row.chunk_ids}
+    with ChunkTexts(dataset.path / "chunks.jsonl", wanted) as texts:
+        if wanted and not any(chunk_id in texts for chunk_id in wanted):
+            raise DataError(
+                f"{dataset.path}: has none of the chunks that the answers name, such as "
+                f"{min(wanted)!r}"
+            )
+        yield (
+            _of_row(row, questions.get(row.query_id, ""), _found(row, texts, index)) for row in rows
+        )
+
+
+def _found(row: AnswerRow, texts: ChunkTexts, index: ChunkIndex) -> Iterator[Passage | str]:
+    """Yield each passage before an answer, or its name where it is not in the dataset."""
+    for chunk_id in row.chunk_ids:
+        yield Passage(chunk_id, texts[chunk_id]) if chunk_id in texts else chunk_id
+    for passage in row.passages:
+        held = index.holding(passage.quote, passage.doc_id)
+        yield Passage(held[0].chunk_id, held[0].text) if held else passage.doc_id
+
+
+def _of_row(row: AnswerRow, question: str, found: Iterable[Passage | str]) -> Exchange:
+    there: list[Passage] = []
+    lost: list[str] = []
+    for item in found:
+        if isinstance(item, Passage):
+            there.append(item)
+        else:
+            lost.append(item)
+    return Exchange(row.query_id, question, row.answer, tuple(there), tuple(lost))

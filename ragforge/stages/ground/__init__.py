@@ -1,0 +1,1 @@
+"""Grounding: whether answers say only what their context says, without a reference to compare."""

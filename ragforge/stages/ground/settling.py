@@ -1,0 +1,167 @@
+"""From checked claims to the record: everything that is counted is counted here."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ragforge.corpus.anchors import Location, fold
+from ragforge.records import Citation, Claim, Grounding, Provenance
+from ragforge.stages.answer.refusals import abstains
+from ragforge.stages.ground.exchange import Exchange
+from ragforge.stages.ground.marks import CitedText, Mark
+from ragforge.stages.ground.parts import spans
+
+RULES = Provenance(kind="rule", model="ground-rules-1")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A claim that was held against the passages.
+
+    Args:
+        spans: Where it stands in the answer without marks; at least once.
+        places: The passages that say it, from 0, the quoted one first; empty where none does.
+        quote: The words of the first of them.
+    """
+
+    spans: tuple[Location, ...]
+    places: tuple[int, ...]
+    quote: str
+
+
+def settled_by_rule(exchange: Exchange, cited: CitedText) -> Grounding | None:
+    """Return the grounding of an answer in which there is nothing to check; None where there is."""
+    if not any(character.isalnum() for character in cited.text):
+        return _unmeasured(exchange, cited, "nothing said", RULES)
+    if abstains(cited.text, exchange.question):
+        return _unmeasured(exchange, cited, "abstains", RULES)
+    if not exchange.lost and not any(passage.text.strip() for passage in exchange.passages):
+        return _unmeasured(exchange, cited, "no context", RULES)
+    return None
+
+
+def settle(
+    exchange: Exchange,
+    cited: CitedText,
+    claims: Sequence[Checked],
+    unclaimed: Sequence[str],
+    by: Provenance,
+) -> Grounding:
+    """Return the grounding that claims come to.
+
+    Args:
+        exchange: What was checked.
+        cited: Its answer, taken apart.
+        claims: No two with the same words; in the order of the answer.
+        unclaimed: What claims nothing.
+        by: Who checked the claims.
+    """
+    if not claims:
+        found = _unmeasured(exchange, cited, "nothing claimed", by)
+        return found.model_copy(update={"unclaimed": tuple(unclaimed)})
+    claims = [_with_twins(claim, exchange) for claim in claims]
+    supported = sum(bool(claim.places) for claim in claims)
+    citations = _citations(exchange, cited, claims)
+    return Grounding(
+        query_id=exchange.query_id,
+        is_grounded=supported == len(claims),
+        faithfulness=supported / len(claims),
+        claims=tuple(_claim(claim, exchange, cited) for claim in claims),
+        unclaimed=tuple(unclaimed),
+        citations=citations,
+        citation_precision=_precision(citations),
+        citation_recall=_recall(cited, claims),
+        provenance=by,
+    )
+
+
+def _unmeasured(exchange: Exchange, cited: CitedText, rule: str, by: Provenance) -> Grounding:
+    citations = _citations(exchange, cited, ())
+    return Grounding.model_validate(
+        {
+            "query_id": exchange.query_id,
+            "is_grounded": None,
+            "faithfulness": None,
+            "citations": citations,
+            "citation_precision": _precision(citations),
+            "rule": rule,
+            "provenance": by,
+        }
+    )
+
+
+def _with_twins(claim: Checked, exchange: Exchange) -> Checked:
+    """Return a claim with the passages that have the same text as one that says it."""
+    if not claim.places:
+        return claim
+    said = {fold(exchange.passages[place].text) for place in claim.places}
+    twins = (
+        place
+        for place, passage in enumerate(exchange.passages)
+        if place not in claim.places and fold(passage.text) in said
+    )
+    return Checked(claim.spans, (*claim.places, *twins), claim.quote)
+
+
+def _claim(claim: Checked, exchange: Exchange, cited: CitedText) -> Claim:
+    first = claim.spans[0]
+    names = (exchange.passages[place].chunk_id for place in claim.places)
+    return Claim(
+        text=cited.text[first.start : first.end],
+        is_supported=bool(claim.places),
+        quote=claim.quote,
+        chunk_ids=tuple(dict.fromkeys(names)),
+    )
+
+
+def _citations(
+    exchange: Exchange, cited: CitedText, claims: Sequence[Checked]
+) -> tuple[Citation, ...]:
+    """Return the citations, each chunk once a sentence; none for sentences that claim nothing."""
+    found: dict[tuple[str, str], Citation] = {}
+    for mark in cited.marks:
+        about = [claim for claim in claims if _touches(claim, mark.scope)]
+        sentence = cited.text[mark.scope.start : mark.scope.end].strip()
+        for ref in mark.refs:
+            supports = any(not ref.places.isdisjoint(claim.places) for claim in about)
+            if not ref.places:
+                status = "not in the context"
+            elif about:
+                status = "supports" if supports else "does not support"
+            else:
+                continue
+            found[sentence, ref.name] = Citation.model_validate(
+                {"sentence": sentence, "chunk_id": ref.name, "status": status}
+            )
+    return tuple(found.values())
+
+
+def _precision(citations: Sequence[Citation]) -> float | None:
+    supporting = sum(citation.status == "supports" for citation in citations)
+    return supporting / len(citations) if citations else None
+
+
+def _recall(cited: CitedText, claims: Sequence[Checked]) -> float | None:
+    """Return the share of sentences with claims that are borne out by what is cited for them.
+
+    Source: after the citation recall of Gao et al. 2023, arXiv 2305.14627.
+    """
+    if not cited.marks:
+        return None
+    borne_out = []
+    for sentence in spans(cited.text):
+        said = [claim for claim in claims if _touches(claim, sentence)]
+        if said:
+            places = set(_cited_for(sentence, cited.marks))
+            borne_out.append(all(not places.isdisjoint(claim.places) for claim in said))
+    return sum(borne_out) / len(borne_out) if borne_out else None
+
+
+def _cited_for(sentence: Location, marks: Sequence[Mark]) -> Iterator[int]:
+    for mark in marks:
+        if mark.scope.start < sentence.end and sentence.start < mark.scope.end:
+            for ref in mark.refs:
+                yield from ref.places
+
+
+def _touches(claim: Checked, part: Location) -> bool:
+    return any(span.start < part.end and part.start < span.end for span in claim.spans)
