@@ -1,0 +1,292 @@
+"""Auditing a judge on pairs of a dataset or of a file."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ragforge.config import Settings
+from ragforge.errors import DataError, EndpointError, UsageError
+from ragforge.files.audits import write_audit
+from ragforge.files.dataset import Dataset
+from ragforge.files.jsonl import read_records, write_records
+from ragforge.files.pairs import read_pairs
+from ragforge.files.texts import ChunkTexts
+from ragforge.observe import Observer, silent
+from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.bench import Bench, open_bench
+from ragforge.pipeline.judged_spool import failures_beside
+from ragforge.pipeline.pooling import pool_of, queries_of
+from ragforge.records import Failure, JudgeAudit
+from ragforge.stages.audit.attacks import ATTACKS
+from ragforge.stages.audit.sampling import Candidate, draw, others
+from ragforge.stages.audit.stage import Audited, Auditing, Sample, audit
+from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.judge.llm import LLMJudge, PollingJudge
+from ragforge.stages.judge.pairs import Judge, Pair, PairId
+
+DEFAULT_N: Final = 50
+"""Pairs to draw: some 530 calls, for intervals that reach 0.2 to either side at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an audit is to try.
+
+    Args:
+        n: Pairs to draw.
+        attacks: Keys of `ATTACKS`; all where empty.
+        runs: Of a dataset, whose top ranks may be drawn beside the judged pairs; all where empty.
+    """
+
+    n: int = DEFAULT_N
+    attacks: Sequence[str] = ()
+    runs: Sequence[str] = ()
+
+    @property
+    def in_order(self) -> list[str]:
+        """The attacks, each once, in the order of reports.
+
+        Raises:
+            UsageError: There is no such attack.
+        """
+        unknown = [name for name in self.attacks if name not in ATTACKS]
+        if unknown:
+            raise UsageError(f"no attack {unknown[0]!r}; there are: {', '.join(ATTACKS)}")
+        return [name for name in ATTACKS if not self.attacks or name in self.attacks]
+
+
+@dataclass(slots=True)
+class AuditResult:
+    """What an audit came to.
+
+    Args:
+        judge: Name of the model or models, or `offline`.
+        audit: None in a dry run.
+        failures: Of plain and attacked texts.
+        estimate: What a dry run counted; None in earnest.
+    """
+
+    judge: str
+    audit: JudgeAudit | None = None
+    failures: list[Failure] = field(default_factory=list)
+    estimate: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What was drawn: pairs, and for each one whose passage is of another query, if there is."""
+
+    pairs: list[PairId]
+    others: dict[PairId, PairId]
+
+
+async def audit_dataset(
+    dataset: Dataset, plan: Plan, settings: Settings, observer: Observer, mode: Mode = EARNEST
+) -> AuditResult:
+    """Audit a judge on pairs of a dataset, and write the audit beside its judgments.
+
+    Pairs are drawn from those that have a judgment and from the pool of the runs.
+
+    Args:
+        dataset: Has chunks, queries, and judgments or runs.
+        plan: How many pairs, and which attacks.
+        settings: Split, depth, prompt, models, budget and seed.
+        observer: Told of progress.
+        mode: A dry run writes nothing.
+
+    Raises:
+        DataError: There is nothing to draw from.
+        UsageError: There is no such attack, or the judge cannot be asked pair by pair.
+        EndpointError, BudgetError: The audit was stopped; its replies are in the call store. Or
+            every plain text failed.
+    """
+    names, seed = plan.in_order, settings.model.seed
+    queries = queries_of(dataset, settings.judge.split)
+    candidates = _candidates(dataset, queries, plan, settings.judge.depth)
+    with ChunkTexts(
+        dataset.path / "chunks.jsonl", {each.pair.chunk_id for each in candidates}
+    ) as texts:
+        drawn = _draw([each for each in candidates if each.pair.chunk_id in texts], plan.n, seed)
+
+        def pair(query_id: str, of: PairId) -> Pair:
+            return Pair(query_id, queries[query_id], of.chunk_id, texts[of.chunk_id])
+
+        samples = [
+            Sample(
+                pair(each.query_id, each),
+                pair(each.query_id, drawn.others[each]) if each in drawn.others else None,
+            )
+            for each in drawn.pairs
+        ]
+    async with _bench(settings, dataset.store_path, observer, mode, dataset.failures) as bench:
+        refuse_shared_queries(bench.examples, queries)
+        result = await _audit(samples, names, bench, observer)
+        if result.audit is not None:
+            dataset.write_audit(result.audit)
+            dataset.replace_failures("audit", result.failures, lambda _: True)
+            bench.note_in(dataset)
+    return result
+
+
+async def audit_file(
+    pairs_path: Path,
+    out: Path,
+    plan: Plan,
+    settings: Settings,
+    observer: Observer,
+    mode: Mode = EARNEST,
+) -> AuditResult:
+    """Audit a judge on pairs of a file, and write the audit to another.
+
+    Failures go to `OUT.failures.jsonl` beside it, replies to `.ragforge/` in its folder. Grades of
+    people in the file spread the sample; where there are none, it is spread over queries alone.
+
+    Raises:
+        DataError: The file of pairs does not hold to its format.
+        UsageError, EndpointError, BudgetError: As for `audit_dataset`.
+    """
+    names = plan.in_order
+    candidates = [
+        Candidate(PairId(row.query_id, row.chunk_id), row.human_grade)
+        for row in read_pairs(pairs_path)
+    ]
+    samples = _from_file(pairs_path, _draw(candidates, plan.n, settings.model.seed))
+    store_path = out.parent / ".ragforge" / "calls.sqlite"
+    failures = partial(_failures_beside, out)
+    async with _bench(settings, store_path, observer, mode, failures) as bench:
+        queries = {sample.pair.query_id: sample.pair.query for sample in samples}
+        refuse_shared_queries(bench.examples, queries)
+        result = await _audit(samples, names, bench, observer)
+        if result.audit is not None:
+            write_audit(out, result.audit)
+            beside = failures_beside(out)
+            if result.failures or beside.exists():
+                write_records(beside, result.failures, lambda each: each.key)
+    return result
+
+
+def again(judge: Judge) -> Judge:
+    """Return the same judge with replies that the call store does not have from the first time."""
+    if isinstance(judge, LLMJudge):
+        return replace(judge, vote=judge.vote + 1)
+    if isinstance(judge, PollingJudge):
+        behind = 1 + max(one.vote for one in judge.judges)
+        polled = tuple(replace(one, vote=one.vote + behind) for one in judge.judges)
+        return replace(judge, judges=polled)
+    return judge
+
+
+@asynccontextmanager
+async def _bench(
+    settings: Settings,
+    store_path: Path,
+    observer: Observer,
+    mode: Mode,
+    failures: Callable[[], Iterable[Failure]],
+) -> AsyncIterator[Bench]:
+    if settings.judge.batch > 1:
+        raise UsageError(
+            f"--batch {settings.judge.batch}: an audit asks about one text at a time; take the "
+            "default of 1"
+        )
+    async with open_bench(
+        settings, store_path, observer, mode=mode, failures=lambda: _of_audits(failures())
+    ) as bench:
+        yield bench
+
+
+def _of_audits(failures: Iterable[Failure]) -> Iterator[Failure]:
+    """Leave out what failed in other stages: those ask for it again themselves."""
+    return (failure for failure in failures if failure.what == "audit")
+
+
+async def _audit(
+    samples: Sequence[Sample], names: Sequence[str], bench: Bench, observer: Observer
+) -> AuditResult:
+    judge, settings = bench.judge(), bench.settings
+    found = await audit(
+        samples,
+        Auditing(
+            judge=judge,
+            again=again(judge),
+            attacks=names,
+            seed=settings.model.seed,
+            concurrency=bench.workers(settings.model.concurrency),
+            observer=silent if bench.is_dry else observer,
+            on_stop=bench.stop,
+            is_dry=bench.is_dry,
+        ),
+    )
+    if bench.is_dry:
+        return AuditResult(bench.name, estimate=bench.estimate())
+    _refuse_if_all_failed(found, bench.name)
+    is_model = judge.provenance.kind == "llm"
+    temperature = settings.model.temperature if is_model else None
+    record = found.audit.model_copy(update={"temperature": temperature})
+    return AuditResult(bench.name, record, found.failures)
+
+
+def _candidates(
+    dataset: Dataset, queries: Mapping[str, str], plan: Plan, depth: int
+) -> list[Candidate]:
+    """Return the pairs that have a judgment, with its grade, and those of the pool that have none.
+
+    Raises:
+        DataError: There are neither judgments nor runs.
+    """
+    grades: dict[PairId, int | None] = {
+        PairId(old.query_id, old.chunk_id): old.grade
+        for old in dataset.each_judgment()
+        if old.query_id in queries
+    }
+    if dataset.run_names() or not grades:
+        for pair in pool_of(dataset, queries, plan.runs, depth):
+            grades.setdefault(pair, None)
+    return [Candidate(pair, grade) for pair, grade in grades.items()]
+
+
+def _draw(candidates: Sequence[Candidate], n: int, seed: int) -> _Drawn:
+    pairs = draw(candidates, n, seed)
+    if not pairs:
+        raise DataError("there is no pair to audit a judge on: nothing is judged or retrieved")
+    known: dict[str, set[str]] = {pair.query_id: set() for pair in pairs}
+    for each in candidates:
+        if each.pair.query_id in known and each.grade != 0:
+            known[each.pair.query_id].add(each.pair.chunk_id)
+    return _Drawn(pairs, others(pairs, known, seed))
+
+
+def _from_file(path: Path, drawn: _Drawn) -> list[Sample]:
+    """Return the drawn pairs with their texts, which are read a second time."""
+    wanted = set(drawn.pairs)
+    rows = {
+        pair_id: row
+        for row in read_pairs(path)
+        if (pair_id := PairId(row.query_id, row.chunk_id)) in wanted
+    }
+
+    def pair(query: PairId, of: PairId) -> Pair:
+        return Pair(query.query_id, rows[query].query, of.chunk_id, rows[of].text)
+
+    return [
+        Sample(pair(each, each), pair(each, drawn.others[each]) if each in drawn.others else None)
+        for each in drawn.pairs
+    ]
+
+
+def _refuse_if_all_failed(found: Audited, judge: str) -> None:
+    record = found.audit
+    if record.n_plain_failed and record.n_plain_failed == record.n_plain:
+        first = found.failures[0]
+        raise EndpointError(
+            f"{judge}: judging failed on all {record.n_plain} plain texts; the first: "
+            f"{first.kind}: {first.message}; --retry-failed asks again for replies that were no use"
+        )
+
+
+def _failures_beside(out: Path) -> Iterable[Failure]:
+    beside = failures_beside(out)
+    return read_records(beside, Failure) if beside.exists() else ()

@@ -1,0 +1,222 @@
+"""Asking a judge about plain texts, and then about what the attacks made of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from ragforge.observe import Observer
+from ragforge.records import AttackFindings, Failure, JudgeAudit, Judgment
+from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked
+from ragforge.stages.audit.findings import Trial, findings
+from ragforge.stages.judge.pairs import Judge, Pair
+from ragforge.stages.runner import Collected, Work, collect, nothing
+from ragforge.stages.words import sentences
+
+PLAIN: Final = "plain"
+"""In the place of an attack's name: the text as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A pair that a judge is audited on.
+
+    Args:
+        pair: The pair.
+        other: The same query with a passage of another one; None where there is none.
+    """
+
+    pair: Pair
+    other: Pair | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Auditing:
+    """How a judge is audited.
+
+    Args:
+        judge: Who is audited.
+        again: The same judge, whose replies do not come from where those of `judge` are kept.
+        attacks: Keys of `ATTACKS`.
+        seed: Of the draws of the attacks; at least 0.
+        concurrency: Texts in work at once.
+        observer: Told of progress.
+        on_stop: As in `Work`.
+        is_dry: Whether nothing is really asked; then every attack counts that could be tried.
+    """
+
+    judge: Judge
+    again: Judge
+    attacks: Sequence[str]
+    seed: int
+    concurrency: int
+    observer: Observer
+    on_stop: Callable[[], None] = nothing
+    is_dry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What an audit left.
+
+    Args:
+        audit: Says by whom; the temperature is left open.
+        failures: Of plain and attacked texts; the keys are ATTACK/QUERYID/CHUNKID.
+    """
+
+    audit: JudgeAudit
+    failures: list[Failure]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One text for one query.
+
+    Args:
+        attack: A key of `ATTACKS`, or `PLAIN`.
+        pair: With the text that is shown.
+        before: The grade it will be compared with; None for a plain text, and in a dry run.
+    """
+
+    attack: str
+    pair: Pair
+    before: int | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.attack}/{self.pair.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a unit came to; no grade where it failed."""
+
+    unit: _Unit
+    judgment: Judgment | None
+
+
+async def audit(samples: Sequence[Sample], auditing: Auditing) -> Audited:
+    """Audit a judge on some pairs.
+
+    Args:
+        samples: The pairs, each once.
+        auditing: Whom and how.
+
+    Raises:
+        EndpointError, BudgetError: As the judge raises them. Nothing is left then but what its
+            call store holds; with that, the next audit goes on where this one stopped.
+    """
+    plain = await _ask(_plain(samples, auditing.attacks), auditing)
+    tried = await _ask(_attacks(samples, _by_pair(plain.results), auditing), auditing)
+    trials: dict[str, list[Trial]] = {name: [] for name in auditing.attacks}
+    for given in tried.results:
+        trials[given.unit.attack].extend(_trial(given))
+    found = tuple(findings(name, ATTACKS[name].expects, trials[name]) for name in auditing.attacks)
+    record = _record(samples, plain, found, auditing)
+    return Audited(record, sorted([*plain.failures, *tried.failures], key=lambda each: each.key))
+
+
+def _plain(samples: Iterable[Sample], attacks: Sequence[str]) -> Iterator[_Unit]:
+    """Yield the texts as they are, those of other queries where an attack compares with them."""
+    needs_other = any(ATTACKS[name].on_other for name in attacks)
+    for sample in samples:
+        yield _Unit(PLAIN, sample.pair)
+        if needs_other and sample.other is not None:
+            yield _Unit(PLAIN, sample.other)
+
+
+def _attacks(
+    samples: Iterable[Sample], plain: Mapping[str, Judgment | None], auditing: Auditing
+) -> Iterator[_Unit]:
+    for sample in samples:
+        for name in auditing.attacks:
+            unit = _unit(name, sample, plain, auditing)
+            if unit is not None:
+                yield unit
+
+
+def _unit(
+    name: str, sample: Sample, plain: Mapping[str, Judgment | None], auditing: Auditing
+) -> _Unit | None:
+    """Return an attack on a pair, None where it has nothing to be compared with or made of."""
+    attack = ATTACKS[name]
+    compared = sample.other if attack.on_other else sample.pair
+    shown = sample.other if attack.on_other or attack.shows_other else sample.pair
+    if compared is None or shown is None:
+        return None
+    judgment = plain.get(compared.key)
+    if judgment is None and not auditing.is_dry:
+        return None
+    grade = judgment.grade if judgment else None
+    if grade is not None and grade not in attack.grades:
+        return None
+    evidence = judgment.evidence if judgment else _some_evidence(shown.text)
+    text = attacked(name, Target(shown, evidence), auditing.seed)
+    if text is None:
+        return None
+    return _Unit(name, Pair(shown.query_id, shown.query, shown.chunk_id, text), grade)
+
+
+def _some_evidence(text: str) -> str:
+    """Return what a judge might have quoted: a dry run has no judgment to take it from."""
+    return next(reversed(sentences(text)), "")
+
+
+async def _ask(units: Iterable[_Unit], auditing: Auditing) -> Collected[_Given]:
+    """Ask about all units; of those that show the same text for the same purpose, the first."""
+    distinct = {unit.key: unit for unit in reversed(list(units))}
+    work: Work[_Unit, _Given] = Work(
+        stage="audit",
+        key=lambda unit: unit.key,
+        do=partial(_judged, auditing),
+        concurrency=auditing.concurrency,
+        observer=auditing.observer,
+        on_stop=auditing.on_stop,
+    )
+    return await collect(
+        list(distinct.values()), work, blank=lambda unit, _: _Given(unit, None), keep=_keep_nothing
+    )
+
+
+def _keep_nothing(_: Collected[_Given]) -> None:
+    """An audit of a part would pass for one of the whole."""
+
+
+async def _judged(auditing: Auditing, unit: _Unit) -> _Given:
+    is_again = unit.attack != PLAIN and ATTACKS[unit.attack].vote > 0
+    judge = auditing.again if is_again else auditing.judge
+    return _Given(unit, await judge.judge(unit.pair))
+
+
+def _by_pair(results: Iterable[_Given]) -> dict[str, Judgment | None]:
+    return {given.unit.pair.key: given.judgment for given in results}
+
+
+def _trial(given: _Given) -> Iterator[Trial]:
+    before = given.unit.before
+    if before is not None:
+        pair = given.unit.pair
+        after = given.judgment.grade if given.judgment else None
+        yield Trial(pair.query_id, pair.chunk_id, before, after)
+
+
+def _record(
+    samples: Sequence[Sample],
+    plain: Collected[_Given],
+    found: tuple[AttackFindings, ...],
+    auditing: Auditing,
+) -> JudgeAudit:
+    by_pair = _by_pair(plain.results)
+    own = [by_pair.get(sample.pair.key) for sample in samples]
+    grades = [judgment.grade for judgment in own if judgment is not None]
+    return JudgeAudit(
+        judge=auditing.judge.provenance,
+        temperature=None,
+        seed=auditing.seed,
+        n_pairs=len(samples),
+        n_queries=len({sample.pair.query_id for sample in samples}),
+        grades=tuple(grades.count(grade) for grade in ANY),
+        n_plain=len(plain.results),
+        n_plain_failed=len(plain.failures),
+        attacks=found,
+    )
