@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragforge.errors import ConfigError, DataError
+from ragforge.errors import ConfigError, DataError, UsageError
 from ragforge.files.resources import shipped
 from ragforge.files.text import read_text
 
@@ -49,6 +49,21 @@ class Prompt:
         return string.Template(self.user).substitute(holes)
 
 
+@dataclass(frozen=True, slots=True)
+class ListedPrompt:
+    """A prompt as a list shows it.
+
+    Args:
+        prompt: The one in use.
+        origin: `shipped`, or the user's folder.
+        note: What its author should know, "" for nothing.
+    """
+
+    prompt: Prompt
+    origin: str
+    note: str = ""
+
+
 def holes_of(text: str) -> set[str]:
     """Return the names of the holes in a template."""
     return set(string.Template(text).get_identifiers())
@@ -67,22 +82,162 @@ def load_prompt(name: str, folder: str = "") -> Prompt:
         folder: The user's folder, "" for none.
 
     Raises:
-        ConfigError: There is no such prompt, or its file does not hold to the format.
+        ConfigError: There is no such prompt, its file does not hold to the format, or no stage
+            could fill its holes or read its replies.
     """
-    for place in _places(folder):
-        path = place / f"{name}.toml"
-        if path.is_file():
-            return _parse(name, path)
-    names = prompt_names(folder)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigError(f"no prompt {name!r}; there are: {', '.join(names)}{hint}")
+    place = _place_of(name, folder)
+    found = _parse(name, place / f"{name}.toml")
+    if place != _shipped():
+        _check_override(found, place / f"{name}.toml")
+    return found
+
+
+def list_prompts(folder: str = "") -> list[ListedPrompt]:
+    """Return all prompts with where each comes from, sorted by name.
+
+    Raises:
+        ConfigError: As for `load_prompt`.
+    """
+    return [_listed(load_prompt(name, folder), folder) for name in prompt_names(folder)]
+
+
+def copy_prompt(name: str, folder: Path) -> Path:
+    """Write a shipped prompt into a folder, which is made where it is missing; return the file.
+
+    Raises:
+        ConfigError: No prompt of that name is shipped.
+        UsageError: The folder has that prompt already.
+        DataError: The file cannot be written.
+    """
+    content = _source(name, "").encode()
+    path = folder / f"{name}.toml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as stream:
+            stream.write(content)
+    except FileExistsError as error:
+        raise UsageError(f"{path}: is there already; remove it or name another --to") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return path
+
+
+def diff_override(name: str, folder: str) -> str:
+    """Return how a prompt of the user's differs from the shipped one, "" where it does not.
+
+    The files are compared as they are, so that one that cannot be loaded can be looked into.
+
+    Raises:
+        ConfigError: One of the two is missing.
+    """
+    path = Path(folder) / f"{name}.toml"
+    shipped_text = _source(name, "")
+    if _place_of(name, folder) == _shipped():
+        raise ConfigError(
+            f"{path}: no such file; `ragforge prompts copy {name} --to {folder}` makes one"
+        )
+    return _diff(f"shipped/{name}.toml", shipped_text, str(path), _source(name, folder))
+
+
+def diff_prompts(one: str, other: str, folder: str = "") -> str:
+    """Return how two prompts differ, "" where they do not.
+
+    Raises:
+        ConfigError: One of them is missing.
+    """
+    return _diff(f"{one}.toml", _source(one, folder), f"{other}.toml", _source(other, folder))
+
+
+def _shipped() -> Path:
+    return shipped("prompts")
 
 
 def _places(folder: str) -> list[Path]:
     if folder and not Path(folder).is_dir():
         raise ConfigError(f"--prompts-dir {folder}: no such folder")
-    return [*([Path(folder)] if folder else []), shipped("prompts")]
+    return [*([Path(folder)] if folder else []), _shipped()]
+
+
+def _place_of(name: str, folder: str) -> Path:
+    """Return the folder that a prompt is taken from."""
+    names = prompt_names(folder)
+    if name in names:
+        return next(place for place in _places(folder) if (place / f"{name}.toml").is_file())
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ConfigError(f"no prompt {name!r}; there are: {', '.join(names)}{hint}")
+
+
+def _source(name: str, folder: str) -> str:
+    path = _place_of(name, folder) / f"{name}.toml"
+    try:
+        return read_text(path)
+    except DataError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _diff(one: str, one_text: str, other: str, other_text: str) -> str:
+    lines = difflib.unified_diff(
+        one_text.splitlines(), other_text.splitlines(), one, other, lineterm=""
+    )
+    found = "\n".join(lines)
+    unseen = not found and one_text != other_text
+    return f"--- {one}\n+++ {other}\n(only line ends differ)" if unseen else found
+
+
+def _listed(found: Prompt, folder: str) -> ListedPrompt:
+    if _place_of(found.name, folder) == _shipped():
+        return ListedPrompt(found, "shipped")
+    if found.name not in prompt_names():
+        return ListedPrompt(found, folder)
+    original = load_prompt(found.name)
+    if found.sha256 == original.sha256:
+        note = "same as shipped"
+    elif found.version == original.version:
+        note = f"differs from shipped version {original.version}; raise its version"
+    elif found.version < original.version:
+        note = f"shipped is version {original.version} by now"
+    else:
+        note = ""
+    return ListedPrompt(found, folder, note)
+
+
+def _check_override(found: Prompt, path: Path) -> None:
+    """Check that a prompt of the user's fits a stage: that of its name, else that of its schema."""
+    originals = [load_prompt(name) for name in prompt_names()]
+    fitting = [item for item in originals if item.name == found.name] or originals
+    schemas = sorted({item.schema for item in fitting})
+    if found.schema not in schemas:
+        allowed = f"one of {', '.join(schemas)}" if len(schemas) > 1 else schemas[0]
+        raise ConfigError(f"{path}: schema: expected {allowed}; got {found.schema!r}")
+    alike = [item for item in fitting if item.schema == found.schema]
+    same = [item for item in alike if holes_of(item.user) == holes_of(found.user)]
+    if not same:
+        raise ConfigError(f"{path}: user: {_wrong_holes(found.user, alike[0].user)}")
+    loose = sorted(_unfenced(found.user) - _unfenced(same[0].user))
+    if loose:
+        raise ConfigError(
+            f"{path}: user: ${loose[0]} stands outside of the fence; expected $marker before and "
+            "behind all data"
+        )
+
+
+def _wrong_holes(text: str, expected: str) -> str:
+    holes, wanted = holes_of(text), holes_of(expected)
+    told = [f"lacks ${name}" for name in sorted(wanted - holes)]
+    told += [f"has ${name}" for name in sorted(holes - wanted)]
+    return f"{', '.join(told)}; expected exactly {', '.join(f'${it}' for it in sorted(wanted))}"
+
+
+def _unfenced(text: str) -> set[str]:
+    """Return the holes that stand before the first marker or behind the last, be it once."""
+    found = string.Template.pattern.finditer(text)
+    names = [name for match in found if (name := match["named"] or match["braced"])]
+    if names.count("marker") < 2:
+        return set(names)
+    first = names.index("marker")
+    last = len(names) - 1 - names[::-1].index("marker")
+    return {*names[:first], *names[last + 1 :]}
 
 
 def _parse(name: str, path: Path) -> Prompt:

@@ -50,7 +50,7 @@ def test_the_help_block_is_what_the_program_prints(capsys):
 @pytest.mark.parametrize("line", SHOWN)
 def test_every_command_line_shown_can_be_typed(line):
     """A command copied from the README must not end in a usage error."""
-    name, *words = shlex.split(line, comments=True)[1:]
+    name, *words = shlex.split(line.replace("judge audit", "judge_audit"), comments=True)[1:]
     module = import_module(f"ragforge.cli.{name.replace('import', 'import_')}")
     parser = argparse.ArgumentParser()
     module.configure(parser)

@@ -16,12 +16,13 @@ COMMANDS = {
     "retrieve": "run a retriever over the queries",
     "judge": "grade how well retrieved chunks answer the queries, 0-3",
     "answer": "grade the answers of a RAG system",
+    "ground": "check that answers say only what their retrieved chunks say",
     "evaluate": "compute measures from judgments and runs",
     "report": "write a page about a dataset: measures, worst queries, failures",
     "import": "bring a hand-made set of queries with relevant passages into a dataset",
     "validate": "check a dataset: formats, ids, digests",
     "schema": "print the JSON schema of a record",
-    "prompts": "list or show the prompts",
+    "prompts": "list, show, compare or copy the prompts; render what a model would be asked",
     "config": "show the settings in force",
     "cache": "look into the call store: what was bought, export, import, prune",
     "mock": "serve a scriptable OpenAI-compatible endpoint on loopback, to rehearse with",
@@ -29,7 +30,12 @@ COMMANDS = {
 """Every command with what it does; the order is that of the help."""
 
 
-_KEPT = dict.fromkeys(("generate", "retrieve", "judge", "answer", "demo"), "what was done is kept")
+_TWO_WORDS: dict[tuple[str, ...], str] = {("judge", "audit"): "judge_audit"}
+"""Commands of two words with their modules; the first word alone is a command too."""
+
+_KEPT = dict.fromkeys(
+    ("generate", "retrieve", "judge", "answer", "ground", "demo"), "what was done is kept"
+)
 """Commands that keep what an interrupt leaves half done."""
 
 
@@ -69,6 +75,9 @@ def _dispatch(words: list[str]) -> int:
         return _unknown(name)
     from ragforge.cli.invocation import invoke
 
+    module = _TWO_WORDS.get(tuple(words[:2]))
+    if module is not None:
+        return invoke(import_module(f"ragforge.cli.{module}"), words, n_names=2)
     return invoke(import_module(f"ragforge.cli.{name.replace('import', 'import_')}"), words)
 
 

@@ -22,15 +22,16 @@ from ragforge.errors import BudgetError, DataError, EndpointError, RagforgeError
 BUG = 70
 
 
-def invoke(command: ModuleType, words: Sequence[str]) -> int:
+def invoke(command: ModuleType, words: Sequence[str], n_names: int = 1) -> int:
     """Run a command's module.
 
     Args:
         command: Has `configure(parser)`, which adds its arguments, and `run(arguments) -> int`.
         words: The command's name and what stands behind it.
+        n_names: How many words the name has.
     """
     parser = argparse.ArgumentParser(
-        prog=f"ragforge {words[0]}",
+        prog=f"ragforge {' '.join(words[:n_names])}",
         description=command.__doc__ or COMMANDS[words[0]],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -40,7 +41,7 @@ def invoke(command: ModuleType, words: Sequence[str]) -> int:
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         command.configure(parser)
-        code: int = command.run(parser.parse_args(words[1:]))
+        code: int = command.run(parser.parse_args(words[n_names:]))
         if sys.stdout is not None:
             sys.stdout.flush()
     except RagforgeError as error:

@@ -3,6 +3,9 @@
 In a dataset, the top ranks of its runs are pooled and judged; pairs that have a grade are left
 alone. Or judge the pairs of a file, one JSON object a line: {query_id, query, chunk_id, text}.
 A pair whose judgment fails gets no grade; it is counted and bounds what it could change.
+Where rows hold the `grade` of a person, or with --on-labels in a dataset, the judge is held against
+people with the lexical baseline beside it; it never sees their grades.
+`ragforge judge audit --help` tells how to find out whether a judge can be talked into a grade.
 
 Examples:
   ragforge judge --dataset set/ --run bm25 --depth 10 --model gpt-5-mini
@@ -12,6 +15,8 @@ Examples:
 import argparse
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +24,8 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
-from ragforge.pipeline.judging import JudgingResult
+from ragforge.pipeline.sitting import JudgingResult, told
+from ragforge.report.agreement import agreement_json, agreement_table
 from ragforge.report.shown import number
 from ragforge.report.table import render_table
 
@@ -32,6 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", action="append", default=[], metavar="NAME", help="run to pool (default: all)"
     )
+    parser.add_argument(
+        "--on-labels",
+        action="store_true",
+        help="judge the pairs that people graded, and compare; their grades stay",
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="where judged pairs are written")
     parser.add_argument("--per-query", action="store_true", help="print the summary of each query")
     add_mode(parser, again=True)
@@ -43,12 +54,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.dataset import open_dataset
     from ragforge.pipeline.judging import judge_dataset, judge_file
+    from ragforge.pipeline.label_checks import judge_labels
 
     settings, mode = settings_of(arguments), mode_of(arguments)
     _check(arguments)
     if arguments.pairs:
         place = arguments.out
         judge = partial(judge_file, arguments.pairs, place)
+    elif arguments.on_labels:
+        dataset = open_dataset(arguments.dataset)
+        place = dataset.path / "label_checks.jsonl"
+        judge = partial(judge_labels, dataset)
     else:
         dataset = open_dataset(arguments.dataset)
         place = dataset.path / "judgments.jsonl"
@@ -61,7 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(_json(result)))
     else:
         _tell(result, per_query=arguments.per_query)
-        print(place)
+        if place.exists():
+            print(place)
     return 0
 
 
@@ -72,6 +89,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
     if arguments.pairs and arguments.run:
         raise UsageError("--run goes with --dataset, not with --pairs")
+    if arguments.pairs and arguments.on_labels:
+        raise UsageError("--on-labels goes with --dataset; in --pairs a row's grade is enough")
+    if arguments.on_labels and arguments.run:
+        raise UsageError("--on-labels judges no run; leave out --run")
     if arguments.dataset and arguments.out is not None:
         raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
 
@@ -82,9 +103,32 @@ def _json(result: JudgingResult) -> dict[str, object]:
         "pairs": result.n_pairs,
         "judged": result.n_judged,
         "failed": result.n_failed,
+        "copied": result.n_copied,
+        "flags": dict(sorted(result.flags.items())),
+        "position_effect": asdict(result.position) if result.position else None,
+        "gave_up_batches": result.gave_up_batches,
         "grades": _grades(result),
+        "doubtful": [
+            one.model_dump(include={"query_id", "chunk_id", "grade", "grade_mean", "entropy_bits"})
+            for one in result.doubtful
+        ],
         "queries": [summary.model_dump() for summary in result.summaries],
+        "agreement": agreement_json(result.agreement) if result.agreement else None,
     }
+
+
+def _remarks(result: JudgingResult) -> Iterator[str]:
+    """Yield what deserves a line of its own."""
+    if result.n_copied:
+        yield f"{result.n_copied} grades are those of chunks with the same text"
+    if result.flags:
+        found = ", ".join(f"{name} {count}" for name, count in sorted(result.flags.items()))
+        yield f"suspicious in the chunks, told by `flags` in the judgments: {found}"
+    if result.doubtful:
+        pairs = ", ".join(f"{one.query_id}/{one.chunk_id}" for one in result.doubtful[:3])
+        yield f"most divided, and worth a person's look: {pairs} (--json has more)"
+    if result.position is not None:
+        yield f"effect of the place in a batch on the grade: {told(result.position)}"
 
 
 def _grades(result: JudgingResult) -> dict[str, int]:
@@ -106,10 +150,17 @@ def _tell(result: JudgingResult, *, per_query: bool) -> None:
             for item in result.summaries
         ]
         print(render_table(headers, rows))
+    if result.agreement is not None:
+        from ragforge.report.text import table_text
+
+        print(f"{table_text(agreement_table(result.agreement))}\n")
+    for line in _remarks(result):
+        complain(line)
     grades = ", ".join(f"{grade}: {count}" for grade, count in _grades(result).items())
     coverage = Counter(item.answerCoverage or "unknown" for item in result.summaries)
     covered = ", ".join(f"{name} {count}" for name, count in sorted(coverage.items()))
+    of_queries = f"; answer coverage of queries: {covered}" if covered else ""
     complain(
         f"judge {result.judge}: {result.n_judged} of {result.n_pairs} pairs judged now, "
-        f"{result.n_failed} failed; grades {grades}; answer coverage of queries: {covered}"
+        f"{result.n_failed} failed; grades {grades}{of_queries}"
     )

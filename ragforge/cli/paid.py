@@ -16,6 +16,7 @@ def add_mode(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
     """Add `--dry-run`, `--retry-failed`, and `--again` where there is anything to do again."""
     parser.add_argument(
         "--dry-run",
+        "--estimate",
         action="store_true",
         help="print calls, tokens and money that a run would take, and ask nothing",
     )
@@ -58,6 +59,7 @@ def mode_of(arguments: argparse.Namespace) -> Mode:
         again=getattr(arguments, "again", False),
         mix=getattr(arguments, "mix", False),
         offline_replay=arguments.offline_replay,
+        single_call=getattr(arguments, "single_call", False),
     )
 
 
@@ -90,6 +92,11 @@ def print_estimate(estimate: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(dumps(estimate))
         return
+    if "pairs" in estimate:
+        counts = estimate["pairs"].items()
+        print("pairs: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts))
+    if "system_calls" in estimate:
+        print(f"queries to ask the system: {estimate['system_calls']}")
     print(f"calls: {estimate['calls']} (and {estimate['cached']} in the call store)")
     if "tokens" not in estimate:
         print("the offline baseline asks nothing and costs nothing")

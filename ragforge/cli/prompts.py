@@ -1,33 +1,123 @@
-"""List the prompts, or show one. A folder given with --prompts-dir replaces shipped ones."""
+"""List, show, compare, render or copy the prompts.
+
+A folder given with --prompts-dir replaces shipped prompts by files of the same name; `copy` makes
+one to edit. `render` prints what a model would be asked, and asks nothing.
+
+Examples:
+  ragforge prompts copy judge_relevance --to rubrics
+  ragforge prompts diff judge_relevance --prompts-dir rubrics
+  ragforge prompts render judge_relevance --prompts-dir rubrics --pairs pairs.jsonl --row 3
+"""
 
 import argparse
+from pathlib import Path
 
-from ragforge.cli.flags import add_common, settings_of
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.prompts_render import configure_render, run_render
+from ragforge.cli.talk import complain
+from ragforge.errors import UsageError
+from ragforge.report.shown import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|show")
-    listing = actions.add_parser("list", help="names, versions and digests")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="list|show|diff|render|copy"
+    )
+    listing = actions.add_parser("list", help="names, versions, digests, and where each comes from")
+    add_json(listing)
     add_common(listing, "prompts")
     show = actions.add_parser("show", help="one prompt, as it is used")
     show.add_argument("name", metavar="NAME")
     add_common(show, "prompts")
+    diff = actions.add_parser(
+        "diff", help="a prompt of --prompts-dir against the shipped one, or one against another"
+    )
+    diff.add_argument("name", metavar="NAME")
+    diff.add_argument("other", metavar="OTHER", nargs="?", help="a second prompt")
+    add_common(diff, "prompts")
+    configure_render(actions.add_parser("render", help="the messages for one pair; asks nothing"))
+    copy = actions.add_parser("copy", help="write a shipped prompt into a folder, to edit it")
+    copy.add_argument("name", metavar="NAME")
+    copy.add_argument("--to", type=Path, required=True, metavar="DIR", help="made where missing")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.prompts import load_prompt, prompt_names
+    actions = {
+        "list": _list,
+        "show": _show,
+        "diff": _diff,
+        "render": run_render,
+        "copy": _copy,
+    }
+    actions[arguments.action](arguments)
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> None:
+    from ragforge.prompts import list_prompts
     from ragforge.report.table import render_table
 
+    listed = list_prompts(settings_of(arguments).prompts.prompts_dir)
+    if arguments.json:
+        found = [
+            {
+                "name": each.prompt.name,
+                "version": each.prompt.version,
+                "schema": each.prompt.schema,
+                "sha256": each.prompt.sha256,
+                "origin": each.origin,
+                "note": each.note,
+            }
+            for each in listed
+        ]
+        print(dumps({"prompts": found}))
+        return
+    rows = [
+        [
+            each.prompt.name,
+            str(each.prompt.version),
+            each.prompt.schema,
+            each.prompt.sha256[:12],
+            each.origin,
+            each.note,
+        ]
+        for each in listed
+    ]
+    print(render_table(["prompt", "version", "schema", "sha256", "origin", "note"], rows))
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from ragforge.prompts import load_prompt
+
+    prompt = load_prompt(arguments.name, settings_of(arguments).prompts.prompts_dir)
+    print(f"# {prompt.name}, version {prompt.version}, sha256 {prompt.sha256}")
+    print(f"# schema of the reply: {visible(prompt.schema)}\n")
+    print(visible(f"[system]\n{prompt.system.strip()}\n\n[user]\n{prompt.user.strip()}"))
+
+
+def _diff(arguments: argparse.Namespace) -> None:
+    from ragforge.prompts import diff_override, diff_prompts
+
     folder = settings_of(arguments).prompts.prompts_dir
-    if arguments.action == "show":
-        prompt = load_prompt(arguments.name, folder)
-        print(f"# {prompt.name}, version {prompt.version}, sha256 {prompt.sha256}")
-        print(f"# schema of the reply: {prompt.schema}\n")
-        print(f"[system]\n{prompt.system.strip()}\n\n[user]\n{prompt.user.strip()}")
-        return 0
-    found = [load_prompt(name, folder) for name in prompt_names(folder)]
-    rows = [[item.name, str(item.version), item.schema, item.sha256[:12]] for item in found]
-    print(render_table(["prompt", "version", "schema", "sha256"], rows))
-    return 0
+    if arguments.other is not None:
+        found = diff_prompts(arguments.name, arguments.other, folder)
+    elif folder:
+        found = diff_override(arguments.name, folder)
+    else:
+        raise UsageError(
+            "diff needs --prompts-dir DIR, to compare its prompt with the shipped one, or the "
+            "name of a second prompt"
+        )
+    if found:
+        print(visible(found))
+    else:
+        complain("no difference")
+
+
+def _copy(arguments: argparse.Namespace) -> None:
+    from ragforge.prompts import copy_prompt
+
+    print(copy_prompt(arguments.name, arguments.to))
+    complain(f"edit it, raise its version, and give --prompts-dir {arguments.to} to use it")

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
+from ragforge.files.audits import read_audit, write_audit
 from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.manifest import (
     FileEntry,
@@ -31,6 +32,7 @@ from ragforge.records import (
     AnswerGrade,
     Chunk,
     Failure,
+    JudgeAudit,
     Judgment,
     Query,
     Ranking,
@@ -96,6 +98,15 @@ class Dataset:
         """Yield the judgments, sorted by query and chunk, one at a time."""
         return each_judgment(self.path / "judgments.jsonl")
 
+    def label_checks(self) -> list[Judgment]:
+        """Return what judges gave to pairs that people graded, sorted by pair and judge."""
+        return self._optional("label_checks.jsonl", Judgment, _pair_and_judge)
+
+    def audit(self) -> JudgeAudit | None:
+        """Return the audit of a judge; None where none was made."""
+        path = self.path / "judge_audit.json"
+        return read_audit(path) if path.exists() else None
+
     def failures(self) -> list[Failure]:
         """Return what gave no result; [] where nothing failed."""
         return self._optional("failures.jsonl", Failure, None)
@@ -151,6 +162,15 @@ class Dataset:
     def add_judgments(self, new: Iterator[Judgment]) -> None:
         """Write judgments, sorted by query and chunk, beside those that are there; see `merged`."""
         self._write_sorted("judgments.jsonl", merged(self.each_judgment(), new))
+
+    def write_label_checks(self, checks: Iterable[Judgment]) -> None:
+        """Write all label checks; in no measure, and beside the grades of people."""
+        self._write("label_checks.jsonl", checks, _pair_and_judge)
+
+    def write_audit(self, audit: JudgeAudit) -> None:
+        """Write the audit of a judge; an older one is replaced."""
+        write_audit(self.path / "judge_audit.json", audit)
+        self._enter("judge_audit.json", 1)
 
     def write_run(self, name: str, rankings: Iterable[Ranking]) -> None:
         """Write a run; an older one of that name is replaced."""
@@ -329,3 +349,9 @@ def checked_name(name: str) -> str:
 
 def _pair(judgment: Judgment) -> tuple[str, str]:
     return (judgment.query_id, judgment.chunk_id)
+
+
+def _pair_and_judge(judgment: Judgment) -> tuple[str, ...]:
+    by = judgment.provenance
+    judge = (by.model, by.prompt_sha256, by.protocol) if by else ()
+    return (*_pair(judgment), *judge)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
-from ragforge.records import Query
+from ragforge.records import Judgment, Query
 
 T = TypeVar("T")
 
@@ -34,6 +34,9 @@ def validate(dataset: Dataset) -> Findings:
     judged = "judgments.jsonl"
     found.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
     found.problems += _unknown(judged, "chunk", (j.chunk_id for j in judgments), texts)
+    checks = _read(dataset.label_checks, found)
+    _read(lambda: [dataset.audit()], found)
+    found.notes += _ungraded(checks, judgments)
     for name in dataset.run_names():
         rankings, where = _read(partial(dataset.run, name), found), f"runs/{name}.jsonl"
         hits = (hit.chunk_id for item in rankings for hit in item.ranking)
@@ -69,6 +72,13 @@ def _check_evidence(queries: list[Query], texts: dict[str, str], found: Findings
             found.problems.append(
                 f"queries.jsonl: {query_id}: evidence does not occur in chunk {item.chunk_id}"
             )
+
+
+def _ungraded(checks: list[Judgment], judgments: list[Judgment]) -> list[str]:
+    """Return one line about the checks of pairs that no person grades, [] where all are."""
+    human = {(j.query_id, j.chunk_id) for j in judgments if j.source == "human"}
+    lost = sum((check.query_id, check.chunk_id) not in human for check in checks)
+    return [f"label_checks.jsonl: {lost} pairs have no grade of a person any more"] if lost else []
 
 
 def _unknown(where: str, what: str, ids: Iterable[str], known: Container[str]) -> list[str]:

@@ -1,0 +1,128 @@
+"""Judges beside people, on the pairs that people graded."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragforge.files.dataset import Dataset
+from ragforge.files.texts import ChunkTexts
+from ragforge.measures.graders import Agreement, Grader, agree
+from ragforge.records import Judgment
+from ragforge.report.agreement import ALWAYS_0, BASELINE
+from ragforge.stages.judge.lexical import grade_of_share, share_of_words
+from ragforge.stages.judge.pairs import Pair, PairId
+from ragforge.stages.judge.summary import RELEVANT_FROM
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    human: int
+    share: float
+
+
+class Labels:
+    """What people gave to pairs, and the lexical baseline beside them; no texts are kept."""
+
+    def __init__(self) -> None:
+        self._labels: dict[PairId, _Label] = {}
+
+    def add(self, pair: Pair, human_grade: int | None) -> None:
+        """Take a pair; one that nobody graded is passed over."""
+        if human_grade is not None:
+            share = share_of_words(pair.query, pair.text)
+            self._labels[PairId(pair.query_id, pair.chunk_id)] = _Label(human_grade, share)
+
+    def beside(self, judge: str, judgments: Iterable[Judgment]) -> Agreement | None:
+        """Return how a judge, the baseline and always 0 agree with people on the same pairs.
+
+        The judge's score is its mean grade where it has one, else its grade.
+
+        Args:
+            judge: Its name.
+            judgments: The judge's; those of pairs that nobody graded are passed over.
+
+        Returns:
+            None where no judged pair was graded by a person.
+        """
+        mine = {PairId(one.query_id, one.chunk_id): one for one in judgments}
+        asked = [pair for pair in self._labels if pair in mine]
+        if not asked:
+            return None
+        graded = {pair: grade for pair in asked if (grade := mine[pair].grade) is not None}
+        means = [mine[pair].grade_mean for pair in graded]
+        scores = [
+            grade if mean is None else mean
+            for grade, mean in zip(graded.values(), means, strict=True)
+        ]
+        has_means = any(mean is not None for mean in means)
+        grader = Grader(judge, list(graded.values()), scores if has_means else None)
+        failed = [self._labels[pair].human for pair in asked if pair not in graded]
+        return self._agree([grader], list(graded), failed)
+
+    def baseline(self) -> Agreement | None:
+        """Return how the baseline agrees with people on all pairs; None where there is none."""
+        return self._agree([], list(self._labels), []) if self._labels else None
+
+    def _agree(self, first: list[Grader], pairs: list[PairId], failed: list[int]) -> Agreement:
+        labels = [self._labels[pair] for pair in pairs]
+        shares = [label.share for label in labels]
+        return agree(
+            [pair.query_id for pair in pairs],
+            [label.human for label in labels],
+            [
+                *first,
+                Grader(BASELINE, [grade_of_share(share) for share in shares], shares),
+                Grader(ALWAYS_0, [0] * len(labels)),
+            ],
+            failed=failed,
+            threshold=RELEVANT_FROM,
+        )
+
+
+def agreement_in(dataset: Dataset) -> tuple[Agreement, ...]:
+    """Return how the judges of a dataset's label checks agree with people, one after the other.
+
+    Where people graded pairs and no judge was asked to, how the baseline does.
+
+    Raises:
+        DataError: A file of the dataset does not hold to its format.
+    """
+    labels = labels_of(dataset)
+    by_judge: dict[tuple[str, str, str], list[Judgment]] = {}
+    for check in dataset.label_checks():
+        by = check.provenance
+        if by is not None and by.kind != "baseline":
+            by_judge.setdefault((by.model, by.prompt_sha256, by.protocol), []).append(check)
+    found = [labels.beside(_name(checks[0]), checks) for checks in by_judge.values()]
+    held = tuple(agreement for agreement in found if agreement is not None)
+    alone = labels.baseline()
+    return held or ((alone,) if alone else ())
+
+
+def labels_of(dataset: Dataset) -> Labels:
+    """Return the pairs of accepted queries that people graded and whose texts are in the corpus."""
+    labels = Labels()
+    queries = {query.query_id: query.query for query in dataset.queries()}
+    graded = [one for one in human_judgments(dataset) if one.query_id in queries]
+    if not graded or not (dataset.path / "chunks.jsonl").exists():
+        return labels
+    with ChunkTexts(dataset.path / "chunks.jsonl", {one.chunk_id for one in graded}) as texts:
+        for one in graded:
+            if one.chunk_id in texts:
+                text = texts[one.chunk_id]
+                labels.add(Pair(one.query_id, queries[one.query_id], one.chunk_id, text), one.grade)
+    return labels
+
+
+def human_judgments(dataset: Dataset) -> list[Judgment]:
+    """Return the grades that people gave, sorted by query and chunk."""
+    return [
+        one for one in dataset.each_judgment() if one.source == "human" and one.grade is not None
+    ]
+
+
+def _name(check: Judgment) -> str:
+    by = check.provenance
+    assert by is not None
+    prompt = f"{by.prompt} {by.prompt_sha256[:8]}" if by.prompt else ""
+    more = ", ".join(filter(None, [prompt, by.protocol]))
+    return f"{by.model} ({more})" if more else by.model

@@ -1,0 +1,136 @@
+"""What a model would be asked, caught from the stage that asks it; nothing is asked."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ragforge.config import Settings
+from ragforge.errors import CallError, DataError
+from ragforge.files.examples import load_examples
+from ragforge.llm.chat import ChatReply, ChatRequest
+from ragforge.llm.connect import OFFLINE, key_of
+from ragforge.pipeline.backend import Backend
+from ragforge.pipeline.bench import Bench
+from ragforge.pipeline.picking import Picked
+from ragforge.prompts import Prompt, load_prompt
+from ragforge.stages.answer.by_facts import FactJudge
+from ragforge.stages.answer.facts import with_facts
+from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.asking import Asker
+from ragforge.stages.generate.llm import LLMQueryWriter
+from ragforge.stages.generate.plan import Seed
+from ragforge.stages.ground.llm import LLMGrounder
+from ragforge.stages.judge.examples import refuse_shared_queries
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What would be asked first.
+
+    Args:
+        prompt: Where the messages come from.
+        request: As it would go to the model.
+        call_key: Under which the call store keeps the reply; None for the offline baseline.
+    """
+
+    prompt: Prompt
+    request: ChatRequest
+    call_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Catching:
+    """A ChatModel that keeps what it is asked and never answers."""
+
+    asked: list[ChatRequest] = field(default_factory=list)
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        self.asked.append(request)
+        raise CallError("error", "not asked: only rendered")
+
+
+async def render(name: str, picked: Picked, settings: Settings) -> Rendered:
+    """Return what the stage of a prompt would ask about what is picked.
+
+    Args:
+        name: Of the prompt.
+        picked: What to fill it with.
+        settings: Model, prompts, and how the stage works; a panel or votes come to their first
+            question.
+
+    Raises:
+        UsageError: What is picked is not what the prompt asks about.
+        ConfigError: The prompt cannot be taken.
+        DataError: A file cannot be taken, or nothing would be asked.
+    """
+    prompt = load_prompt(name, settings.prompts.prompts_dir)
+    model = _Catching()
+    asker = Asker(model, settings.model.name, settings.model, prompt)
+    why = "a rule decides, and no model"
+    try:
+        await STAGES[prompt.schema](asker, picked, settings)
+    except CallError as error:
+        why = str(error)
+    if not model.asked:
+        raise DataError(f"prompt {name!r}: nothing would be asked: {why}")
+    request = model.asked[0]
+    offline = settings.model.name == OFFLINE
+    return Rendered(prompt, request, None if offline else await key_of(settings.model, request))
+
+
+async def _relevance(asker: Asker, picked: Picked, settings: Settings) -> object:
+    pair = picked.pair()
+    bench = _bench(asker, settings, batch=1)
+    refuse_shared_queries(bench.examples, {pair.query_id: pair.query})
+    return await bench.judge().judge(pair)
+
+
+async def _relevance_batch(asker: Asker, picked: Picked, settings: Settings) -> object:
+    slate = picked.slate(settings.judge.batch)
+    bench = _bench(asker, settings, batch=max(2, settings.judge.batch))
+    return await bench.slate_judge(batched=True).mark(slate)
+
+
+async def _generated_query(asker: Asker, picked: Picked, settings: Settings) -> object:
+    writer = LLMQueryWriter(asker, settings.generate.language)
+    return await writer.write(Seed(picked.chunk(), 0), ())
+
+
+async def _answer_facts(asker: Asker, picked: Picked, _settings: Settings) -> object:
+    return await with_facts(picked.query().model_copy(update={"facts": ()}), asker)
+
+
+async def _fact_statuses(asker: Asker, picked: Picked, _settings: Settings) -> object:
+    return await FactJudge(asker).grade(picked.case())
+
+
+async def _answer_verdict(asker: Asker, picked: Picked, _settings: Settings) -> object:
+    return await LLMAnswerJudge(asker).grade(picked.case())
+
+
+async def _claims_check(asker: Asker, picked: Picked, _settings: Settings) -> object:
+    return await LLMGrounder(asker).ground(picked.exchange())
+
+
+_Stage = Callable[[Asker, Picked, Settings], Awaitable[object]]
+STAGES: Final[Mapping[str, _Stage]] = {
+    "relevance": _relevance,
+    "relevance_grade": _relevance,
+    "relevance_batch": _relevance_batch,
+    "generated_query": _generated_query,
+    "answer_facts": _answer_facts,
+    "fact_statuses": _fact_statuses,
+    "answer_verdict": _answer_verdict,
+    "claims_check": _claims_check,
+}
+"""By the schema of the reply."""
+
+
+def _bench(asker: Asker, settings: Settings, *, batch: int) -> Bench:
+    """Return the judges of the real stage around one model that is not asked."""
+    alone = {"prompt": asker.prompt.name, "batch": batch, "votes": 1, "panel": ()}
+    judge = settings.judge.model_copy(update=alone)
+    backend = Backend(asker, prompts_dir=settings.prompts.prompts_dir)
+    examples = load_examples(Path(judge.examples)) if judge.examples else ()
+    return Bench((backend,), settings.model_copy(update={"judge": judge}), examples)
