@@ -16,7 +16,7 @@ from ragforge.stages.answer.cases import Case, cases
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.stage import grade_answers
-from ragforge.stages.runner import Collected
+from ragforge.stages.pouring import Collected
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from ragforge.plugins import find
 from ragforge.records import Chunk, Failure, Ranking
 from ragforge.retrieval import Buildable
 from ragforge.retrieval.resolve import make_retriever
+from ragforge.stages.pouring import Collected
 from ragforge.stages.retrieve import retrieve
-from ragforge.stages.runner import Collected
 
 
 @dataclass(frozen=True, slots=True)

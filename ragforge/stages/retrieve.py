@@ -7,7 +7,8 @@ from ragforge.errors import CallError, DataError
 from ragforge.observe import Observer
 from ragforge.records import Query, Ranking
 from ragforge.retrieval import Retriever
-from ragforge.stages.runner import Collected, Work, collect
+from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.runner import Work
 
 
 async def retrieve(

@@ -10,7 +10,8 @@ from ragforge.errors import BudgetError, CallError, DataError, EndpointError
 from ragforge.observe import silent
 from ragforge.records import Failure
 from ragforge.stages import runner
-from ragforge.stages.runner import Collected, Work, collect, run
+from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.runner import Work, run
 
 
 def work(do, concurrency=4, observer=silent):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.observe import Observer
 from ragforge.records import Query
-from ragforge.stages.runner import Sink, Work, pour
+from ragforge.stages.pouring import Sink, pour
+from ragforge.stages.runner import Work
 from ragforge.systems import Answerer, SystemAnswer
 
 _FAILURES_IN_A_ROW = 20

@@ -11,7 +11,8 @@ from ragforge.errors import CallError
 from ragforge.observe import Observer
 from ragforge.records import Fact, Query
 from ragforge.stages.asking import Asker, quoted, upto, visible
-from ragforge.stages.runner import Collected, Work, collect, nothing
+from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.runner import Work, nothing
 
 MOST_FACTS = 8
 

@@ -7,7 +7,8 @@ from ragforge.observe import Observer
 from ragforge.records import AnswerGrade, Failure, Provenance
 from ragforge.stages.answer.cases import AnswerJudge, Case
 from ragforge.stages.answer.rules import graded_by_rule
-from ragforge.stages.runner import Collected, Work, collect, nothing
+from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.runner import Work, nothing
 
 
 async def grade_answers(

@@ -10,7 +10,8 @@ from ragforge.records import AttackFindings, Failure, JudgeAudit, Judgment
 from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked
 from ragforge.stages.audit.findings import Trial, findings
 from ragforge.stages.judge.pairs import Judge, Pair
-from ragforge.stages.runner import Collected, Work, collect, nothing
+from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.runner import Work, nothing
 from ragforge.stages.words import sentences
 
 PLAIN: Final = "plain"

@@ -10,7 +10,8 @@ from ragforge.records import Failure, Grounding, Provenance
 from ragforge.stages.ground.exchange import Exchange, Grounder
 from ragforge.stages.ground.marks import read_marks
 from ragforge.stages.ground.settling import settled_by_rule
-from ragforge.stages.runner import Sink, Work, nothing, pour
+from ragforge.stages.pouring import Sink, pour
+from ragforge.stages.runner import Work, nothing
 
 _NAMED = 3
 

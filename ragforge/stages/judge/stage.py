@@ -9,7 +9,8 @@ from ragforge.observe import Observer
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import PairId
 from ragforge.stages.judge.slates import Marked, Slate, SlateJudge, unmarked
-from ragforge.stages.runner import Sink, Work, nothing, pour
+from ragforge.stages.pouring import Sink, pour
+from ragforge.stages.runner import Work, nothing
 
 
 @dataclass(frozen=True, slots=True)

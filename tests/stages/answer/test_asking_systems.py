@@ -3,7 +3,7 @@ from fakes import Recorder
 
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.stages.answer.asking_systems import ask_system
-from ragforge.stages.runner import Collected
+from ragforge.stages.pouring import Collected
 from ragforge.systems import SystemAnswer
 
 

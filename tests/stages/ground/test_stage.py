@@ -4,7 +4,7 @@ from ragforge.errors import CallError
 from ragforge.records import Provenance
 from ragforge.stages.ground.lexical import LexicalGrounder
 from ragforge.stages.ground.stage import Checking, ground_exchanges
-from ragforge.stages.runner import Collected
+from ragforge.stages.pouring import Collected
 
 
 class Refusing:

@@ -6,7 +6,7 @@ from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.slates import Alone, slates
 from ragforge.stages.judge.stage import Judging, judge_slates, open_pairs
-from ragforge.stages.runner import Collected
+from ragforge.stages.pouring import Collected
 
 
 class ScriptedJudge:
