@@ -92,12 +92,14 @@ _VERDICTS: Final = (
     r"\brelevance(?: (?:to|for) (?:the|this|your) (?:query|question))? ?[:=] ?"
     r"(?:perfect|full|maximal|maximum|highest)\b",
 )
+_RULERS: Final = (
+    r"^\s{0,8}[-=<\[#*]{2,12}\s?(?:begin|end|start|stop) (?:of )?"
+    r"(?:the )?(?:data|passage|document|context|query|user input|untrusted)",
+)
 _FENCES: Final = (
     r"<<\s?/?data-[0-9a-z]{0,40}\s?>>",
     r"\"\s{0,4}\n\s{0,4}(?:query|passage|answer|reasoning)\s?: ?\"",
     r"\"\s{0,4}\}\s{0,4}\n{1,2}[^\n]{0,40}\bgrade the passage\b",
-    r"^\s{0,8}[-=<\[#*]{2,12}\s?(?:begin|end|start|stop) (?:of )?"
-    r"(?:the )?(?:data|passage|document|context|query|user input|untrusted)",
 )
 _Wires = tuple[tuple[str, ...], re.Pattern[str]]
 
@@ -139,11 +141,24 @@ _WIRES: Final[dict[str, tuple[_Wires, ...]]] = {
         ),
         _wires(_NOTES, "note ", "notice ", "instruction", "message "),
     ),
-    "role marker": (_wires(_ROLES),),
+    "role marker": (
+        _wires(
+            _ROLES,
+            *("<|", "inst]", "sys>", "_of_turn", "system", "assistant", "developer", "ai:", "ai :"),
+            *("instruction", "response"),
+        ),
+    ),
     "verdict": (
         _wires(_VERDICTS, "grade", "relevan", "contains", "verdict", "score", "rating", "label"),
     ),
-    "fence": (_wires(_FENCES),),
+    "fence": (
+        _wires(
+            _FENCES,
+            *("data-", "grade the passage", "query:", "query :", "passage:", "passage :"),
+            *("answer:", "answer :", "reasoning:", "reasoning :"),
+        ),
+        _wires(_RULERS, "begin", "end", "start", "stop"),
+    ),
 }
 _SMUGGLED: Final = re.compile(
     "[\U000e0020-\U000e007e]{8}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}"
