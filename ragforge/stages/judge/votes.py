@@ -24,12 +24,10 @@ def settle(
         lost: Votes that failed; kept beside the others.
         provenance: Who judged.
     """
-    grade = strict_grade(ballots)
-    spoken = _spokesman(ballots, grade)
     several = len(ballots) + len(lost) > 1
-    odds = [_odds_of(ballot) for ballot in ballots]
-    shared = tuple(sum(column) / len(odds) for column in zip(*odds, strict=True))
-    unsure = several or ballots[0].odds is not None
+    grade = strict_grade(ballots) if several else ballots[0].grade
+    spoken = _spokesman(ballots, grade)
+    unsure = several or spoken.odds is not None
     return Judgment(
         query_id=pair.query_id,
         chunk_id=pair.chunk_id,
@@ -38,7 +36,7 @@ def settle(
         evidence=spoken.evidence if grade > 0 else "",
         reasoning=spoken.reasoning,
         grade_mean=round(_mean_of_models(ballots), 6) if unsure else None,
-        entropy_bits=round(entropy_bits(shared), 6) if unsure else None,
+        entropy_bits=round(entropy_bits(_shared_odds(ballots)), 6) if unsure else None,
         votes=_in_order([*(ballot.vote for ballot in ballots), *lost]) if several else (),
         provenance=provenance,
     )
@@ -86,8 +84,12 @@ def _spokesman(ballots: Sequence[Ballot], grade: int) -> Ballot:
     return min(ballots, key=lambda one: ((one.grade >= 2) != (grade >= 2), abs(one.grade - grade)))
 
 
-def _odds_of(ballot: Ballot) -> tuple[float, ...]:
-    return ballot.odds or tuple(float(grade == ballot.grade) for grade in GRADES)
+def _shared_odds(ballots: Sequence[Ballot]) -> tuple[float, ...]:
+    """Return the mean odds of the grades; a vote without any has all on its grade."""
+    odds = [
+        ballot.odds or tuple(float(grade == ballot.grade) for grade in GRADES) for ballot in ballots
+    ]
+    return tuple(sum(column) / len(odds) for column in zip(*odds, strict=True))
 
 
 def _in_order(votes: Sequence[Vote]) -> tuple[Vote, ...]:
