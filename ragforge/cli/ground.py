@@ -19,7 +19,9 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
+from ragforge.files.outputs import refuse_to_replace
 from ragforge.measures.rates import Rate
+from ragforge.records import Grounding
 from ragforge.report.shown import share
 from ragforge.stages.ground.summary import GroundingSummary
 
@@ -74,6 +76,7 @@ def _check(arguments: argparse.Namespace) -> None:
         answers = arguments.dataset / "answers" / f"{arguments.system_name}.jsonl"
     if arguments.out.exists() and answers.exists() and arguments.out.samefile(answers):
         raise UsageError(f"--out {arguments.out}: is the file of answers itself; name another")
+    refuse_to_replace(arguments.out, Grounding)
 
 
 def _json(grounder: str, found: GroundingSummary) -> dict[str, object]:

@@ -24,7 +24,9 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
+from ragforge.files.outputs import refuse_to_replace
 from ragforge.pipeline.sitting import JudgingResult, told
+from ragforge.records import Judgment
 from ragforge.report.agreement import agreement_json, agreement_table
 from ragforge.report.shown import number
 from ragforge.report.table import render_table
@@ -87,6 +89,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--pairs needs --out FILE for the judgments")
     if arguments.pairs and arguments.out.exists() and arguments.out.samefile(arguments.pairs):
         raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
+    if arguments.pairs:
+        refuse_to_replace(arguments.out, Judgment)
     if arguments.pairs and arguments.run:
         raise UsageError("--run goes with --dataset, not with --pairs")
     if arguments.pairs and arguments.on_labels:

@@ -26,6 +26,8 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
+from ragforge.files.outputs import refuse_to_replace
+from ragforge.records import JudgeAudit
 
 if TYPE_CHECKING:
     from ragforge.pipeline.auditing import AuditResult
@@ -91,6 +93,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--pairs needs --out FILE for the audit")
     if arguments.pairs and arguments.out.exists() and arguments.out.samefile(arguments.pairs):
         raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
+    if arguments.pairs:
+        refuse_to_replace(arguments.out, JudgeAudit, whole=True)
     if arguments.pairs and arguments.run:
         raise UsageError("--run goes with --dataset, not with --pairs")
     if arguments.dataset and arguments.out is not None:

@@ -1,0 +1,56 @@
+"""Where results may be written: never over something that is not an earlier result."""
+
+from collections.abc import Container
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from ragforge.errors import DataError, UsageError
+from ragforge.files.manifest import read_manifest
+
+_MOST_BYTES = 16 * 1024 * 1024
+"""What is read of a file to see what it holds: a line of it, or all where it is one object."""
+
+
+def refuse_to_replace(out: Path, record: type[BaseModel], *, whole: bool = False) -> None:
+    """Check that a file is new, empty, or holds what will be written to it.
+
+    Args:
+        out: Where results are to go.
+        record: What they consist of.
+        whole: Whether the file is one record; else each line is.
+
+    Raises:
+        UsageError: The file holds something else, belongs to a dataset, or is no file.
+    """
+    if not out.exists():
+        return
+    if not out.is_file():
+        raise UsageError(f"--out {out}: is no file; name another")
+    if _is_of_dataset(out.resolve()):
+        raise UsageError(f"--out {out}: is a file of a dataset; name another")
+    with out.open("rb") as stream:
+        found = stream.read(_MOST_BYTES) if whole else stream.readline(_MOST_BYTES)
+    try:
+        if found.strip():
+            record.model_validate_json(found)
+    except ValidationError as error:
+        raise UsageError(
+            f"--out {out}: is there and holds no {record.__name__.lower()}s; name another"
+        ) from error
+
+
+def _is_of_dataset(path: Path) -> bool:
+    """Whether a dataset's manifest, beside the file or one folder up, lists it."""
+    for folder in (path.parent, path.parent.parent):
+        manifest = folder / "manifest.json"
+        if manifest.is_file() and path.relative_to(folder).as_posix() in _listed(manifest):
+            return True
+    return False
+
+
+def _listed(manifest: Path) -> Container[str]:
+    try:
+        return read_manifest(manifest).files
+    except DataError:
+        return ()  # Somebody else's manifest.
