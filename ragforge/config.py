@@ -80,7 +80,10 @@ def _between_commas(value: object) -> object:
     """Return a list whose items may hold several each."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         return value
-    return tuple(part.strip() for item in value for part in item.split(",") if part.strip())
+    found = tuple(part.strip() for item in value for part in item.split(",") if part.strip())
+    if value and not found:
+        raise ValueError("expected names between commas")
+    return found
 
 
 def _threshold(value: object) -> object:

@@ -92,6 +92,11 @@ def load_prompt(name: str, folder: str = "") -> Prompt:
     return found
 
 
+def is_overridden(name: str, folder: str) -> bool:
+    """Whether a folder of the user's has a prompt of that name."""
+    return (Path(folder) / f"{name}.toml").is_file()
+
+
 def list_prompts(folder: str = "") -> list[ListedPrompt]:
     """Return all prompts with where each comes from, sorted by name.
 

@@ -85,20 +85,26 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if arguments.pairs and arguments.out is None:
-        raise UsageError("--pairs needs --out FILE for the judgments")
-    if arguments.pairs and arguments.out.exists() and arguments.out.samefile(arguments.pairs):
-        raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
     if arguments.pairs:
-        refuse_to_replace(arguments.out, Judgment)
-    if arguments.pairs and arguments.run:
-        raise UsageError("--run goes with --dataset, not with --pairs")
-    if arguments.pairs and arguments.on_labels:
-        raise UsageError("--on-labels goes with --dataset; in --pairs a row's grade is enough")
+        _check_pairs(arguments)
+    elif arguments.out is not None:
+        raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
     if arguments.on_labels and arguments.run:
         raise UsageError("--on-labels judges no run; leave out --run")
-    if arguments.dataset and arguments.out is not None:
-        raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
+
+
+def _check_pairs(arguments: argparse.Namespace) -> None:
+    if arguments.out is None:
+        raise UsageError("--pairs needs --out FILE for the judgments")
+    if arguments.out.exists() and arguments.out.samefile(arguments.pairs):
+        raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
+    refuse_to_replace(arguments.out, Judgment)
+    if arguments.setting_judge_split not in (None, "all"):
+        raise UsageError("--split goes with --dataset; the rows of --pairs have none")
+    if arguments.run:
+        raise UsageError("--run goes with --dataset, not with --pairs")
+    if arguments.on_labels:
+        raise UsageError("--on-labels goes with --dataset; in --pairs a row's grade is enough")
 
 
 def _json(result: JudgingResult) -> dict[str, object]:

@@ -101,7 +101,7 @@ def print_estimate(estimate: dict[str, Any], *, as_json: bool) -> None:
     if "tokens" not in estimate:
         print("the offline baseline asks nothing and costs nothing")
         return
-    print(f"calls if every reply needs its repair turn: {estimate['calls_high']}")
+    print(f"calls at worst, if replies have to be asked for again: {estimate['calls_high']}")
     seconds = estimate["seconds"]
     print("time: unknown before the first replies" if seconds is None else f"time: {seconds:.0f} s")
     for name, tokens in estimate["tokens"].items():

@@ -48,10 +48,11 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
 
     Raises:
         DataError: The file cannot be read, has none of the shapes or holds no pair; a row lacks a
-            field or holds one of a wrong type, or a grade outside of 0 to 3; or a pair of ids
-            comes twice. Raised when the row's turn comes.
+            field or holds one of a wrong type, or a grade outside of 0 to 3; a pair of ids
+            comes twice, or a query's id with another text. Raised when the row's turn comes.
     """
     seen: set[tuple[str, str]] = set()
+    queries: dict[str, str] = {}
     for row in read_rows_of(open_source(path), SHAPES):
         if not seen and not row.has(QUERY_ID_OF_PAIR, CHUNK_ID):
             raise unknown_shape(path, SHAPES)
@@ -66,6 +67,11 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
             raise DataError(
                 f"{row.where}: query {shown(pair.query_id)}: chunk {shown(pair.chunk_id)} comes "
                 "twice"
+            )
+        if queries.setdefault(pair.query_id, pair.query) != pair.query:
+            raise DataError(
+                f"{row.where}: query {shown(pair.query_id)}: has two texts, "
+                f"{shown(queries[pair.query_id])} and {shown(pair.query)}"
             )
         seen.add((pair.query_id, pair.chunk_id))
         yield pair

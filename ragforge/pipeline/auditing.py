@@ -221,7 +221,7 @@ async def _audit(
         ),
     )
     if bench.is_dry:
-        return AuditResult(bench.name, estimate=bench.estimate())
+        return AuditResult(bench.name, estimate=bench.estimate(0))
     _refuse_if_all_failed(found, bench.name)
     is_model = judge.provenance.kind == "llm"
     temperature = settings.model.temperature if is_model else None

@@ -1,6 +1,6 @@
 """Who judges relevance: the offline baseline, one model, or a panel, alone or in batches."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from ragforge.llm.chat import Message
 from ragforge.llm.families import kin
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Backend, Mode, open_backend
+from ragforge.prompts import is_overridden
 from ragforge.records import Failure, Provenance
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.batched import BatchedJudge
@@ -63,19 +64,22 @@ class Bench:
         if not batched:
             return Alone(self.judge())
         prompt = self.settings.judge.prompt or BATCH
-        alone = self._askers(POINTWISE, SCHEMA, self._protocol(batched=True))
+        protocol = self._protocol(batched=True)
         return BatchedJudge(
-            askers=self._askers(prompt, BATCH_SCHEMA, self._protocol(batched=True)),
-            alone=tuple(LLMJudge(asker) for asker in alone),
+            askers=self._askers(prompt, BATCH_SCHEMA, protocol),
+            alone=self._polled(self._askers(POINTWISE, SCHEMA, protocol)),
             permutations=self.settings.judge.permutations,
             name=self.name,
         )
 
     def judge(self) -> Judge:
         """Return who judges pair by pair."""
+        prompt = POINTWISE if self.batch > 1 else self.settings.judge.prompt or POINTWISE
+        return self._polled(self._askers(prompt, SCHEMA, self._protocol(batched=False)))
+
+    def _polled(self, askers: Sequence[Asker]) -> Judge:
+        """Return who judges pair by pair by the votes of some models."""
         how = self.settings.judge
-        prompt = POINTWISE if self.batch > 1 else how.prompt or POINTWISE
-        askers = self._askers(prompt, SCHEMA, self._protocol(batched=False))
         logprobs = ALTERNATIVES if how.logprobs == "on" else 0
         polled = tuple(
             LLMJudge(asker, vote, logprobs) for asker in askers for vote in range(how.votes)
@@ -88,6 +92,13 @@ class Bench:
         """Return who judges, as the records will name it."""
         return self.slate_judge(batched=self.batch > 1).provenance
 
+    def provenances(self) -> tuple[Provenance, ...]:
+        """Return all names that go for this judge: of batches, and of what they leave open."""
+        judge = self.slate_judge(batched=self.batch > 1)
+        if isinstance(judge, BatchedJudge):
+            return judge.provenance, judge.alone.provenance
+        return (judge.provenance,)
+
     def stop(self) -> None:
         """Make all further calls fail at once."""
         for backend in self.backends:
@@ -97,9 +108,18 @@ class Bench:
         """Return how many slates to have in work; see `Backend.workers`."""
         return max(backend.workers(concurrency) for backend in self.backends)
 
-    def estimate(self) -> dict[str, object]:
-        """Return what a dry run counted, over all models."""
-        return _sum([backend.estimate() for backend in self.backends])
+    def estimate(self, n_texts: int) -> dict[str, object]:
+        """Return what a dry run counted, over all models.
+
+        Args:
+            n_texts: Texts to be judged, each of which a batch may leave to be asked for alone.
+        """
+        total = _sum([backend.estimate() for backend in self.backends])
+        calls = total.get("calls_high")
+        if self.batch > 1 and isinstance(calls, int):
+            # Each once more for what it left out, then each text alone; all with a repair turn.
+            total["calls_high"] = 2 * calls + 2 * n_texts * len(self.backends)
+        return total
 
     def note_in(self, dataset: Dataset) -> None:
         """Write models, prompts and what was spent into a dataset's manifest."""
@@ -154,6 +174,7 @@ async def open_bench(
     _refuse_contradictions(how, settings.model.temperature)
     examples = load_examples(Path(how.examples)) if how.examples else ()
     _warn_of_kin(how.panel, observer)
+    _warn_of_other_rubric(settings, observer)
     members = how.panel or (settings.model.name,)
     prompt = how.prompt or (BATCH if how.batch > 1 else POINTWISE)
     purse = Purse()
@@ -203,6 +224,21 @@ def _warn_of_kin(panel: Iterable[str], observer: Observer) -> None:
                 "note",
                 message=f"--panel: several models are {' and '.join(related)}'s; models of one "
                 "family err alike, and their votes count as little more than one",
+            )
+        )
+
+
+def _warn_of_other_rubric(settings: Settings, observer: Observer) -> None:
+    """Tell where a folder of prompts overrides what is not used, and not what is."""
+    folder = settings.prompts.prompts_dir
+    if settings.judge.batch == 1 or settings.judge.prompt or not folder:
+        return
+    if is_overridden(POINTWISE, folder) and not is_overridden(BATCH, folder):
+        observer(
+            Event(
+                "note",
+                message=f"--prompts-dir {folder}: replaces {POINTWISE}, but batches are judged by "
+                f"the shipped {BATCH}; `ragforge prompts copy {BATCH} --to {folder}` makes one",
             )
         )
 

@@ -63,13 +63,18 @@ class JudgedSpool(AbstractContextManager["JudgedSpool"]):
         if self._failures.count or beside.exists():
             self._failures.write(beside)
 
-    def add_to(self, dataset: Dataset) -> None:
+    def add_to(self, dataset: Dataset, *, grades: bool = True) -> None:
         """Write judgments and failures into a dataset; new ones replace old ones of their pairs.
+
+        Args:
+            dataset: Where they go.
+            grades: Whether judgments are written; else failures only.
 
         Raises:
             DataError: A file cannot be written.
         """
-        dataset.add_judgments(self.judgments())
+        if grades:
+            dataset.add_judgments(self.judgments())
         self.add_failures_to(dataset)
 
     def add_failures_to(self, dataset: Dataset) -> None:

@@ -8,14 +8,20 @@ from ragforge.config import Settings
 from ragforge.errors import EndpointError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
-from ragforge.files.pairs import read_pairs
 from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Observer
-from ragforge.pipeline.agreement import Labels
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
-from ragforge.pipeline.pooling import Standing, pool_of, queries_of, refuse_mixture, with_texts
+from ragforge.pipeline.pairs_by_query import PairsByQuery
+from ragforge.pipeline.pooling import (
+    Standing,
+    mind_other_judges,
+    other_judges,
+    pool_of,
+    queries_of,
+    with_texts,
+)
 from ragforge.pipeline.sitting import JudgingResult, Sitting
 from ragforge.records import Failure
 from ragforge.stages.judge.examples import refuse_shared_queries
@@ -56,10 +62,11 @@ async def judge_dataset(
             settings, dataset.store_path, observer, mode=mode, failures=dataset.failures
         ) as bench:
             refuse_shared_queries(bench.examples, queries)
-            standing = Standing(bench.provenance(), again=mode.again)
+            standing = Standing(bench.provenances(), again=mode.again)
             todo = open_pairs(pooled, dataset.each_judgment(), standing.stays)
-            if todo and not mode.mix:
-                refuse_mixture(dataset, set(pooled).difference(todo), standing.judge)
+            if not mode.mix:
+                told = other_judges(dataset, set(pooled).difference(todo), standing)
+                mind_other_judges(told, len(todo), standing, observer)
             result = JudgingResult(bench.name, len(pooled))
 
             def pairs() -> Iterator[Pair]:
@@ -72,7 +79,8 @@ async def judge_dataset(
                     await sitting.judge(pairs, len(todo), standing.failed(dataset))
                 finally:
                     if judged.has_any and not mode.dry_run:
-                        judged.add_to(dataset)
+                        # Where nothing came of it, what another judge said stays as it was.
+                        judged.add_to(dataset, grades=result.n_judged > 0 or not mode.again)
                         bench.note_in(dataset)
             if mode.dry_run:
                 result.estimate = _estimate(bench, result, _counts(dataset, pooled, todo))
@@ -86,10 +94,9 @@ async def judge_file(
 ) -> JudgingResult:
     """Judge the pairs of a file into a file of judgments, however many there are.
 
-    Pairs are read as they are judged, and judgments sorted on disk. Failures go to
-    `OUT.failures.jsonl` beside the file, replies to `.ragforge/` in its folder. Batches, and the
-    search for equal texts, are of pairs that stand together in the file. Where people graded pairs,
-    the result says how far the judge agrees with them.
+    Pairs and judgments are sorted on disk. Failures go to `OUT.failures.jsonl` beside the file,
+    replies to `.ragforge/` in its folder. Where people graded pairs, the result says how far the
+    judge agrees with them.
 
     Raises:
         DataError: The file of pairs does not hold to its format.
@@ -102,33 +109,29 @@ async def judge_file(
         mode=mode,
         failures=partial(_failures_beside, out),
     ) as bench:
-        if bench.examples:
-            asked = {row.query_id: row.query for row in read_pairs(pairs_path)}
-            refuse_shared_queries(bench.examples, asked)
-        result, labels = JudgingResult(bench.name), Labels()
-        with JudgedSpool(out.parent) as judged:
+        with PairsByQuery(pairs_path, out.parent) as rows, JudgedSpool(out.parent) as judged:
+            refuse_shared_queries(bench.examples, rows.queries)
+            result = JudgingResult(bench.name, len(rows))
             try:
-                sitting = Sitting(bench, judged, result, observer)
-                rows = partial(_counted, pairs_path, result, labels)
-                await sitting.judge(rows, _lines_of(pairs_path))
+                await Sitting(bench, judged, result, observer).judge(rows.pairs, len(rows))
             finally:
                 if not mode.dry_run and judged.has_any:
                     judged.write(out)
             if mode.dry_run:
-                counts = {"in_file": result.n_pairs, "new": result.n_pairs}
+                counts = {"in_file": len(rows), "new": len(rows)}
                 result.estimate = _estimate(bench, result, counts)
                 return result
             result.summaries = summarise_sorted(judged.judgments())
             if bench.provenance().kind == "baseline":
-                result.agreement = labels.baseline()
+                result.agreement = rows.labels.baseline()
             else:
-                result.agreement = labels.beside(bench.name, judged.judgments())
+                result.agreement = rows.labels.beside(bench.name, judged.judgments())
     return refused_if_all_failed(result, result.n_pairs)
 
 
 def _estimate(bench: Bench, result: JudgingResult, counts: dict[str, int]) -> dict[str, object]:
     pairs = {**counts, "distinct_texts": result.n_texts}
-    return {"pairs": pairs, **bench.estimate()}
+    return {"pairs": pairs, **bench.estimate(result.n_texts)}
 
 
 def _counts(dataset: Dataset, pooled: Sequence[PairId], todo: Sequence[PairId]) -> dict[str, int]:
@@ -150,23 +153,6 @@ def _summaries(dataset: Dataset, pooled: Container[tuple[str, str]]) -> list[Que
     return summarise_sorted(
         item for item in dataset.each_judgment() if (item.query_id, item.chunk_id) in pooled
     )
-
-
-def _lines_of(path: Path) -> int | None:
-    """Return how many pairs there will be, None where that takes reading the file as it is read."""
-    if path.suffix not in (".jsonl", ".ndjson") or not path.is_file():
-        return None
-    with path.open("rb") as stream:
-        return sum(block.count(b"\n") for block in iter(partial(stream.read, 1 << 20), b""))
-
-
-def _counted(path: Path, result: JudgingResult, labels: Labels) -> Iterator[Pair]:
-    result.n_pairs = 0
-    for row in read_pairs(path):
-        result.n_pairs += 1
-        pair = Pair(row.query_id, row.query, row.chunk_id, row.text)
-        labels.add(pair, row.human_grade)
-        yield pair
 
 
 def refused_if_all_failed(result: JudgingResult, n_asked: int) -> JudgingResult:

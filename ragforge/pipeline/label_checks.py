@@ -66,7 +66,7 @@ async def judge_labels(
                 known |= {_pair(check): check for check in judged.judgments()}
             if mode.dry_run:
                 counts = {"graded_by_people": len(asked), "new": len(todo)}
-                result.estimate = {"pairs": counts, **bench.estimate()}
+                result.estimate = {"pairs": counts, **bench.estimate(result.n_texts)}
                 return result
     labels = labels_of(dataset)
     result.agreement = labels.beside(result.judge, known.values()) or labels.baseline()

@@ -60,23 +60,32 @@ class Standing:
     """Which grades stand beside those of a judge.
 
     Args:
-        judge: Who is to judge now.
+        judges: The names of who is to judge now; several for one that judges in batches.
         again: Whether what another model judged is judged anew.
     """
 
-    judge: Provenance
+    judges: tuple[Provenance, ...]
     again: bool
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether no model judges."""
+        return self.judges[0].kind == "baseline"
+
+    def is_same(self, by: Provenance) -> bool:
+        """Whether a record is of this judge, asked in this way."""
+        return any(_same(by, judge) for judge in self.judges)
 
     def stays(self, old: Judgment) -> bool:
         """Whether a grade is not asked for again."""
         by = old.provenance
         if old.grade is None:
             return False
-        if old.source == "human" or by is None or self.judge.kind == "baseline":
+        if old.source == "human" or by is None or self.is_baseline:
             return True
         if by.kind == "baseline":
             return False
-        return _same(by, self.judge) or not self.again
+        return self.is_same(by) or not self.again
 
     def failed(self, dataset: Dataset) -> Callable[[Pair], bool]:
         """Return what tells whether this judge failed on a pair before.
@@ -87,26 +96,21 @@ class Standing:
         keys = {
             (old.query_id, old.chunk_id)
             for old in dataset.each_judgment()
-            if old.grade is None
-            and old.provenance is not None
-            and _same(old.provenance, self.judge)
+            if old.grade is None and old.provenance is not None and self.is_same(old.provenance)
         }
         return lambda pair: (pair.query_id, pair.chunk_id) in keys
 
 
-def refuse_mixture(dataset: Dataset, kept: Container[tuple[str, str]], judge: Provenance) -> None:
-    """Refuse to put grades of two judges into one set unasked.
+def other_judges(dataset: Dataset, kept: Container[tuple[str, str]], standing: Standing) -> str:
+    """Return which other models, prompts or protocols graded some pairs, "" for none.
 
     Args:
         dataset: Has the judgments.
-        kept: Pairs of the pool whose grade stays.
-        judge: Who would grade the rest.
-
-    Raises:
-        UsageError: What is kept of the pool was graded by another model, prompt or protocol.
+        kept: The pairs that are looked at.
+        standing: Who is to judge now.
     """
-    if judge.kind == "baseline":
-        return
+    if standing.is_baseline:
+        return ""
     others = Counter(
         _named(by)
         for old in dataset.each_judgment()
@@ -114,15 +118,33 @@ def refuse_mixture(dataset: Dataset, kept: Container[tuple[str, str]], judge: Pr
         and (by := old.provenance) is not None
         and old.source == "judge"
         and by.kind == "llm"
-        and not _same(by, judge)
+        and not standing.is_same(by)
     )
-    if others:
-        told = "; ".join(f"{count} by {other}" for other, count in sorted(others.items()))
+    return "; ".join(f"{count} by {other}" for other, count in sorted(others.items()))
+
+
+def mind_other_judges(told: str, n_open: int, standing: Standing, observer: Observer) -> None:
+    """Refuse to put grades of two judges into one set unasked; tell where that was done before.
+
+    Args:
+        told: What `other_judges` says of the pairs of the pool whose grade stays.
+        n_open: Pairs that would be judged now.
+        standing: Who would judge them.
+        observer: Told, where nothing would be judged.
+
+    Raises:
+        UsageError: Other judges graded a part, and this one would grade the rest.
+    """
+    if not told:
+        return
+    if n_open:
         raise UsageError(
-            f"{dataset.path}: some pairs of the pool are graded by another judge ({told}); "
-            f"{_named(judge)} would grade the "
-            "rest: --again judges all of them anew, --mix lets both stand"
+            f"some pairs of the pool are graded by another judge ({told}); "
+            f"{_named(standing.judges[0])} would grade the rest: --again judges all of them anew, "
+            "--mix lets both stand"
         )
+    message = f"graded by another judge: {told}; --again judges these pairs anew"
+    observer(Event("note", message=message))
 
 
 def _same(one: Provenance, other: Provenance) -> bool:

@@ -15,8 +15,8 @@ from ragforge.stages.judge.slates import Slate, slates
 from ragforge.stages.judge.stage import Judging, judge_slates
 from ragforge.stages.judge.summary import QuerySummary
 
-PILOT_QUERIES = 30
-"""Queries after which the effect of places is looked at for the first time; then at twice as many,
+PILOT_PAIRS = 200
+"""Pairs after which the effect of places is looked at for the first time; then at twice as many,
 and so on."""
 
 
@@ -107,14 +107,14 @@ class _Watched:
     counts: JudgingResult
     inner: JudgedSpool
     sums: PositionSums = field(default_factory=PositionSums)
-    next_look: int = PILOT_QUERIES
+    next_look: int = PILOT_PAIRS
     is_biased: bool = False
 
     def result(self, result: Judgment) -> None:
         self.counts.result(result)
         self.inner.result(result)
         self.sums.add(result)
-        if self.sums.n_queries >= self.next_look:
+        if self.sums.n_pairs >= self.next_look:
             self.next_look *= 2
             self.look()
 
@@ -204,7 +204,9 @@ def _why_alone(effect: PositionEffect | None) -> str:
 
 def told(effect: PositionEffect) -> str:
     """Return an effect in words."""
+    if not effect.is_told:
+        return f"{effect.n_pairs} pairs were seen at two places, too few to tell"
     return (
         f"{effect.shift:+.2f} from the first place to the last, 95 % interval "
-        f"[{effect.low:+.2f}, {effect.high:+.2f}], p {effect.p:.2g}, {effect.n_queries} queries"
+        f"[{effect.low:+.2f}, {effect.high:+.2f}], p {effect.p:.2g}, {effect.n_pairs} pairs"
     )

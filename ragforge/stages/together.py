@@ -1,7 +1,7 @@
 """Asking for several things at once where one failure does not spoil the others."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import TypeVar
 
 from ragforge.errors import CallError
@@ -9,27 +9,28 @@ from ragforge.errors import CallError
 T = TypeVar("T")
 
 
-async def together(parts: Sequence[Awaitable[T]]) -> list[T | CallError]:
+async def together(parts: Sequence[Coroutine[None, None, T]]) -> list[T | CallError]:
     """Return what each part came to, in order; a part that failed gives its error.
 
+    What is in flight when another part raises is paid for: it is waited for.
+
     Raises:
-        Exception: The first that is no CallError; the other parts are cancelled then.
+        Exception: The first that is no CallError, once all parts have ended.
+        asyncio.CancelledError: The caller was cancelled; so are the parts.
     """
+    tasks = [asyncio.ensure_future(part) for part in parts]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_caught(part)) for part in parts]
-    except BaseExceptionGroup as errors:
-        raise _first(errors) from None
-    return [task.result() for task in tasks]
-
-
-async def _caught(part: Awaitable[T]) -> T | CallError:
-    try:
-        return await part
-    except CallError as error:
-        return error
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    error = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    errors = [task.exception() for task in tasks]
+    for error in errors:
+        if error is not None and not isinstance(error, CallError):
+            raise error
+    return [
+        error if isinstance(error, CallError) else task.result()
+        for task, error in zip(tasks, errors, strict=True)
+    ]

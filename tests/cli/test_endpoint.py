@@ -307,6 +307,28 @@ def test_another_model_judges_again_only_when_told(dataset, serve):
     assert len(second.seen) == len(first.seen)
 
 
+def test_grades_of_another_judge_are_told_of(dataset, serve, capsys):
+    """Who names a model and reads "0 judged" would take the grades for that model's."""
+    endpoint = serve()
+    words = ["judge", "--dataset", str(dataset), *model(endpoint)]
+    main(words)
+    capsys.readouterr()
+
+    assert main([*words, "--model", "other"]) == 0
+    assert "graded by another judge" in capsys.readouterr().err
+
+
+def test_a_judge_that_fails_throughout_replaces_no_grades(dataset, serve):
+    """What was bought before is worth more than a list of failures."""
+    good, bad = serve(), serve(lambda path, body, n: Reply(completion("nonsense")))
+    main(["judge", "--dataset", str(dataset), *model(good)])
+    before = (dataset / "judgments.jsonl").read_bytes()
+
+    words = ["judge", "--dataset", str(dataset), "--again", *model(bad), "--model", "other"]
+    assert main(words) == 4
+    assert (dataset / "judgments.jsonl").read_bytes() == before
+
+
 def test_failed_replies_are_asked_again_when_told(tmp_path, pairs, serve):
     """A bad reply is kept like a good one, until somebody wants another try."""
     sick = [True]

@@ -122,6 +122,52 @@ def test_a_panel_shares_one_budget(judge):
     assert "--max-calls 30 is reached" in err
 
 
+@pytest.mark.parametrize(
+    "how", [["--batch", "8"], ["--panel", "a,b,c"], ["--votes", "3", "--temperature", "0.5"]]
+)
+def test_a_budget_that_ends_among_votes_loses_no_reply(judge, how):
+    """What is in flight when one vote meets the limit is billed all the same."""
+    with serving(Script(latency="lognorm:30,0.5", p_schema=0.2)) as endpoint:
+        assert judge(endpoint, *how, "--max-calls", "13")[0] == 5
+        assert judge(endpoint, *how)[0] == 0
+        assert endpoint.ledger()["dup"] == 0
+
+
+def test_the_order_of_the_rows_changes_nothing(judge, pairs):
+    """Batches are of a query's pairs, wherever these stand in the file."""
+    with serving(Script()) as endpoint:
+        first = judge(endpoint, "--batch", "8")
+        billed = endpoint.ledger()["billed"]
+        lines = rows(pairs)
+        write(pairs, lines[::2] + lines[1::2])
+        again = judge(endpoint, "--batch", "8")
+        assert endpoint.ledger()["billed"] == billed
+
+    assert first[3] == again[3]
+
+
+def test_a_query_with_two_texts_is_refused_before_any_call(judge, pairs):
+    """Grades of two questions under one id would be averaged."""
+    lines = rows(pairs)
+    write(pairs, [*lines[:-1], {**lines[-1], "query": "Something else?"}])
+    with serving(Script()) as endpoint:
+        code, _, err, _ = judge(endpoint)
+        assert endpoint.ledger()["billed"] == 0
+
+    assert code == 3
+    assert "has two texts" in err
+
+
+def test_an_order_of_one_pair_is_no_number_out_of_range(judge, pairs):
+    """JSON knows no infinity."""
+    write(pairs, rows(pairs)[:2])
+    with serving(Script()) as endpoint:
+        code, out, _, _ = judge(endpoint, "--batch", "8", "--json")
+
+    assert code == 0
+    json.loads(out, parse_constant=pytest.fail)
+
+
 def test_the_effect_of_places_is_printed(judge):
     """A reader must be able to tell whether batches did harm."""
     with serving(Script()) as endpoint:
@@ -129,7 +175,7 @@ def test_the_effect_of_places_is_printed(judge):
 
     told = json.loads(out)
     assert told["position_effect"]["shift"] == 0
-    assert told["position_effect"]["n_queries"] == 6
+    assert told["position_effect"]["n_pairs"] > 40
     assert not told["gave_up_batches"]
 
 
@@ -182,6 +228,8 @@ def test_examples_of_a_judged_query_are_refused(judge, tmp_path):
         (["--batch", "4", "--prompt", "judge_relevance"], "'relevance_batch' is needed here"),
         (["--prompt", "judge_relevance_batch"], "'relevance' is needed here"),
         (["--prompt", "grade_answer"], "'relevance' is needed here"),
+        (["--split", "dev"], "--split goes with --dataset"),
+        (["--panel", ",,"], "expected names between commas"),
     ],
 )
 def test_ways_that_exclude_each_other_are_refused(judge, how, message):

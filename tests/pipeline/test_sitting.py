@@ -10,12 +10,13 @@ from ragforge.llm.chat import ChatReply
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.bench import Bench
 from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.sitting import PILOT_QUERIES, JudgingResult, Sitting
+from ragforge.pipeline.sitting import PILOT_PAIRS, JudgingResult, Sitting
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.pairs import Pair
 
-MANY = 4 * PILOT_QUERIES
+MANY = PILOT_PAIRS // 2
+"""Queries, of eight pairs each."""
 
 
 def entry(grade):
@@ -84,12 +85,12 @@ def test_a_bias_is_found_out_long_before_the_end(sit):
     sit(model)
 
     batches = sum(request.schema_name == "relevance_batch" for request in model.asked)
-    assert batches < 3 * 2 * PILOT_QUERIES
+    assert batches < 3 * 2 * PILOT_PAIRS // 8
 
 
 def test_a_bias_that_shows_only_at_the_end_counts_as_well(sit):
     """A small set is no excuse."""
-    result, judgments, _ = sit(replying(lambda at: 2 if at < 4 else 1), n_queries=12)
+    result, judgments, _ = sit(replying(lambda at: 2 if at < 4 else 1), n_queries=2)
 
     assert result.gave_up_batches
     assert {one.grade for one in judgments} == {1}

@@ -16,12 +16,12 @@ from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.dry_run import DryRunError
 from ragforge.records import Provenance, Vote
-from ragforge.stages.asking import Asker, Way, quoted, visible
-from ragforge.stages.judge.llm import LLMJudge, flagged
-from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.asking import Asker, Way, locate_shown, quoted, visible
+from ragforge.stages.judge.llm import flagged
+from ragforge.stages.judge.pairs import Judge, Pair
 from ragforge.stages.judge.reply import Ballot, RelevanceReply, broken_rule, evidence_in
 from ragforge.stages.judge.slates import Marked, Slate, Twins, for_all, joined, unmarked
-from ragforge.stages.judge.votes import refuse_below_quorum, settle
+from ragforge.stages.judge.votes import NoQuorumError, in_order, settle
 from ragforge.stages.together import together
 
 ROUNDS = 2
@@ -60,13 +60,13 @@ class BatchedJudge:
 
     Args:
         askers: One a model, with the prompt for batches.
-        alone: Judges by itself what the batches leave open; its grades go under the same name.
+        alone: Judges by itself what the batches leave open.
         permutations: Orders in which each batch is shown.
         name: What stands for all models in provenance.
     """
 
     askers: tuple[Asker, ...]
-    alone: tuple[LLMJudge, ...]
+    alone: Judge
     permutations: int
     name: str
 
@@ -94,33 +94,34 @@ class BatchedJudge:
                 raise outcome
         votes = [one if isinstance(one, dict) else _all_failed(pairs, one) for one in outcomes]
         marked = await together([self._settled(twins, votes) for twins in slate.twins])
-        return joined(
-            [
-                unmarked(self.provenance, [twins], one) if isinstance(one, CallError) else one
-                for twins, one in zip(slate.twins, marked, strict=True)
-            ]
-        )
+        return joined([one for one in marked if isinstance(one, Marked)])
 
     async def _settled(
         self, twins: Twins, votes: Sequence[Mapping[str, Ballot | CallError]]
     ) -> Marked:
         cast = [one[twins.first.chunk_id] for one in votes]
         ballots = [one for one in cast if isinstance(one, Ballot)]
-        if 2 * len(ballots) <= len(cast):
-            return await self._alone(twins)
         numbered = enumerate(cast)
         lost = [self._lost(at, one) for at, one in numbered if isinstance(one, CallError)]
-        return self._marked(twins, ballots, lost)
-
-    async def _alone(self, twins: Twins) -> Marked:
-        outcomes = await together([judge.ballot(twins.first) for judge in self.alone])
-        errors = [one for one in outcomes if isinstance(one, CallError)]
-        refuse_below_quorum(len(outcomes), errors)
-        return self._marked(twins, [one for one in outcomes if isinstance(one, Ballot)], ())
-
-    def _marked(self, twins: Twins, ballots: Sequence[Ballot], lost: Sequence[Vote]) -> Marked:
-        judgment = settle(twins.first, ballots, lost, self.provenance)
+        if 2 * len(ballots) <= len(cast):
+            return await self._alone(twins, [*(ballot.vote for ballot in ballots), *lost])
+        provenance = self.provenance
+        if len(cast) == 1:
+            key = ballots[0].vote.call_key
+            provenance = provenance.model_copy(update={"call_key": key})
+        judgment = settle(twins.first, ballots, lost, provenance)
         return Marked(tuple(for_all(flagged(judgment, twins.first), twins)))
+
+    async def _alone(self, twins: Twins, votes: Sequence[Vote] = ()) -> Marked:
+        """Judge a text by itself; the votes of its batches are kept where that fails too."""
+        try:
+            judgment = await self.alone.judge(twins.first)
+        except DryRunError:
+            raise
+        except CallError as error:
+            own = error.votes if isinstance(error, NoQuorumError) else ()
+            return unmarked(self.provenance, twins, error, in_order([*votes, *own]))
+        return Marked(tuple(for_all(judgment, twins)))
 
     def _lost(self, at: int, error: CallError) -> Vote:
         asker = self.askers[at // self.permutations]
@@ -168,7 +169,7 @@ async def _ask(
     found = await asker.ask(
         batch_holes(shown[0].pair.query, [(one.opaque, one.pair.text) for one in shown]),
         BatchReply,
-        lambda reply: _broken_ids(reply, by_id),
+        lambda reply: _broken_ids(reply, by_id) or _slipped(reply, by_id),
         Way(permutation=permutation, more_tokens=_TOKENS_EACH * (len(shown) - 1)),
     )
     return [(verdict, found.reply, by_id[verdict.id]) for verdict in found.value.verdicts]
@@ -195,6 +196,24 @@ def _broken_ids(reply: BatchReply, known: Mapping[str, _Shown]) -> str | None:
     if twice is not None:
         return f"the id {twice!r} comes twice; each passage gets exactly one verdict"
     return None if said else "verdicts is empty; each passage gets exactly one verdict"
+
+
+def _slipped(reply: BatchReply, shown: Mapping[str, _Shown]) -> str | None:
+    """Return what shows that verdicts stand under other passages' ids; then none can be trusted."""
+    for verdict in reply.verdicts:
+        if not verdict.evidence.strip() or _holds(shown[verdict.id], verdict):
+            continue
+        other = next((each for each in shown.values() if _holds(each, verdict)), None)
+        if other is not None:
+            return (
+                f"the evidence under the id {verdict.id!r} stands in the passage {other.opaque!r}; "
+                "each verdict must have the id of its own passage"
+            )
+    return None
+
+
+def _holds(shown: _Shown, verdict: BatchVerdict) -> bool:
+    return locate_shown(verdict.evidence, shown.pair.text) is not None
 
 
 def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -> list[_Shown]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
@@ -45,8 +46,8 @@ def refuse_shared_queries(examples: Iterable[Example], queries: Mapping[str, str
         queries: Text by id of what is judged.
 
     Raises:
-        UsageError: They share a query: the same id, or the same text but for blanks, case and
-            compatibility forms.
+        UsageError: They share a query: the same id, or the same text but for blanks, case,
+            punctuation and compatibility forms.
     """
     by_text = {_folded(text): query_id for query_id, text in queries.items()}
     for example in examples:
@@ -82,4 +83,6 @@ def _turns(prompt: Prompt, example: Example) -> tuple[Message, Message]:
 
 
 def _folded(text: str) -> str:
-    return fold(visible(text)).casefold()
+    """Return the words of a query: a question mark makes no other question."""
+    words = re.findall(r"\w+", fold(visible(text)).casefold())
+    return " ".join(words) or fold(visible(text))

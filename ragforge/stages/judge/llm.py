@@ -102,7 +102,6 @@ class PollingJudge:
         outcomes = await together([judge.ballot(pair) for judge in self.judges])
         ballots = [one for one in outcomes if isinstance(one, Ballot)]
         errors = [one for one in outcomes if isinstance(one, CallError)]
-        refuse_below_quorum(len(outcomes), errors)
         lost = [
             Vote.model_validate(
                 {
@@ -115,6 +114,7 @@ class PollingJudge:
             for judge, outcome in zip(self.judges, outcomes, strict=True)
             if isinstance(outcome, CallError)
         ]
+        refuse_below_quorum(ballots, errors, lost)
         return flagged(settle(pair, ballots, lost, self.provenance), pair)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import exp, log2
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.records import Grade, Vote
@@ -16,11 +16,24 @@ GRADES = (0, 1, 2, 3)
 LEAST_MASS = 0.9
 """Probability that must lie on the four grades for a weighted grade to be made of them."""
 
+_MOST_MASS = 1.01
+_LARGEST_LOGPROB = 100.0
+"""More would overflow; it is far from any probability."""
+
 _GRADE_AT = re.compile(r'"grade"\s*:\s*(\d)')
 """Within a string of the reply the quotes would be escaped."""
 
 
-_GivenGrade = Annotated[Grade, WithJsonSchema({"type": "integer", "enum": [0, 1, 2, 3]})]
+def _whole(value: object) -> object:
+    """Return 2 for 2.0: to a JSON schema both are the same integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_GivenGrade = Annotated[
+    Grade,
+    BeforeValidator(_whole),
+    WithJsonSchema({"type": "integer", "enum": [0, 1, 2, 3]}),
+]
 """Not a Literal: that takes true for 1 even when strict."""
 
 
@@ -108,7 +121,8 @@ def grade_odds(reply: ChatReply, grade: int) -> tuple[float, ...] | None:
         return None
     mass = grade_mass(numeral)
     total = sum(mass.values())
-    if total < LEAST_MASS:
+    # What sums to more than all, but for rounding, are no probabilities.
+    if not LEAST_MASS <= total <= _MOST_MASS:
         return None
     return tuple(mass[grade] / total for grade in GRADES)
 
@@ -118,7 +132,7 @@ def grade_mass(numeral: Numeral) -> Mapping[int, float]:
     mass = dict.fromkeys(GRADES, 0.0)
     for token, logprob in numeral.logprobs:
         if token in {"0", "1", "2", "3"}:
-            mass[int(token)] += exp(min(0.0, logprob))
+            mass[int(token)] += exp(min(_LARGEST_LOGPROB, logprob))
     return mass
 
 

@@ -7,9 +7,10 @@ from itertools import groupby, islice
 from typing import Protocol
 
 from ragforge.errors import CallError
-from ragforge.records import Failure, Judgment, Provenance
+from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.stages.asking import locate_shown, visible
 from ragforge.stages.judge.pairs import Judge, Pair
+from ragforge.stages.judge.votes import NoQuorumError
 from ragforge.stages.runner import failure_of
 
 TOGETHER = 2000
@@ -84,12 +85,14 @@ class Alone:
 
     async def mark(self, slate: Slate) -> Marked:
         """Return the judgments; see `SlateJudge`."""
-        judgments = [
-            judgment
-            for twins in slate.twins
-            for judgment in for_all(await self.judge.judge(twins.first), twins)
-        ]
-        return Marked(tuple(judgments))
+        return joined([await self._marked(twins) for twins in slate.twins])
+
+    async def _marked(self, twins: Twins) -> Marked:
+        try:
+            judgment = await self.judge.judge(twins.first)
+        except NoQuorumError as error:
+            return unmarked(self.provenance, twins, error, error.votes)
+        return Marked(tuple(for_all(judgment, twins)))
 
 
 def slates(
@@ -134,23 +137,24 @@ def for_all(judgment: Judgment, twins: Twins) -> list[Judgment]:
     ]
 
 
-def unmarked(provenance: Provenance, twins: Iterable[Twins], error: CallError) -> Marked:
-    """Return what stands for texts that could not be judged."""
+def unmarked(
+    provenance: Provenance, twins: Twins, error: CallError, votes: tuple[Vote, ...] = ()
+) -> Marked:
+    """Return what stands for a text that could not be judged, with the votes there are."""
     judgments, failures = [], []
-    for each in twins:
-        for pair in each.pairs:
-            failures.append(failure_of("judge", pair.key, error))
-            copied = pair is not each.first
-            judgments.append(
-                Judgment(
-                    query_id=pair.query_id,
-                    chunk_id=pair.chunk_id,
-                    grade=None,
-                    failure=failures[-1].kind,
-                    copied_from=each.first.chunk_id if copied else "",
-                    provenance=provenance,
-                )
+    for pair in twins.pairs:
+        failures.append(failure_of("judge", pair.key, error))
+        judgments.append(
+            Judgment(
+                query_id=pair.query_id,
+                chunk_id=pair.chunk_id,
+                grade=None,
+                failure=failures[-1].kind,
+                votes=votes,
+                copied_from="" if pair is twins.first else twins.first.chunk_id,
+                provenance=provenance,
             )
+        )
     return Marked(tuple(judgments), tuple(failures))
 
 

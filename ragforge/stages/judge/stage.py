@@ -8,7 +8,7 @@ from ragforge.errors import CallError
 from ragforge.observe import Observer
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.judge.pairs import PairId
-from ragforge.stages.judge.slates import Marked, Slate, SlateJudge, unmarked
+from ragforge.stages.judge.slates import Marked, Slate, SlateJudge, joined, unmarked
 from ragforge.stages.pouring import Sink, pour
 from ragforge.stages.runner import Work, nothing
 
@@ -84,4 +84,4 @@ def open_pairs(
 
 def _unjudged(judge: Provenance, slate: Slate, failure: Failure) -> Marked:
     error = CallError(failure.kind, failure.message, failure.raw, call_keys=failure.call_keys)
-    return unmarked(judge, slate.twins, error)
+    return joined([unmarked(judge, twins, error) for twins in slate.twins])

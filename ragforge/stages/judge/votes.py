@@ -37,7 +37,7 @@ def settle(
         reasoning=spoken.reasoning,
         grade_mean=round(_mean_of_models(ballots), 6) if unsure else None,
         entropy_bits=round(entropy_bits(_shared_odds(ballots)), 6) if unsure else None,
-        votes=_in_order([*(ballot.vote for ballot in ballots), *lost]) if several else (),
+        votes=in_order([*(ballot.vote for ballot in ballots), *lost]) if several else (),
         provenance=provenance,
     )
 
@@ -51,22 +51,44 @@ def strict_grade(ballots: Sequence[Ballot]) -> int:
     return ceil(sum(means, Fraction(0)) / len(means) - Fraction(1, 2))
 
 
-def refuse_below_quorum(votes: int, errors: Sequence[CallError]) -> None:
+class NoQuorumError(CallError):
+    """Half of the votes or more failed; those that were cast are kept.
+
+    Args:
+        first: The first of the errors.
+        message: What happened.
+        call_keys: Keys of all replies that were no use.
+        votes: All votes, the failed ones too.
+    """
+
+    def __init__(
+        self, first: CallError, message: str, call_keys: tuple[str, ...], votes: tuple[Vote, ...]
+    ) -> None:
+        super().__init__(first.kind, message, first.raw, call_keys=call_keys)
+        self.votes = votes
+
+
+def refuse_below_quorum(
+    ballots: Sequence[Ballot], errors: Sequence[CallError], lost: Sequence[Vote]
+) -> None:
     """Refuse to let a minority speak for all.
 
     Args:
-        votes: How many there should be.
-        errors: Those that failed.
+        ballots: Votes that were cast.
+        errors: Why the others failed.
+        lost: The others.
 
     Raises:
-        CallError: Half of the votes or more failed.
+        NoQuorumError: Half of the votes or more failed.
     """
-    if 2 * (votes - len(errors)) > votes:
+    votes = len(ballots) + len(errors)
+    if 2 * len(ballots) > votes:
         return
     first = errors[0]
     keys = tuple(key for error in errors for key in error.call_keys)
     told = f"{len(errors)} of {votes} votes failed, the first: {first}" if votes > 1 else str(first)
-    raise CallError(first.kind, told, first.raw, call_keys=keys)
+    every = in_order([*(ballot.vote for ballot in ballots), *lost])
+    raise NoQuorumError(first, told, keys, every if votes > 1 else ())
 
 
 def _mean_of_models(ballots: Sequence[Ballot]) -> float:
@@ -92,7 +114,8 @@ def _shared_odds(ballots: Sequence[Ballot]) -> tuple[float, ...]:
     return tuple(sum(column) / len(odds) for column in zip(*odds, strict=True))
 
 
-def _in_order(votes: Sequence[Vote]) -> tuple[Vote, ...]:
+def in_order(votes: Sequence[Vote]) -> tuple[Vote, ...]:
+    """Return votes as a judgment keeps them: by model, vote and order."""
     return tuple(sorted(votes, key=lambda vote: (vote.model, vote.vote, vote.permutation)))
 
 

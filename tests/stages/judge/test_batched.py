@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def mark(wait):
         batch, single = load_prompt("judge_relevance_batch"), load_prompt("judge_relevance")
         judge = BatchedJudge(
             askers=tuple(Asker(model, name, settings, batch) for name in models),
-            alone=tuple(LLMJudge(Asker(model, name, settings, single)) for name in models),
+            alone=LLMJudge(Asker(model, models[0], settings, single)),
             permutations=permutations,
             name="+".join(models),
         )
@@ -143,7 +144,33 @@ def test_what_a_batch_leaves_open_is_asked_for_alone(mark):
 
     assert graded(marked) == GRADES
     assert [request.schema_name for request in asked].count("relevance") == 3
-    assert {one.provenance.prompt for one in marked.judgments} == {"judge_relevance_batch"}
+    assert {one.provenance.prompt for one in marked.judgments} == {"judge_relevance"}
+
+
+def test_votes_of_a_batch_are_kept_where_nothing_came_of_them(mark):
+    """Who wants another quorum can make it from the file."""
+
+    def once(request):
+        return honest(request) if request.permutation == 0 else REFUSAL
+
+    marked, _ = mark(list(TEXTS), once, permutations=3)
+
+    assert {one.grade for one in marked.judgments} == {None}
+    assert {tuple(vote.failure for vote in one.votes) for one in marked.judgments} == {
+        (None, "refused", "refused")
+    }
+
+
+def test_a_batch_in_one_order_names_its_reply(mark):
+    """A grade that cannot be traced to what was said cannot be checked."""
+    model = ["k"]
+
+    def keyed(request):
+        return replace(honest(request), key=model[0])
+
+    marked, _ = mark(list(TEXTS), keyed)
+
+    assert {one.provenance.call_key for one in marked.judgments} == {"k"}
 
 
 def test_each_order_is_a_vote_with_its_place(mark):

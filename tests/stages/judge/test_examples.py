@@ -101,6 +101,7 @@ def test_examples_of_other_queries_are_taken():
         ("q7", "Something else?", "'q7'"),
         ("q1", "What is wax?", "'q1'"),
         ("q1", " what  is\nWAX? ", "'q1'"),
+        ("q1", "What is wax", "'q1'"),
         ("q1", "What is \uff57ax?", "'q1'"),
         ("q1", "What is\u200e wax?", "'q1'"),
     ],

@@ -20,7 +20,7 @@ def test_the_shift_is_the_slope_within_pairs():
     """Good passages that happen to stand in front are no effect of the place."""
     found = position_effect([judgment("q1", (0, 3), (1, 2)), judgment("q2", (0, 1), (1, 0))])
 
-    assert (found.shift, found.n_queries) == (-1.0, 2)
+    assert (found.shift, found.n_pairs) == (-1.0, 2)
 
 
 def test_places_that_do_not_matter_show_no_effect():
@@ -70,7 +70,8 @@ def test_noise_alone_is_hardly_ever_called_an_effect():
         [judgment("q1")],
         [judgment("q1", (0, 3))],
         [judgment("q1", (2, 3), (2, 1))],
-        [judgment("q1", (0, 3), (1, 1), copied_from="d")],
+        [judgment("q1", (0, 3), (1, 1))],
+        [judgment("q1", (0, 3), (1, 1)), judgment("q2", (0, 3), (1, 1), copied_from="d")],
     ],
 )
 def test_nothing_can_be_said_without_two_places(judgments):
@@ -78,8 +79,16 @@ def test_nothing_can_be_said_without_two_places(judgments):
     assert position_effect(judgments) is None
 
 
-def test_one_query_is_no_evidence():
-    """Passages of one query are not independent of each other."""
-    found = position_effect([judgment("q1", (0, 3), (7, 0))])
+def test_few_pairs_are_no_evidence():
+    """Two coins that fall alike prove nothing."""
+    found = position_effect([judgment("q1", (0, 3), (7, 0)), judgment("q2", (0, 3), (7, 0))])
 
-    assert (found.p, found.is_significant) == (1.0, False)
+    assert (found.is_told, found.is_significant) == (False, False)
+
+
+def test_one_query_is_enough():
+    """Places are drawn anew for each passage, so that a leaning judge shows in one long list."""
+    found = position_effect([judgment("q1", (0, 3), (7, 0)) for _ in range(12)])
+
+    assert found.is_significant
+    assert (found.shift, found.low, found.high) == (-3.0, -3.0, -3.0)

@@ -28,6 +28,9 @@ def test_odds_are_those_of_the_grades_alone():
         ({"_2": 0.89, "_7": 0.11}, False),
         ({"_2": 0.5, "_1": 0.39, "_9": 0.1}, False),
         ({"_23": 1.0}, False),
+        ({"_2": 0.7, "_1": 0.7}, False),
+        ({"_2": 2.7}, False),
+        ({"_2": 1e300}, False),
         ({}, False),
     ],
 )

@@ -76,7 +76,7 @@ def test_all_pairs_of_a_failed_text_have_a_failure():
     """A pair without a grade that nobody counts would go unnoticed."""
     twins = Twins(tuple(pairs(("a", "one"), ("b", "one"))))
 
-    marked = unmarked(BY, [twins], CallError("refused", "no"))
+    marked = unmarked(BY, twins, CallError("refused", "no"))
 
     assert [(one.chunk_id, one.grade, one.copied_from) for one in marked.judgments] == [
         ("a", None, ""),

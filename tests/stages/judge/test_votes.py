@@ -4,7 +4,7 @@ from ragforge.errors import CallError
 from ragforge.records import Provenance, Vote
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.reply import Ballot
-from ragforge.stages.judge.votes import refuse_below_quorum, settle, strict_grade
+from ragforge.stages.judge.votes import NoQuorumError, refuse_below_quorum, settle, strict_grade
 
 PAIR = Pair("q", "What?", "c", "text")
 BY = Provenance(kind="llm", model="a+b")
@@ -90,11 +90,14 @@ def test_one_vote_with_odds_has_a_weighted_grade():
 def test_half_of_the_votes_are_no_quorum(votes, failed, settles):
     """One survivor of a panel is not a panel."""
     errors = [CallError("refused", "no", "raw", call_keys=(f"k{at}",)) for at in range(failed)]
+    ballots = [ballot(2, vote=at) for at in range(votes - failed)]
+    lost = [Vote(model="b", grade=None, failure="refused")] * failed
     if settles:
-        refuse_below_quorum(votes, errors)
+        refuse_below_quorum(ballots, errors, lost)
         return
 
-    with pytest.raises(CallError, match="no") as caught:
-        refuse_below_quorum(votes, errors)
+    with pytest.raises(NoQuorumError, match="no") as caught:
+        refuse_below_quorum(ballots, errors, lost)
 
     assert (caught.value.kind, caught.value.call_keys) == ("refused", ("k0",))
+    assert len(caught.value.votes) == (votes if votes > 1 else 0)
