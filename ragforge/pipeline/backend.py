@@ -12,7 +12,7 @@ from ragforge.llm.connect import OFFLINE, connect
 from ragforge.llm.dry_run import Tally
 from ragforge.llm.store import CallStore
 from ragforge.observe import Event, Observer
-from ragforge.prompts import load_prompt
+from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import Failure
 from ragforge.stages.asking import Asker
 
@@ -64,7 +64,8 @@ class Backend:
         stop: Makes all further calls fail at once; those in flight go on.
         concurrency: Calls that can be in flight.
         prompts_dir: The user's folder of prompts.
-        prompts: The prompts in use with their digests; grows with `with_prompt`.
+        prompts: The prompts in use; grows with `with_prompt`. A file that is edited during a run
+            is not read again.
     """
 
     asker: Asker | None = None
@@ -73,7 +74,7 @@ class Backend:
     stop: Callable[[], None] = _nothing
     concurrency: int = 1
     prompts_dir: str = ""
-    prompts: dict[str, str] = field(default_factory=dict)
+    prompts: dict[str, Prompt] = field(default_factory=dict)
 
     def with_prompt(self, name: str) -> Asker | None:
         """Return the same model with another prompt; None for the offline baseline.
@@ -85,9 +86,9 @@ class Backend:
         """
         if self.asker is None:
             return None
-        prompt = load_prompt(name, self.prompts_dir)
-        self.prompts[prompt.name] = prompt.sha256
-        return replace(self.asker, prompt=prompt)
+        if name not in self.prompts:
+            self.prompts[name] = load_prompt(name, self.prompts_dir)
+        return replace(self.asker, prompt=self.prompts[name])
 
     def workers(self, concurrency: int) -> int:
         """Return how many units to have in work, where so many calls are wanted in flight.
@@ -101,6 +102,11 @@ class Backend:
         """The model's name for provenance."""
         return self.asker.name if self.asker else OFFLINE
 
+    @property
+    def prompt_digests(self) -> dict[str, str]:
+        """The digests of the prompts in use, by name."""
+        return {name: prompt.sha256 for name, prompt in self.prompts.items()}
+
     def estimate(self) -> dict[str, object]:
         """Return what a dry run counted."""
         return self.tally.estimate() if self.tally else NO_CALLS
@@ -108,7 +114,7 @@ class Backend:
     def note_in(self, dataset: Dataset) -> None:
         """Write the model, the prompts and what was spent into a dataset's manifest."""
         spent = self.store.spent() if self.store else None
-        dataset.note(models=[self.name], prompts=self.prompts, spent=spent)
+        dataset.note(models=[self.name], prompts=self.prompt_digests, spent=spent)
 
 
 @asynccontextmanager
@@ -155,5 +161,5 @@ async def open_backend(
             connection.stop,
             connection.concurrency,
             settings.prompts.prompts_dir,
-            {loaded.name: loaded.sha256},
+            {loaded.name: loaded},
         )

@@ -124,7 +124,7 @@ def _made_from(chunks: Sequence[Chunk], settings: Settings, backend: Backend) ->
     return {
         "chunks": corpus,
         "model": backend.name,
-        "prompt": backend.prompts.get(PROMPT, ""),
+        "prompt": backend.prompt_digests.get(PROMPT, ""),
         "seed": str(settings.model.seed),
         "language": settings.generate.language,
     }
