@@ -98,6 +98,9 @@ class Query(Record):
     """What the expected answer comes to; drawn from it once, and open to a person's editing."""
     facts_by: Provenance | None = None
     """Who drew the facts; None where a person wrote them, or there are none."""
+    facts_of: str = ""
+    """From what they were drawn: the first 16 hex digits of the sha256 of the expected answer, ""
+    where a person wrote them."""
     evidence: tuple[Evidence, ...] = ()
     source_chunk_ids: tuple[str, ...] = ()
     split: Literal["dev", "test"] | None = None
@@ -171,6 +174,8 @@ class Answer(Record):
     query_id: NonEmpty
     answer: str
     chunk_ids: tuple[str, ...] = ()
+    n_unknown_passages: Annotated[int, Field(ge=0)] = 0
+    """Further passages in its context that are in no chunk."""
     latency_s: Annotated[float, Field(ge=0)] | None = None
 
 

@@ -8,7 +8,16 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, cell_items, latency_of, make_row
 from ragforge.files.lines import open_source
-from ragforge.files.names import ANSWER, DOC_ID, IN_CONTEXT, ITEM_ID, QUERY_ID, QUOTE
+from ragforge.files.names import (
+    ANSWER,
+    DOC_ID,
+    IN_CONTEXT,
+    ITEM_ID,
+    N_UNKNOWN_PASSAGES,
+    QUERY_ID,
+    QUOTE,
+    TEXT,
+)
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import is_unicode, shown
 
@@ -16,6 +25,7 @@ SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "answer": "…", "chunk_ids": ["d7"]}',
     'with quotes: {"query_id": "q1", "answer": "…", "retrieved": [{"doc_id": "a.md", '
     '"quote": "…"}]}',
+    'with texts: {"query_id": "q1", "answer": "…", "contexts": ["…"]}',
     'with other names: {"id": "q1", "generatedAnswer": "…", "retrievedDocs": ["d7"]}',
     "CSV or TSV with a header: query_id,answer,chunk_ids (ids between ;)",
 )
@@ -36,8 +46,11 @@ class AnswerRow:
     query_id: str
     answer: str
     chunk_ids: tuple[str, ...] = ()
-    """As the file names them; empty where it names passages by quotes."""
+    """As the file names them, by id or by what they say; empty where it names passages by quotes.
+    """
     passages: tuple[Passage, ...] = ()
+    n_unknown_passages: int = 0
+    """Further passages, that are known to be in no chunk."""
     latency_s: float | None = None
 
 
@@ -81,13 +94,30 @@ def _answer_row(row: Row) -> AnswerRow:
         inner = make_row(f"{row.where}: {IN_CONTEXT.name}", item)
         if inner.has(QUOTE):
             passages.append(Passage(inner.identifier(DOC_ID), inner.text(QUOTE)))
+        elif inner.has(TEXT) and not inner.has(ITEM_ID):
+            chunk_ids.append(inner.text(TEXT))
         else:
             chunk_ids.append(inner.identifier(ITEM_ID))
     if chunk_ids and passages:
         raise row.wrong(IN_CONTEXT, "either ids or quotes", row.get(IN_CONTEXT))
     return AnswerRow(
-        row.identifier(QUERY_ID), answer, tuple(chunk_ids), tuple(passages), latency_of(row)
+        query_id=row.identifier(QUERY_ID),
+        answer=answer,
+        chunk_ids=tuple(chunk_ids),
+        passages=tuple(passages),
+        n_unknown_passages=_n_unknown(row),
+        latency_s=latency_of(row),
     )
+
+
+def _n_unknown(row: Row) -> int:
+    if not row.has(N_UNKNOWN_PASSAGES):
+        return 0
+    value = row.get(N_UNKNOWN_PASSAGES)
+    count = row.as_whole(value, N_UNKNOWN_PASSAGES)
+    if count < 0:
+        raise row.wrong(N_UNKNOWN_PASSAGES, "a whole number of at least 0", value)
+    return count
 
 
 def _context(row: Row) -> list[object]:

@@ -103,7 +103,11 @@ ANSWERABLE = Field("answerable", ("answerable", "is_answerable"))
 LANGUAGE = Field("language", ("language", "lang"))
 PERSONA = Field("persona", ("persona",))
 ANSWER = Field("answer", ("answer", "generated_answer", "actual_output", "response", "output"))
-IN_CONTEXT = Field("chunk_ids", ("chunk_ids", "doc_ids", *RANKING.accepted))
+IN_CONTEXT = Field(
+    "chunk_ids",
+    ("chunk_ids", "doc_ids", *RANKING.accepted, "contexts", "retrieved_contexts"),
+)
+N_UNKNOWN_PASSAGES = Field("n_unknown_passages", ("n_unknown_passages",))
 ROWS = Field(
     "rows",
     (

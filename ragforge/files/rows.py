@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _CELL_CHARS = 2**31 - 1
 """The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
+_JSON_SIGN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}\n]')
+_TOO_DEEP = "is nested too deeply; expected a few levels of lists and objects, got hundreds"
 
 
 def read_rows_of(
@@ -98,7 +101,7 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
 def _broken_line(error: "jsonlines.InvalidLineError | RecursionError") -> str:
     """Say what is wrong with a line."""
     if isinstance(error, RecursionError):
-        return str(error)
+        return _TOO_DEEP
     if isinstance(error.__cause__, json.JSONDecodeError):
         return f"is not one complete JSON object: {shown(error.line)}"
     if error.__cause__ is not None:
@@ -120,8 +123,25 @@ def read_document(source: Source) -> object:
         if error.msg == "Extra data" and source.first.startswith("{"):
             return list(read_json_lines(source.path, lines))
         raise DataError(f"{source.path}:{error.lineno}: is not whole JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise DataError(f"{source.path}:{_deepest_line(text)}: {_TOO_DEEP}") from error
+    except ValueError as error:
         raise DataError(f"{source.path}: {error}") from error
+
+
+def _deepest_line(text: str) -> int:
+    deepest = depth = 0
+    line = number = 1
+    for sign in _JSON_SIGN.finditer(text):
+        if sign[0] == "\n":
+            number += 1
+        elif sign[0] in "[{":
+            depth += 1
+            if depth > deepest:
+                deepest, line = depth, number
+        elif sign[0] in "]}":
+            depth -= 1
+    return line
 
 
 def document_rows(path: Path, document: object, under: Field) -> list[Row] | None:

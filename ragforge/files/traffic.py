@@ -8,7 +8,16 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, load_json, make_row, query_name
 from ragforge.files.lines import open_source
-from ragforge.files.names import ANSWER, ITEM_ID, QUERY_ID, QUERY_OF_PAIR, QUOTE, TEXT, Field
+from ragforge.files.names import (
+    ANSWER,
+    DOC_ID,
+    ITEM_ID,
+    QUERY_ID,
+    QUERY_OF_PAIR,
+    QUOTE,
+    TEXT,
+    Field,
+)
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import is_unicode, shown
 
@@ -26,6 +35,8 @@ CONTEXTS: Final = Field(
         *("retrieved_docs", "docs", "retrieved"),
     ),
 )
+_OF_CHUNK: Final = Field("chunk_id", ("chunk_id", "passage_id"))
+_OF_DOCUMENT: Final = Field("doc_id", (*DOC_ID.accepted, "did"))
 _WORDS: Final = Field(TEXT.name, (*TEXT.accepted, *QUOTE.accepted, "snippet", "body"))
 
 
@@ -69,8 +80,9 @@ def read_traffic(path: Path) -> Iterator[TrafficRow]:
 
     Raises:
         DataError: The file cannot be read, has none of the shapes or holds no answer; a row lacks
-            a field or holds one of a wrong type; or an id comes twice. Raised when the row's turn
-            comes.
+            a field or holds one of a wrong type; an id comes twice, or that of a chunk with two
+            texts; or the place of a text without id is the id of another. Raised when the row's
+            turn comes.
     """
     seen: set[str] = set()
     for row in read_rows_of(open_source(path, "answer"), SHAPES):
@@ -94,12 +106,11 @@ def _traffic_row(row: Row) -> TrafficRow:
     if not isinstance(answer, str) or not is_unicode(answer):
         raise row.wrong(ANSWER, "text", answer)
     row.require(CONTEXTS)
-    items = _items(row)
     return TrafficRow(
         query_id=_name(row),
         question=row.optional_text(QUESTION) or "",
         answer=answer,
-        contexts=tuple(_context(row, item, place) for place, item in enumerate(items, start=1)),
+        contexts=tuple(_contexts(row, _items(row))),
     )
 
 
@@ -125,14 +136,51 @@ def _items(row: Row) -> list[object]:
     return value
 
 
+def _contexts(row: Row, items: list[object]) -> Iterator[ContextRow]:
+    texts: dict[str, str] = {}
+    named: set[str] = set()
+    nameless: set[str] = set()
+    for place, item in enumerate(items, start=1):
+        inner = _inner(row, item, place)
+        found = _context(row, inner or item, place)
+        has_id = inner is not None and inner.get(ITEM_ID) is not None
+        (named if has_id else nameless).add(found.chunk_id)
+        if inner is not None and not _names_document(inner):
+            _refuse_another(inner, found, texts.setdefault(found.chunk_id, found.text))
+        yield found
+    for chunk_id in sorted(named & nameless):
+        raise DataError(
+            f"{row.where}: {CONTEXTS.name}: item {chunk_id} has no id, and another has the id "
+            f"{shown(chunk_id)}; give ids to all or to none, else a citation could mean both"
+        )
+
+
+def _refuse_another(inner: Row, found: ContextRow, text: str) -> None:
+    if found.text != text:
+        raise DataError(
+            f"{inner.where}: {shown(found.chunk_id)} is also the id of another text; give each "
+            "passage an id of its own, or name its document in doc_id"
+        )
+
+
+def _inner(row: Row, item: object, place: int) -> Row | None:
+    if not isinstance(item, Mapping):
+        return None
+    return make_row(f"{row.where}: {CONTEXTS.name}: item {place}", item)
+
+
+def _names_document(inner: Row) -> bool:
+    """Whether a passage is named by its document, as its neighbours may be."""
+    return inner.get(_OF_CHUNK) is None and inner.get(_OF_DOCUMENT) is not None
+
+
 def _context(row: Row, item: object, place: int) -> ContextRow:
     chunk_id, text = str(place), item
-    if isinstance(item, Mapping):
-        inner = make_row(f"{row.where}: {CONTEXTS.name}: item {place}", item)
-        inner.require(_WORDS)
-        text = inner.get(_WORDS)
-        if inner.get(ITEM_ID) is not None:
-            chunk_id = inner.identifier(ITEM_ID)
+    if isinstance(item, Row):
+        item.require(_WORDS)
+        text = item.get(_WORDS)
+        if item.get(ITEM_ID) is not None:
+            chunk_id = item.identifier(ITEM_ID)
     if not isinstance(text, str) or not is_unicode(text):
         raise row.wrong(CONTEXTS, f"a text as item {place}", text)
     return ContextRow(chunk_id, text)

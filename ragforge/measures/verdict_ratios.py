@@ -139,14 +139,17 @@ def _ratio_interval(given: Verdicts, value: float, ratio: _Ratio) -> Ends | None
 def _of_extreme(value: float, n: int, given: Verdicts, ratio: _Ratio) -> Ends:
     """Return the interval of a ratio that is 0 or 1, where resamples would show no spread.
 
-    As `rates.interval_of` has it, and what was not seen is taken to be what moves the ratio most.
+    As `rates.interval_of` has it: up to a share of the answers may be of the kind that was not
+    seen, and the others stay as they are to each other.
     """
     share = least_share(n)
     if value == 1:
         return Ends(share, 1.0)
-    least = min(ratio.below[1:]) if given.not_attempted else ratio.below[1]
+    seen = (0, given.wrong, given.not_attempted)
+    others = [count for count, below in zip(seen, ratio.below, strict=True) if below]
+    below_others = _weighted(seen, ratio.below) / sum(others)
     above, below = ratio.above[0] * (1 - share), ratio.below[0] * (1 - share)
-    return Ends(0.0, above / (below + (least or ratio.below[1]) * share))
+    return Ends(0.0, above / (below + below_others * share))
 
 
 def _resampled(given: Verdicts, ratio: _Ratio) -> _Resampled:

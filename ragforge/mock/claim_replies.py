@@ -4,9 +4,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
+_SENTENCE = re.compile(
+    r"(?<=[.!?])\s+|(?<=[.!?][*_\"')\]\u201d\u2019\u00bb])\s+|\n+"
+    r"|(?<=\w[.!?])(?=[*_]*[A-Z])|(?<=[.!?][*_\"')\]\u201d\u2019\u00bb])(?=[*_\"'(]*[A-Z])"
+    r"|(?<=[\u3002\uff01\uff1f\uff61\u0964\u061f\u06d4])"
+)
+"""Rather once too often: claims may be parts of sentences, but no two sentences one claim."""
 _TELLING = re.compile(r"[^\W\d_]{7,}|\d+")
 """Words that are too long to be one of those which say nothing."""
+_QUESTIONS = ("?", "\uff1f", "\u061f")
 _MOST = 80
 
 
@@ -28,8 +34,8 @@ def checked_claims(answer: str, passages: Iterable[object]) -> dict[str, Any]:
         for line in str(item["text"]).split("\n")
     ]
     return {
-        "claims": [_claim(part, lines) for part in distinct if not part.endswith("?")],
-        "no_claim": [part for part in distinct if part.endswith("?")],
+        "claims": [_claim(part, lines) for part in distinct if not part.endswith(_QUESTIONS)],
+        "no_claim": [part for part in distinct if part.endswith(_QUESTIONS)],
     }
 
 

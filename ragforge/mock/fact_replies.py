@@ -39,7 +39,7 @@ def fact_statuses(
         answer: What is graded.
         passages: Texts that a claim may be copied from.
     """
-    parts = _parts(answer)
+    parts = [part for part in _parts(answer) if any(map(str.isalnum, part))]
     known = [item for item in facts if isinstance(item, Mapping) and "id" in item]
     texts = [str(item.get("fact", "")) for item in known]
     told = [part for part in parts if any(_shared(part, text) for text in texts)]
@@ -76,4 +76,11 @@ def _shared(part: str, fact: str) -> int:
 
 
 def _parts(text: str) -> list[str]:
-    return [part.strip()[:_LONGEST].strip() for part in _SENTENCE.split(text) if part.strip()]
+    return [shortened(part.strip(), _LONGEST) for part in _SENTENCE.split(text) if part.strip()]
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the start of a text up to the end of a word; a longer first word stays whole."""
+    found = re.match(rf".{{1,{longest}}}(?!\S)", text, re.DOTALL) or re.match(r"\S*", text)
+    assert found is not None
+    return found[0].strip()

@@ -11,7 +11,7 @@ from typing import Any
 
 from ragforge.mock.claim_replies import checked_claims
 from ragforge.mock.draws import Draws
-from ragforge.mock.fact_replies import drawn_facts, fact_statuses
+from ragforge.mock.fact_replies import drawn_facts, fact_statuses, shortened
 
 _DATUM = re.compile(r"^(query|passage|expected answer|answer|facts|passages): (.+)$", re.MULTILINE)
 _LISTS = frozenset({"facts", "passages"})
@@ -112,7 +112,8 @@ def _verdict(data: Data, draws: Draws) -> Reply:
         verdict = "partial"
     else:
         verdict = "incorrect"
-        unsupported = [_quote(answer, draws)]
+        quote = _quote(answer, draws)
+        unsupported = [quote] if any(map(str.isalnum, quote)) else []
     return {
         "explanation": f"The answer holds {len(wanted & given)} of {len(wanted)} expected words.",
         "unsupported": unsupported,
@@ -147,7 +148,7 @@ _STAGES: tuple[tuple[set[str], Callable[[Data, Draws], Reply]], ...] = (
 def _quote(text: str, draws: Draws) -> str:
     """Return one of the lines of a text as it stands there, "" where all are blank."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return lines[draws.below(len(lines))][:_LONGEST_QUOTE].strip() if lines else ""
+    return shortened(lines[draws.below(len(lines))], _LONGEST_QUOTE) if lines else ""
 
 
 def _shortened(word: str) -> str:

@@ -4,19 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers
 from ragforge.files.dataset import Dataset, checked_name
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
+from ragforge.pipeline.contexts import Contexts
 from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure
-from ragforge.stages.answer.cases import Case, cases
+from ragforge.stages.answer.cases import Case, cases, unknown_passages
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.stage import grade_answers
 from ragforge.stages.pouring import Collected
+from ragforge.systems import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +129,16 @@ def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
         first = graded.failures[0]
         raise EndpointError(
             f"{judge}: grading failed on all {len(graded.results)} answers; "
-            f"the first: {first.kind}: {first.message}"
+            f"the first: {first.kind}: {first.message}; --retry-failed asks again for replies that "
+            "were no use"
         )
 
 
 def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer], list[Case]]:
     """Return the answers of a file, and those of them that can be graded."""
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
-    answers = _resolved(list(read_answers(path)), chunks, observer)
+    answers = _resolved(list(read_answers(path)), chunks)
+    _tell_unknown([unknown_passages(answer, chunks) for answer in answers], observer)
     todo = list(cases(dataset.require_queries(), answers, chunks))
     if not todo:
         raise DataError(
@@ -148,25 +151,28 @@ def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer
     return answers, todo
 
 
-def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk], observer: Observer) -> list[Answer]:
+def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
     """Return the answers with the chunks that hold the passages their systems had before them."""
-    index = ChunkIndex(chunks.values())
-    lost = 0
+    contexts = Contexts(list(chunks.values()))
     answers = []
     for row in rows:
-        ids = list(row.chunk_ids)
-        for passage in row.passages:
-            held = index.holding(passage.quote, passage.doc_id)
-            lost += not held
-            ids += [chunk.chunk_id for chunk in held[:1]]
+        named = contexts.find(Passage((name,), (name,)) for name in row.chunk_ids)
+        held = [contexts.quoted(passage.quote, passage.doc_id) for passage in row.passages]
+        ids = [*named.chunk_ids, *(chunk_id for chunk_id in held if chunk_id is not None)]
         answers.append(
             Answer(
                 query_id=row.query_id,
                 answer=row.answer,
                 chunk_ids=tuple(dict.fromkeys(ids)),
+                n_unknown_passages=row.n_unknown_passages + named.n_unknown + held.count(None),
                 latency_s=row.latency_s,
             )
         )
-    if lost:
-        observer(Event("note", message=f"{lost} retrieved passages are in no chunk"))
     return answers
+
+
+def _tell_unknown(unknown: list[int], observer: Observer) -> None:
+    concerned = sum(map(bool, unknown))
+    if concerned:
+        told = f"{sum(unknown)} retrieved passages are in no chunk; hallucination is not checked"
+        observer(Event("note", message=f"{told} for the {concerned} answers that had them"))

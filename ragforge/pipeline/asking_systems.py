@@ -1,24 +1,19 @@
 """Having a RAG system answer the queries of a dataset."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import EndpointError
 from ragforge.files.dataset import Dataset, checked_name
-from ragforge.foreign.reading import spaced
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
-from ragforge.records import Answer, Chunk, Failure, Query
+from ragforge.pipeline.contexts import Contexts
+from ragforge.records import Answer, Failure, Query
 from ragforge.stages.answer.asking_systems import Asked, ask_system
-from ragforge.systems import Passage
 from ragforge.systems.resolve import make_answerer
-
-_LONGEST_ID = 200
-"""What is longer, or has blanks within, is the text of a passage and not its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,9 @@ async def ask_queries(
 ) -> AskingResult:
     """Ask a system every query of a dataset that it has not answered yet, and write the answers.
 
-    What was answered is written also when the run is stopped.
+    What was answered is written also when the run is stopped. A query on which the system fails
+    loses the answer it had, for that would pass for a new one; but where the system answers no
+    query at all, everything stays.
 
     Args:
         dataset: Has queries and chunks.
@@ -85,7 +82,7 @@ async def ask_queries(
         )
     chunks = list(dataset.chunks())
     answerer = make_answerer(spec, chunks, timeout_s=settings.model.timeout_s)
-    keeper = _Keeper(dataset, name, known, _Contexts(chunks), todo, save_every_s)
+    keeper = _Keeper(dataset, name, known, Contexts(chunks), todo, save_every_s)
     try:
         await ask_system(
             todo,
@@ -111,52 +108,6 @@ def _known(dataset: Dataset, name: str) -> dict[str, Answer]:
     return {answer.query_id: answer for answer in answers}
 
 
-class _Contexts:
-    """Finds the chunks that a system's passages are."""
-
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self.n_lost = 0
-        self._ids = {chunk.chunk_id for chunk in chunks}
-        self._doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
-        self._index = ChunkIndex(chunks)
-        self._id_by_text: dict[str, str] = {}
-        for chunk in chunks:
-            self._id_by_text.setdefault(spaced(chunk.text), chunk.chunk_id)
-
-    def chunk_ids(self, context: Iterable[Passage]) -> tuple[str, ...]:
-        """Return the ids of chunks, each once; of a passage in no chunk the id it came with."""
-        found = [self._chunk_id(passage) for passage in context]
-        self.n_lost += found.count(None)
-        return tuple(dict.fromkeys(chunk_id for chunk_id in found if chunk_id is not None))
-
-    def _chunk_id(self, passage: Passage) -> str | None:
-        for chunk_id in passage.ids:
-            if chunk_id in self._ids:
-                return chunk_id
-        for text in passage.texts:
-            whole = self._id_by_text.get(spaced(text))
-            if whole is not None:
-                return whole
-        for text in passage.texts:
-            if text not in passage.ids or _is_text(text):
-                held = self._holding(text, passage.doc_ids)
-                if held is not None:
-                    return held
-        return next((name for name in passage.ids if not _is_text(name)), None)
-
-    def _holding(self, text: str, doc_ids: Iterable[str]) -> str | None:
-        """Return a chunk with a quote; of the documents named first, then of any."""
-        for doc_id in (*doc_ids, *self._doc_ids):
-            held = self._index.holding(text, doc_id)
-            if held:
-                return held[0].chunk_id
-        return None
-
-
-def _is_text(name: str) -> bool:
-    return len(name) > _LONGEST_ID or len(name.split()) > 1
-
-
 @dataclass(slots=True)
 class _Keeper:
     """Takes what a system answered, and writes it now and then."""
@@ -164,20 +115,25 @@ class _Keeper:
     dataset: Dataset
     name: str
     before: dict[str, Answer]
-    contexts: _Contexts
+    contexts: Contexts
     todo: Sequence[Query]
     save_every_s: float
     failures: list[Failure] = field(default_factory=list)
+    n_lost: int = 0
+    """Passages that are in no chunk."""
     _new: dict[str, Answer] = field(default_factory=dict)
     _saved_s: float = field(default_factory=time.monotonic)
 
     def result(self, asked: Asked) -> None:
         """Take an answer."""
         query_id = asked.query.query_id
+        found = self.contexts.find(asked.answer.context)
+        self.n_lost += found.n_unknown
         self._new[query_id] = Answer(
             query_id=query_id,
             answer=asked.answer.text,
-            chunk_ids=self.contexts.chunk_ids(asked.answer.context),
+            chunk_ids=found.chunk_ids,
+            n_unknown_passages=found.n_unknown,
             latency_s=asked.latency_s,
         )
         if time.monotonic() - self._saved_s >= self.save_every_s:
@@ -189,25 +145,31 @@ class _Keeper:
 
     def save(self) -> None:
         """Write all answers, and drop the grades of those that are no more."""
-        answers = {**self.before, **self._new}
+        failed = {_query_id(item) for item in self.failures}
+        kept = {
+            query_id: answer
+            for query_id, answer in self.before.items()
+            if not self._new or query_id not in failed
+        }
+        answers = {**kept, **self._new}
         if answers:
             self.dataset.write_answers(self.name, answers.values())
             self._drop_grades(answers)
-        done = self._new.keys() | {item.key.partition("/")[2] for item in self.failures}
+        done = self._new.keys() | failed
         open_keys = {f"{self.name}/{query.query_id}" for query in self.todo} - {
             f"{self.name}/{query_id}" for query_id in done
         }
         self.dataset.replace_failures(
             "ask",
-            self.failures,
+            [item for item in self.failures if _query_id(item) not in answers],
             lambda key: key.startswith(f"{self.name}/") and key not in open_keys,
         )
         self._saved_s = time.monotonic()
 
     def tell(self, observer: Observer) -> None:
         """Say how many passages nobody knows."""
-        if self.contexts.n_lost:
-            lost = f"{self.contexts.n_lost} retrieved passages are in no chunk"
+        if self.n_lost:
+            lost = f"{self.n_lost} retrieved passages are in no chunk"
             observer(Event("note", message=lost))
 
     def _drop_grades(self, answers: dict[str, Answer]) -> None:
@@ -223,6 +185,10 @@ class _Keeper:
             self.dataset.write_answer_grades(self.name, kept)
 
 
-def _says(answer: Answer | None) -> tuple[str, tuple[str, ...]] | None:
+def _query_id(failure: Failure) -> str:
+    return failure.key.partition("/")[2]
+
+
+def _says(answer: Answer | None) -> Answer | None:
     """Return what a grade depends on."""
-    return None if answer is None else (answer.answer, answer.chunk_ids)
+    return None if answer is None else answer.model_copy(update={"latency_s": None})

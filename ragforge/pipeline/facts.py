@@ -40,7 +40,8 @@ async def ready_by_facts(
 ) -> Ready:
     """Draw the facts that the answers left to a judge are graded by, and write them.
 
-    Facts that a query has already stay as they are. In a dry run nothing is written, and facts
+    Facts that a query has already stay as they are, unless they were drawn from another expected
+    answer. In a dry run nothing is written, and facts
     that would have to be drawn are stood for by the expected answer.
 
     Args:
@@ -125,7 +126,10 @@ def _guessed(queries: Iterable[Query], undrawn: dict[str, Failure]) -> dict[str,
     open_ids = {key for key, failure in undrawn.items() if failure.kind == "error"}
     return {
         query.query_id: query.model_copy(
-            update={"facts": (Fact(fact_id="f1", text=query.expected_answer or query.query),)}
+            update={
+                "facts": (Fact(fact_id="f1", text=query.expected_answer or query.query),),
+                "facts_by": None,
+            }
         )
         for query in queries
         if query.query_id in open_ids

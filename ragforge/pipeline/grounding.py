@@ -200,7 +200,12 @@ def _rows(dataset: Dataset, answers: Path | str) -> list[AnswerRow]:
         there = f"there are: {', '.join(names)}" if names else "there are none"
         raise DataError(f"{dataset.path}: has no answers of a system {answers!r}; {there}")
     return [
-        AnswerRow(answer.query_id, answer.answer, answer.chunk_ids)
+        AnswerRow(
+            answer.query_id,
+            answer.answer,
+            answer.chunk_ids,
+            n_unknown_passages=answer.n_unknown_passages,
+        )
         for answer in dataset.answers(answers)
     ]
 
@@ -229,6 +234,7 @@ def _found(row: AnswerRow, texts: ChunkTexts, index: ChunkIndex) -> Iterator[Pas
     for passage in row.passages:
         held = index.holding(passage.quote, passage.doc_id)
         yield Passage(held[0].chunk_id, held[0].text) if held else passage.doc_id
+    yield from ["a passage in no chunk"] * row.n_unknown_passages
 
 
 def _of_row(row: AnswerRow, question: str, found: Iterable[Passage | str]) -> Exchange:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -187,6 +187,29 @@ def visible(text: str) -> str:
     return _HIDDEN.sub("", _SEPARATORS.sub("\n", text))
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A text as a model sees it.
+
+    Args:
+        text: What `visible` leaves.
+        places: Where each of its characters stands in the original.
+    """
+
+    text: str
+    places: Sequence[int]
+
+
+def as_shown(text: str) -> Shown:
+    """Return a text as `visible` leaves it, with where everything stands in the original."""
+    plain = _SEPARATORS.sub("\n", text)
+    hidden = {match.start() for match in _HIDDEN.finditer(plain)}
+    if not hidden:
+        return Shown(plain, range(len(plain)))
+    places = [index for index in range(len(plain)) if index not in hidden]
+    return Shown("".join(plain[index] for index in places), places)
+
+
 def locate_shown(quote: str, text: str) -> Location | None:
     """Return where a quote stands in a text of which the model saw what `visible` leaves.
 
@@ -195,13 +218,9 @@ def locate_shown(quote: str, text: str) -> Location | None:
     found = locate(quote, text)
     if found is not None:
         return found
-    plain = _SEPARATORS.sub("\n", text)
-    hidden = {match.start() for match in _HIDDEN.finditer(plain)}
-    if not hidden:
-        return None
-    shown = [index for index in range(len(plain)) if index not in hidden]
-    found = locate(quote, "".join(plain[index] for index in shown))
-    return Location(shown[found.start], shown[found.end - 1] + 1) if found else None
+    shown = as_shown(text)
+    found = locate(quote, shown.text)
+    return Location(shown.places[found.start], shown.places[found.end - 1] + 1) if found else None
 
 
 def quoted(text: str) -> str:

@@ -36,8 +36,8 @@ def read_answer(result: object, where: str, raw: str = "") -> SystemAnswer:
         raw: The start of the reply, for the failure record.
 
     Raises:
-        CallError: `invalid` where it has none of the shapes; `error` where it tells of an error
-            and holds no answer.
+        CallError: `invalid` where it has none of the shapes; `error` where it tells of an error,
+            with whatever text beside it.
     """
     match result:
         case SystemAnswer():
@@ -60,7 +60,7 @@ def _of_fields(result: object, where: str, raw: str) -> SystemAnswer:
     if not isinstance(text, str):
         raise CallError("invalid", f"{where}: {_lacking(result)}", raw)
     error = _first(whole, _ERRORS)
-    if error and not text.strip():
+    if error:
         raise CallError("error", f"{where}: no answer, but an error: {shown(error)}", raw)
     return SystemAnswer(text, _passages(_first(whole, _CONTEXTS), where, raw))
 

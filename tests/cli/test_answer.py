@@ -395,3 +395,102 @@ def test_ids_and_names_are_not_shown_to_the_judge(dataset, answer, serve):
     assert "rag" not in sent.split()
     [graded] = [body for body in endpoint.bodies if prompt_of(body) == "fact_statuses"]
     assert [fact["id"] for fact in datum(user_of(graded), "facts")] == ["f1"]
+
+
+def test_a_changed_expected_answer_has_its_facts_drawn_anew(dataset, answers, answer, serve):
+    """The grade of an answer must not rest on what is no longer held for true."""
+    endpoint, path = serve(), dataset / "queries.jsonl"
+    [first, *rest] = rows(path)
+    write(path, {**first, "expected_answer": "The fee is 90 euros."}, *rest)
+    assert answer(endpoint) == 0
+    write(path, {**rows(path)[0], "expected_answer": "Returns cost 75 euros."}, *rest)
+
+    assert answer(endpoint) == 0
+
+    assert [fact["text"] for fact in rows(path)[0]["facts"]] == ["Returns cost 75 euros."]
+    assert asked_for(endpoint) == {"answer_facts": 2, "fact_statuses": 2}
+
+
+def test_edited_facts_stay_while_the_expected_answer_does(dataset, answer, serve):
+    """An edit is a decision, whoever drew the facts before it."""
+    endpoint, path = serve(), dataset / "queries.jsonl"
+    assert answer(endpoint) == 0
+    [first, *rest] = rows(path)
+    write(path, {**first, "facts": [{"fact_id": "own", "text": "Purple elephants."}]}, *rest)
+    edited = path.read_bytes()
+
+    assert answer(endpoint) == 0
+
+    assert path.read_bytes() == edited
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"chunk_ids": ["KNOWN", "typo"]},
+        {"contexts": ["TEXT", "This stands in no chunk."]},
+        {"retrieved": [{"text": "TEXT"}, {"text": "This stands in no chunk."}]},
+    ],
+)
+def test_hallucination_is_not_checked_on_a_part_of_the_context(
+    dataset, answers, answer, serve, capsys, context
+):
+    """What the unknown passage says would be held for made up."""
+    [chunk, *_] = rows(dataset / "chunks.jsonl")
+    [first, *_] = rows(answers)
+    told = json.loads(
+        json.dumps(context)
+        .replace("KNOWN", chunk["chunk_id"])
+        .replace('"TEXT"', json.dumps(chunk["text"]))
+    )
+    write(answers, {"query_id": first["query_id"], "answer": first["answer"], **told})
+
+    words = ["answer", "--dataset", str(dataset), "--answers", str(answers)]
+    assert main([*words, "--model", "m", "--base-url", serve().url]) == 0
+
+    [graded] = rows(dataset / "answer_grades" / "rag.jsonl")
+    assert (graded["verdict"], graded["has_hallucination"]) == ("incorrect", None)
+    [kept] = rows(dataset / "answers" / "rag.jsonl")
+    assert chunk["chunk_id"] in kept["chunk_ids"]
+    assert (
+        "1 retrieved passages are in no chunk; hallucination is not checked for the 1 answers"
+        in capsys.readouterr().err
+    )
+
+
+def test_contexts_given_as_texts_are_checked_against(dataset, answers, answer, serve):
+    """A field that is lost silently leaves hallucination unchecked."""
+    [chunk, *_] = rows(dataset / "chunks.jsonl")
+    [first, *_] = rows(answers)
+    given = {"query_id": first["query_id"], "answer": first["answer"]}
+    write(answers, {**given, "contexts": [chunk["text"]]})
+
+    assert answer(serve()) == 0
+
+    [graded] = rows(dataset / "answer_grades" / "rag.jsonl")
+    assert graded["has_hallucination"] is True
+
+
+def test_what_to_do_about_bad_replies_is_told(dataset, answer, serve, capsys):
+    """All answers failed, and another run would use the same replies again."""
+    rest = rows(dataset / "queries.jsonl")
+    endpoint = serve(broken_for("answer_facts", ""))
+    [first, _] = rows(dataset.parent / "rag.jsonl")
+    write(dataset.parent / "rag.jsonl", {**first, "query_id": rest[0]["query_id"]})
+
+    assert answer(endpoint) == 4
+
+    assert "--retry-failed asks again" in capsys.readouterr().err
+
+
+def test_a_dry_run_counts_facts_that_are_out_of_date(dataset, answer, serve, capsys):
+    """They cost as much as the first time."""
+    endpoint, path = serve(), dataset / "queries.jsonl"
+    assert answer(endpoint) == 0
+    [first, *rest] = rows(path)
+    write(path, {**first, "expected_answer": "Returns cost 75 euros."}, *rest)
+    capsys.readouterr()
+
+    assert answer(endpoint, "--dry-run", "--json") == 0
+
+    assert json.loads(capsys.readouterr().out)["calls"] == 2

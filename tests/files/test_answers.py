@@ -37,6 +37,28 @@ def test_context_is_named_by_quotes(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "item", ['"Whales eat."', '{"text": "Whales eat."}', '{"page_content": "Whales eat."}']
+)
+@pytest.mark.parametrize("field", ["contexts", "retrieved_contexts", "retrieved"])
+def test_context_is_named_by_texts(tmp_path, field, item):
+    """Most systems log what they read, and not what it is called."""
+    text = f'{{"query_id": "1", "answer": "So.", "{field}": [{item}]}}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
+        AnswerRow("1", "So.", ("Whales eat.",))
+    ]
+
+
+def test_what_is_known_of_unknown_passages_is_read(tmp_path):
+    """A dataset's own file of answers says that some were in no chunk."""
+    text = '{"query_id": "1", "answer": "So.", "chunk_ids": ["7"], "n_unknown_passages": 2}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
+        AnswerRow("1", "So.", ("7",), n_unknown_passages=2)
+    ]
+
+
 @pytest.mark.parametrize("name", ["careful", "hasty"])
 def test_shipped_answers_are_read_whole(name):
     """They are the example users start from."""
@@ -79,6 +101,10 @@ def test_answer_without_context_is_taken(tmp_path):
         (
             '{"query_id": "1", "answer": "x", "retrieved": ["7", {"doc_id": "a", "quote": "b"}]}\n',
             "retrieved: expected either ids or quotes",
+        ),
+        (
+            '{"query_id": "1", "answer": "x", "n_unknown_passages": -1}\n',
+            "n_unknown_passages: expected a whole number of at least 0",
         ),
         ('{"text": "x"}\n', "accepted:\n  JSON Lines or a JSON list"),
     ],

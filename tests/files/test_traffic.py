@@ -65,6 +65,25 @@ def test_a_context_is_kept_in_its_order(tmp_path, contexts, expected):
     assert row.contexts == expected
 
 
+def test_a_chunk_may_come_twice(tmp_path):
+    """Systems that search several times log what each search found."""
+    chunk = '{"chunk_id": "c", "text": "one"}'
+    text = f'{{"id": "1", "answer": "So.", "contexts": [{chunk}, {chunk}]}}\n'
+
+    [row] = read_traffic(write(tmp_path / "a.jsonl", text))
+
+    assert row.contexts == (ContextRow("c", "one"), ContextRow("c", "one"))
+
+
+def test_deep_nesting_is_refused_with_its_line(tmp_path):
+    """An attacker's log must not end in a message about the parser."""
+    deep = "[" * 100_000 + "]" * 100_000
+    text = f'[\n{{"id": "1", "answer": "[[[[\\"", "contexts": []}},\n{deep}]'
+
+    with pytest.raises(DataError, match=r"a\.json:3: is nested too deeply"):
+        list(read_traffic(write(tmp_path / "a.json", text)))
+
+
 def test_the_question_stands_in_for_an_id(tmp_path):
     """Logs often have none."""
     text = '{"query": "Why?", "answer": "So.", "contexts": []}\n'
@@ -97,6 +116,16 @@ def test_packed_traffic_is_read(tmp_path):
             "a.jsonl:2: query 'Why?' comes twice; give each answer an id of its own",
         ),
         ('{"id": "1", "answ', "a.jsonl:1: is not one complete JSON object"),
+        (
+            '{"id": "1", "answer": "x", "contexts": [{"id": "c", "text": "one"}, '
+            '{"id": "c", "text": "two"}]}\n',
+            "a.jsonl:1: contexts: item 2: 'c' is also the id of another text",
+        ),
+        (
+            '{"id": "1", "answer": "x", "contexts": ["one", {"chunk_id": "1", "text": "two"}]}\n',
+            "a.jsonl:1: contexts: item 1 has no id, and another has the id '1'",
+        ),
+        ("\n" + "[" * 100_000, "a.jsonl:2: is nested too deeply"),
     ],
 )
 def test_faults_are_refused_with_their_place(tmp_path, text, message):

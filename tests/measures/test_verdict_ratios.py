@@ -195,3 +195,22 @@ def test_without_refusals_the_share_is_binomial(n, k):
     low = round(found.low * n)
     assert found.low * n == pytest.approx(low)
     assert sum(binomial[: low + 1]) < 0.5
+
+
+@pytest.mark.parametrize("counted", [(0, 45, 1), (0, 20, 20), (0, 5, 41), (0, 46, 0)])
+def test_nothing_correct_leaves_the_harmonic_mean_between_its_parts(counted):
+    """A mean of two shares cannot be larger than both."""
+    given_counts = Verdicts(*counted)
+    found = correct_harmonic(given_counts).interval
+    given_attempted = correct_given_attempted(given_counts).interval
+
+    correct = 1 - least_share(sum(counted))
+    assert correct - 1e-12 <= found.high <= given_attempted.high + 1e-12
+
+
+def test_nothing_attempted_leaves_open_that_all_attempts_are_right():
+    """p correct of p attempted: 2 p / (1 + p)."""
+    found = correct_harmonic(Verdicts(0, 0, 9)).interval
+
+    p = 1 - least_share(9)
+    assert found == Ends(0.0, pytest.approx(2 * p / (1 + p)))

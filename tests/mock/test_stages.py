@@ -198,6 +198,19 @@ def test_the_claims_of_any_answer_pass_the_checks(ground, answer):
     assert ground(answer, *TEXTS).faithfulness is not None
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "価格は四十です。三日で届きます。「そう。」と言う。",
+        "It is a polish.It keeps oak well. **Oak is a tree.** It is so.",
+        "Oak\nOak is a tree [1]. Is oak a tree? Oak is a tree!",
+    ],
+)
+def test_claims_keep_to_sentences_however_they_end(ground, answer):
+    """A claim that holds two sentences is a broken rule."""
+    assert ground(answer, *TEXTS).faithfulness is not None
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_claims_are_supported_by_the_words_they_share(ground, mode):
     """Supported and unsupported claims are rehearsed, and sentences that claim nothing."""

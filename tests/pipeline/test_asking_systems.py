@@ -261,3 +261,45 @@ def test_answers_are_written_now_and_then(ask, dataset, rag):
 
     assert there[0] == 0
     assert there[2] >= 1
+
+
+def test_a_passage_in_no_chunk_is_counted_with_its_answer(ask, dataset, rag):
+    """Else what it says would be held for made up."""
+    rag.reply = lambda query: ("Krill.", ["a.md#1", "This stands in no chunk."])
+
+    ask()
+
+    found = {(item.chunk_ids, item.n_unknown_passages) for item in dataset.answers("mine")}
+    assert found == {(("a.md#1",), 1)}
+
+
+def test_a_query_that_fails_now_loses_its_old_answer(ask, dataset, rag):
+    """It would be graded as if the system still gave it."""
+    ask()
+    dataset.write_answer_grades(
+        "mine",
+        [
+            AnswerGrade(query_id=f"q{n}", verdict="correct", score=1, has_hallucination=None)
+            for n in (1, 2, 3)
+        ],
+    )
+    rag.reply = lambda query: {"error": "busy"} if "2" in query else f"About {query}"
+
+    ask(again=True)
+
+    assert [item.query_id for item in dataset.answers("mine")] == ["q1", "q3"]
+    assert [item.query_id for item in dataset.answer_grades("mine")] == ["q1", "q3"]
+    assert [item.key for item in dataset.failures()] == ["mine/q2"]
+
+
+def test_a_system_that_is_down_costs_no_answer_that_is_there(ask, dataset, rag):
+    """An outage must not throw away what was paid for; no query is both answered and failed."""
+    ask()
+    before = dataset.answers("mine")
+    rag.reply = lambda query: None
+
+    with pytest.raises(EndpointError, match="failed on all 3 queries"):
+        ask(again=True)
+
+    assert dataset.answers("mine") == before
+    assert dataset.failures() == []

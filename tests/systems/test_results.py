@@ -126,6 +126,21 @@ def test_what_is_no_answer_is_a_failure(result, message):
     assert (caught.value.kind, caught.value.raw) == ("invalid", "start")
 
 
+@pytest.mark.parametrize("error", ["boom", {"code": 500}, True])
+def test_an_error_beside_a_text_is_a_failure(error):
+    """Services apologise in the answer, and tell what happened beside it."""
+    with pytest.raises(CallError, match="no answer, but an error") as caught:
+        read_answer({"answer": "x", "error": error}, "here")
+
+    assert caught.value.kind == "error"
+
+
+@pytest.mark.parametrize("error", [None, "", {}, [], False, 0])
+def test_no_error_beside_an_answer_is_none(error):
+    """Many services always send the field."""
+    assert read_answer({"answer": "x", "error": error}, "here").text == "x"
+
+
 def test_an_error_beside_an_empty_answer_is_a_failure():
     """Services put "" where an answer would be, and the reason beside it."""
     with pytest.raises(CallError, match="no answer, but an error: 'timeout'") as caught:

@@ -19,6 +19,7 @@ from ragforge.records import (
     Provenance,
 )
 from ragforge.stages.answer.cases import AnswerJudge, Case
+from ragforge.stages.answer.facts import lacks_facts
 from ragforge.stages.answer.scoring import (
     Said,
     explain,
@@ -26,7 +27,8 @@ from ragforge.stages.answer.scoring import (
     strict_score_of,
     verdict_of,
 )
-from ragforge.stages.asking import Asker, locate_shown, quoted, quoted_list, upto
+from ragforge.stages.asking import Asker, quoted, quoted_list, upto
+from ragforge.stages.quotes import find_proof
 
 MOST_CLAIMS = 20
 
@@ -92,7 +94,7 @@ class FactJudge:
         return _grade(found.value, facts, case, self.asker.provenance(found.reply.key))
 
     def _facts(self, case: Case) -> Sequence[Fact]:
-        if case.query.facts:
+        if case.query.facts and not lacks_facts(case.query):
             return case.query.facts
         failure = self.undrawn.get(case.query.query_id)
         if failure is None:
@@ -141,6 +143,7 @@ def broken_rule(reply: FactsGradeReply, sent: Sequence[str], case: Case) -> str 
         or next(filter(None, (_broken_fact(said, case) for said in reply.facts)), None)
         or next(filter(None, (_broken_claim(claim, case) for claim in reply.claims)), None)
         or _broken_claims(reply.claims)
+        or _broken_contradictions(reply, case)
     )
 
 
@@ -163,21 +166,27 @@ def _broken_fact(said: FactReply, case: Case) -> str | None:
         return None if blank else f"fact {said.id} is missing but a quote is given"
     if blank:
         return f"fact {said.id} is {said.status} but its quote is empty"
-    if locate_shown(said.quote, case.answer) is None:
-        return f"the quote of fact {said.id} does not occur in the answer; copy exactly"
+    if find_proof(said.quote, case.answer) is None:
+        return (
+            f"the quote of fact {said.id} is not in the answer as whole words that say something; "
+            "copy exactly"
+        )
     return None
 
 
 def _broken_claim(claim: ClaimReply, case: Case) -> str | None:
-    if locate_shown(claim.claim, case.answer) is None:
-        return f"the claim {claim.claim!r} does not occur in the answer; copy exactly"
+    if find_proof(claim.claim, case.answer) is None:
+        return (
+            f"the claim {claim.claim!r} is not in the answer as whole words that say something; "
+            "copy exactly"
+        )
     if not claim.supported:
         given = claim.quote.strip()
         return f"the claim {claim.claim!r} is not supported but a quote is given" if given else None
     if _in_contexts(claim.quote, case) is None:
         return (
-            f"the claim {claim.claim!r} is supported but its quote occurs in no passage; "
-            "copy exactly, from one passage"
+            f"the claim {claim.claim!r} is supported but its quote occurs in no passage as whole "
+            "words that say something; copy exactly, from one passage"
         )
     return None
 
@@ -187,6 +196,23 @@ def _broken_claims(claims: Sequence[ClaimReply]) -> str | None:
     for claim in claims:
         if found.setdefault(fold(claim.claim), claim.supported) != claim.supported:
             return f"the claim {claim.claim!r} is both supported and not"
+    return None
+
+
+def _broken_contradictions(reply: FactsGradeReply, case: Case) -> str | None:
+    """Return the rule that is broken where what contradicts a fact is not checked as a claim."""
+    if not case.contexts or len(reply.claims) == MOST_CLAIMS:
+        return None
+    claimed = [place for claim in reply.claims if (place := find_proof(claim.claim, case.answer))]
+    for said in reply.facts:
+        place = find_proof(said.quote, case.answer)
+        if said.status != "contradicted" or place is None:
+            continue
+        if not any(claim.start < place.end and place.start < claim.end for claim in claimed):
+            return (
+                f"fact {said.id} is contradicted, but no claim holds {said.quote!r}; what "
+                "contradicts a fact is a claim as well"
+            )
     return None
 
 
@@ -207,7 +233,7 @@ def _grade(
             FactVerdict(
                 fact_id=fact.fact_id,
                 status=replies[name].status,
-                quote=_cut(case.answer, locate_shown(replies[name].quote, case.answer)),
+                quote=_cut(case.answer, find_proof(replies[name].quote, case.answer)),
             )
             for name, fact in facts.items()
         ),
@@ -220,7 +246,7 @@ def _claims(reply: FactsGradeReply, case: Case) -> tuple[Claim, ...]:
     """Return the claims as they were checked; one that is given twice, once."""
     claims = {
         fold(item.claim): Claim(
-            text=_cut(case.answer, locate_shown(item.claim, case.answer)),
+            text=_cut(case.answer, find_proof(item.claim, case.answer)),
             is_supported=item.supported,
             quote=_in_contexts(item.quote, case) or "",
         )
@@ -236,7 +262,7 @@ def _has_unsupported(claims: Sequence[Claim]) -> bool:
 def _in_contexts(quote: str, case: Case) -> str | None:
     """Return a quote as it stands in the first context that holds it."""
     for text in case.contexts:
-        at = locate_shown(quote, text)
+        at = find_proof(quote, text)
         if at is not None:
             return _cut(text, at)
     return None

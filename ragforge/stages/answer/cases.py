@@ -14,7 +14,8 @@ class Case:
     query: Query
     answer: str
     contexts: tuple[str, ...]
-    """Texts of the chunks the system had before it; empty where it does not tell."""
+    """Texts of the chunks the system had before it; empty where it does not tell, or not all of
+    them are known: what the others say would look made up."""
 
 
 class AnswerJudge(Protocol):
@@ -43,5 +44,11 @@ def cases(
     for answer in answers:
         query = by_id.get(answer.query_id)
         if query is not None and (query.expected_answer or not query.answerable):
-            known = (chunks[name].text for name in answer.chunk_ids if name in chunks)
-            yield Case(query, answer.answer, tuple(known))
+            complete = not unknown_passages(answer, chunks)
+            texts = (chunks[name].text for name in answer.chunk_ids if complete)
+            yield Case(query, answer.answer, tuple(texts))
+
+
+def unknown_passages(answer: Answer, chunks: Mapping[str, Chunk]) -> int:
+    """Return how many of the passages before a system are in no chunk."""
+    return answer.n_unknown_passages + sum(name not in chunks for name in answer.chunk_ids)

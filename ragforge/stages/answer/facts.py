@@ -1,29 +1,21 @@
 """Drawing facts: what the expected answer of a query comes to, once a query."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragforge.corpus.anchors import fold
 from ragforge.errors import CallError
 from ragforge.observe import Observer
 from ragforge.records import Fact, Query
-from ragforge.stages.asking import Asker, quoted, upto, visible
+from ragforge.stages.answer.fact_rules import StatedFact, broken_rule, tidy
+from ragforge.stages.asking import Asker, quoted
 from ragforge.stages.pouring import Collected, collect
 from ragforge.stages.runner import Work, nothing
 
 MOST_FACTS = 8
-
-
-class StatedFact(BaseModel):
-    """One fact as a model states it; its id is assigned here."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    statement: Annotated[str, upto(300)]
-    importance: Literal["vital", "okay"]
 
 
 class FactsReply(BaseModel):
@@ -52,9 +44,19 @@ class Drawing:
 
 
 def lacks_facts(query: Query) -> bool:
-    """Whether facts can be drawn from a query and nobody did; a person's own ones stay."""
+    """Whether facts can be drawn from a query and nobody did; a person's own ones stay.
+
+    Facts that were drawn from another expected answer are as good as none.
+    """
     expected = query.expected_answer
-    return query.answerable and expected is not None and bool(expected.strip()) and not query.facts
+    if not query.answerable or expected is None or not expected.strip():
+        return False
+    return not query.facts or _are_stale(query, expected)
+
+
+def digest_of(expected: str) -> str:
+    """Return what `Query.facts_of` keeps of an expected answer."""
+    return hashlib.sha256(expected.encode()).hexdigest()[:16]
 
 
 def keeping_facts(new: Iterable[Query], old: Iterable[Query]) -> list[Query]:
@@ -67,7 +69,7 @@ def keeping_facts(new: Iterable[Query], old: Iterable[Query]) -> list[Query]:
     for query in new:
         known = by_id.get(query.query_id)
         if known and lacks_facts(query) and known.expected_answer == query.expected_answer:
-            update = {"facts": known.facts, "facts_by": known.facts_by}
+            update = {name: getattr(known, name) for name in ("facts", "facts_by", "facts_of")}
             kept.append(query.model_copy(update=update))
         else:
             kept.append(query)
@@ -112,28 +114,20 @@ async def with_facts(query: Query, asker: Asker) -> Query:
     if not lacks_facts(query):
         raise CallError("error", "has no expected answer to draw facts from, or has facts already")
     holes = {"question": quoted(query.query), "expected": quoted(query.expected_answer or "")}
-    found = await asker.ask(holes, FactsReply, broken_rule)
+    found = await asker.ask(holes, FactsReply, lambda reply: broken_rule(reply.facts, query))
     facts = tuple(
-        Fact(fact_id=f"f{number}", text=_tidy(stated.statement), importance=stated.importance)
+        Fact(fact_id=f"f{number}", text=tidy(stated.statement), importance=stated.importance)
         for number, stated in enumerate(found.value.facts, start=1)
     )
-    return query.model_copy(update={"facts": facts, "facts_by": asker.provenance(found.reply.key)})
+    return query.model_copy(
+        update={
+            "facts": facts,
+            "facts_by": asker.provenance(found.reply.key),
+            "facts_of": digest_of(query.expected_answer or ""),
+        }
+    )
 
 
-def broken_rule(reply: FactsReply) -> str | None:
-    """Return the rule that a well-formed list of facts breaks, None where it breaks none."""
-    seen: set[str] = set()
-    for stated in reply.facts:
-        folded = fold(_tidy(stated.statement)).casefold().rstrip(".")
-        if not any(character.isalnum() for character in folded):
-            return "a statement is empty; each fact is a sentence"
-        if folded in seen:
-            return f"the statement {stated.statement!r} comes twice; state each fact once"
-        seen.add(folded)
-    if all(stated.importance == "okay" for stated in reply.facts):
-        return "no fact is vital; at least one must be, for else nothing answers the question"
-    return None
-
-
-def _tidy(statement: str) -> str:
-    return visible(statement).strip()
+def _are_stale(query: Query, expected: str) -> bool:
+    drawn = query.facts_by is not None and query.facts_of
+    return bool(drawn) and query.facts_of != digest_of(expected)

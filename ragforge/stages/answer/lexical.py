@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ragforge.records import AnswerGrade, Provenance, Verdict
 from ragforge.stages.answer.cases import Case
+from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.words import content_stems, numbers, sentences, words
 
 _NAME = "offline-token-f1-1"
@@ -28,7 +29,8 @@ class LexicalAnswerJudge:
     async def grade(self, case: Case) -> AnswerGrade:
         """Return the grade of an answer; never fails."""
         score, verdict, why = _compare(case)
-        unsupported = unsupported_sentences(case.answer, case.contexts)
+        silent = verdict == "not_attempted"
+        unsupported = [] if silent else unsupported_sentences(case.answer, case.contexts)
         told = f"; not in the chunks: {unsupported[0]!r}" if unsupported else ""
         return AnswerGrade(
             query_id=case.query.query_id,
@@ -49,6 +51,8 @@ def _compare(case: Case) -> tuple[float, Verdict, str]:
     if given == expected and (given or case.answer.split() == expected_text.split()):
         return 1.0, "correct", "exact match"
     score = token_f1(given, expected)
+    if score < _PARTIAL_FROM and abstains(case.answer, case.query.query):
+        return 0.0, "not_attempted", "the answer says that it does not know"
     verdict: Verdict = "incorrect"
     if score >= _CORRECT_FROM:
         verdict = "correct"

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragforge.corpus.anchors import locate
 from ragforge.records import AnswerGrade, Provenance, Verdict
 from ragforge.stages.answer.cases import Case
-from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
+from ragforge.stages.asking import Asker, quoted, quoted_list, upto
+from ragforge.stages.quotes import proves
 
 SCORES: dict[Verdict, float] = {
     "correct": 1.0,
@@ -67,8 +67,11 @@ class LLMAnswerJudge:
 
 def _broken_rule(reply: AnswerReply, answer: str) -> str | None:
     for quote in reply.unsupported:
-        if not quote.strip() or locate(quote, visible(answer)) is None:
-            return f"unsupported holds {quote!r}, which does not occur in the answer; copy exactly"
+        if not proves(quote, answer):
+            return (
+                f"unsupported holds {quote!r}, which does not occur in the answer as whole words "
+                "that say something; copy exactly"
+            )
     return None
 
 

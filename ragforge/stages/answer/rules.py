@@ -5,9 +5,11 @@ import unicodedata
 from typing import Final
 
 from ragforge.records import AnswerGrade, Provenance, Query
+from ragforge.stages.answer.absence import speaks_of_absence
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.answer.values import Kind, read_value
+from ragforge.stages.asking import visible
+from ragforge.stages.values import Kind, read_value
 
 _NAME: Final = "answer-rules-1"
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -27,14 +29,15 @@ def graded_by_rule(case: Case) -> AnswerGrade | None:
 
     Decided are empty answers, abstentions, and answers that equal the expected one up to how it is
     written. To abstain is correct where the question cannot be answered, else it is no attempt.
-    Where the expected answer itself reads like an abstention, a judge decides. An answer that
+    Where the expected answer itself speaks of what is not, not said or not known, a judge
+    decides on abstentions. An answer that
     differs from the expected one is left to the judge, however far it is off.
     """
     rule = _matched(case)
     if rule is not None:
         return _grade(case, rule, f"{rule} with the expected answer", is_right=True)
     expected = case.query.expected_answer
-    if not case.answer.strip():
+    if _is_empty(case.answer, expected):
         rule, said = "empty answer", "is empty"
     elif abstains(case.answer, case.query.query) and not _reads_alike(case.query, expected):
         rule, said = "abstention", "says that it does not know"
@@ -90,7 +93,21 @@ def _grade(case: Case, rule: str, explanation: str, *, is_right: bool) -> Answer
 
 
 def _reads_alike(query: Query, expected: str | None) -> bool:
-    return query.answerable and expected is not None and abstains(expected, query.query)
+    if not query.answerable or expected is None:
+        return False
+    return speaks_of_absence(expected) or abstains(expected, query.query)
+
+
+def _is_empty(answer: str, expected: str | None) -> bool:
+    """Whether an answer has nothing to read: blanks, hidden characters and punctuation.
+
+    Where the expected answer is punctuation, that of the answer may be right.
+    """
+    shown = visible(answer).strip()
+    if not shown:
+        return True
+    marks_count = bool(expected) and not any(map(str.isalnum, expected or ""))
+    return not marks_count and all(unicodedata.category(sign)[0] in "PZC" for sign in shown)
 
 
 def _folded(text: str) -> str:

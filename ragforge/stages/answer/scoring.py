@@ -37,7 +37,8 @@ def strict_score_of(said: Sequence[Said]) -> float | None:
 def verdict_of(said: Sequence[Said], *, says_more: bool) -> Verdict | None:
     """Return the verdict, None where there are no facts.
 
-    Only vital facts decide; where a person marked none as vital, all do.
+    Only vital facts decide; where a person marked none as vital, all do. But an answer that
+    contradicts any fact is at most partly right.
 
     Args:
         said: All facts of the query.
@@ -50,7 +51,7 @@ def verdict_of(said: Sequence[Said], *, says_more: bool) -> Verdict | None:
     if "contradicted" in statuses:
         return "incorrect"
     if set(statuses) == {"supported"}:
-        return "correct"
+        return "partial" if any(item.status == "contradicted" for item in said) else "correct"
     if not {"supported", "partial"}.isdisjoint(statuses):
         return "partial"
     silent = not says_more and all(item.status == "missing" for item in said)

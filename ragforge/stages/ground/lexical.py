@@ -29,8 +29,9 @@ class LexicalGrounder:
         found = settled_by_rule(exchange, cited)
         if found is not None:
             return found
-        parts = [part for part in spans(cited.text) if is_statement(part, cited.text)]
-        claims = [_checked(part, cited.text, exchange) for part in parts]
+        words = cited.words
+        parts = [part for part in spans(cited.text) if is_statement(part, words)]
+        claims = [_checked(part, words, exchange) for part in parts]
         return settle(exchange, cited, claims, (), self.provenance)
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragforge.corpus.anchors import Location
 from ragforge.records import Grounding, Provenance
-from ragforge.stages.asking import Asker, Way, locate_shown, quoted
+from ragforge.stages.asking import Asker, Way, quoted
+from ragforge.stages.ground.counting import counted_once
 from ragforge.stages.ground.exchange import Exchange
-from ragforge.stages.ground.marks import read_marks
+from ragforge.stages.ground.marks import CitedText, read_marks
 from ragforge.stages.ground.parts import spans
-from ragforge.stages.ground.reply import ClaimsReply, broken_rule, locations
+from ragforge.stages.ground.reply import ClaimsReply, broken_rule
 from ragforge.stages.ground.settling import Checked, settle, settled_by_rule
+from ragforge.stages.ground.wording import find_evidence
 from ragforge.stages.judge.tripwires import flags
 
 _TOKENS_A_SENTENCE = 120
@@ -48,14 +49,14 @@ class LLMGrounder:
         said = await self.asker.ask(
             holes,
             ClaimsReply,
-            lambda reply: broken_rule(reply, cited.text, passages),
+            lambda reply: broken_rule(reply, cited, passages),
             Way(more_tokens=more),
         )
         found = settle(
             exchange,
             cited,
-            _checked(said.value, cited.text, passages),
-            _texts(said.value.no_claim, cited.text),
+            counted_once(_checked(said.value, cited, passages), cited.words),
+            _texts(said.value.no_claim, cited),
             self.asker.provenance(said.reply.key),
         )
         return found.model_copy(update={"flags": _flags([exchange.answer, *passages.values()])})
@@ -70,27 +71,27 @@ def opaque(exchange: Exchange) -> dict[str, str]:
     return {f"p{number}": passage.text for number, passage in enumerate(exchange.passages, start=1)}
 
 
-def _checked(reply: ClaimsReply, answer: str, passages: Mapping[str, str]) -> list[Checked]:
-    """Return the claims in the order of the answer; one that is given twice, once."""
-    names = list(passages)
-    found: dict[tuple[Location, ...], Checked] = {}
+def _checked(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) -> list[Checked]:
+    names, wording = list(passages), cited.wording
+    found = []
     for item in reply.claims:
-        [where] = locations([item.claim], answer)
         evidence = [(one.passage, one.quote) for one in item.evidence]
         quote = ""
         if evidence:
             text = passages[evidence[0][0]]
-            at = locate_shown(evidence[0][1], text)
+            at = find_evidence(evidence[0][1], text)
             assert at is not None
             quote = text[at.start : at.end]
         places = dict.fromkeys(names.index(name) for name, _ in evidence)
-        found.setdefault(where, Checked(where, tuple(places), quote))
-    return sorted(found.values(), key=lambda claim: (claim.spans[0].start, claim.spans[0].end))
+        found.append(Checked(tuple(wording.locations(item.claim)), tuple(places), quote))
+    return found
 
 
-def _texts(parts: list[str], answer: str) -> list[str]:
-    places = [where[0] for where in locations(parts, answer)]
-    return [answer[place.start : place.end] for place in places]
+def _texts(parts: list[str], cited: CitedText) -> list[str]:
+    """Return the answer's own words for parts of it; those that stand in the same place once."""
+    wording = cited.wording
+    places = dict.fromkeys(wording.locations(part)[0] for part in parts)
+    return [cited.text[place.start : place.end] for place in places]
 
 
 def _shown(passages: Mapping[str, str]) -> str:

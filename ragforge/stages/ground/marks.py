@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from ragforge.corpus.anchors import Location
 from ragforge.stages.asking import visible
+from ragforge.stages.ground.doubtful import Kind, kind_of
 from ragforge.stages.ground.parts import spans
 from ragforge.stages.ground.refs import Context, Ref
+from ragforge.stages.ground.wording import Wording, blanked
 
 _MARK = re.compile(
     r"\[\[?\^?(?P<square>[^\[\]\n]{1,200})\]\]?(?:\([^()\s]*\))?"
@@ -54,10 +56,22 @@ class CitedText:
     Args:
         text: The answer without marks and without characters that a model does not get to see.
         marks: In its order.
+        doubtful: Where marks that may be none were left in the text.
     """
 
     text: str
     marks: tuple[Mark, ...]
+    doubtful: tuple[Location, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The text, as long, with blanks for what is left of marks and for targets of links."""
+        return blanked(self.text, self.doubtful)
+
+    @property
+    def wording(self) -> Wording:
+        """The text, for finding parts of it."""
+        return Wording(self.text, self.doubtful)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +80,7 @@ class _Found:
     end: int
     refs: tuple[Ref, ...]
     for_all: bool = False
+    is_doubtful: bool = False
 
 
 def read_marks(answer: str, chunk_ids: Sequence[str]) -> CitedText:
@@ -73,7 +88,9 @@ def read_marks(answer: str, chunk_ids: Sequence[str]) -> CitedText:
 
     A mark belongs to the sentence that it stands in or behind, at the start of a line to the one
     that follows; a line of sources, such as "Sources: [1], [3]", to the whole answer. Lines that
-    only say what a footnote stands for are left out. In code nothing is a mark.
+    only say what a footnote stands for are left out. In code nothing is a mark, nor is an index
+    such as x[1] or an interval. Numbers that a sentence may need, as in "see [1]", are counted
+    and stay in the text.
 
     Args:
         answer: As it was given.
@@ -114,13 +131,22 @@ def _inline(shown: str, context: Context) -> Iterator[_Found]:
     for found in _MARK.finditer(shown):
         if any(start <= found.start() < end for start, end in code):
             continue
-        kind = found.lastgroup or ""
-        words = found[kind].translate(_PLAIN_DIGITS) if kind == "tiny" else found[kind]
-        if kind == "round" and ":" not in words and not context.resolves(words):
+        group = found.lastgroup or ""
+        words = found[group].translate(_PLAIN_DIGITS) if group == "tiny" else found[group]
+        if group == "round" and ":" not in words and not context.resolves(words):
             continue
         refs = context.refs(words)
-        if refs:
-            yield _Found(found.start(), found.end(), refs)
+        kind = _kind(found, shown, refs)
+        if refs and kind != "none":
+            yield _Found(*found.span(), refs, is_doubtful=kind == "doubtful")
+
+
+def _kind(found: re.Match[str], shown: str, refs: tuple[Ref, ...]) -> Kind:
+    if found[0] != f"[{found['square']}]":
+        return "citation"
+    leads = all(ref.places for ref in refs)
+    before, behind = shown[: found.start()], shown[found.end() :]
+    return kind_of(found["square"], before, behind, leads=leads)
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
@@ -135,13 +161,16 @@ def _apart(found: list[_Found]) -> Iterator[_Found]:
 def _without(shown: str, found: Iterator[_Found]) -> CitedText:
     text, done = "", 0
     cited: list[tuple[int, _Found]] = []
+    doubtful: list[Location] = []
     for one in found:
         text += shown[done : one.start]
         behind = shown[one.end : one.end + 1]
-        if not behind or not behind.isalnum():
+        if one.is_doubtful:
+            doubtful.append(Location(len(text), len(text) + one.end - one.start))
+        elif not behind or not behind.isalnum():
             text = text.rstrip(" \t")
         cited.append((len(text), one))
-        done = one.end
+        done = one.start if one.is_doubtful else one.end
     text += shown[done:]
     parts = spans(text)
     marks = (
@@ -149,7 +178,7 @@ def _without(shown: str, found: Iterator[_Found]) -> CitedText:
         for at, one in cited
         if one.refs
     )
-    return CitedText(text, tuple(marks))
+    return CitedText(text, tuple(marks), tuple(doubtful))
 
 
 def _scope(at: int, text: str, parts: list[Location]) -> Location:

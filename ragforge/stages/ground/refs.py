@@ -14,6 +14,7 @@ _RANGE = re.compile(r"(\d{1,3})\s*[-\u2013]\s*(\d{1,3})")
 _WIDEST_RANGE = 20
 _MOST_DIGITS = 3
 """A longer number in brackets is a year or the like, unless chunks are numbered so high."""
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _SHORT_ID = re.compile(r"[a-z]{1,2}\d{1,4}")
 _HEX = re.compile(r"(?=[a-f-]*\d)[0-9a-f-]{6,}", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
@@ -45,7 +46,7 @@ class Context:
     def __init__(self, chunk_ids: Sequence[str]) -> None:
         self._ids = tuple(chunk_ids)
         self._shapes = {_shape(chunk_id) for chunk_id in chunk_ids}
-        self._numbered = any(chunk_id.isdecimal() for chunk_id in chunk_ids)
+        self._n_digits = max((len(name) for name in chunk_ids if name.isdecimal()), default=0)
         self._aliases: dict[str, str] = {}
 
     def alias(self, number: str, words: str) -> bool:
@@ -104,7 +105,10 @@ class Context:
         if any(character.isspace() for character in name):
             return False
         if name.isdecimal():
-            return len(name) <= _MOST_DIGITS or self._numbered
+            if len(name) <= _MOST_DIGITS:
+                return True
+            is_high = self._n_digits > _MOST_DIGITS and len(name) <= self._n_digits + 1
+            return is_high and not _YEAR.fullmatch(name)
         return bool(_SHORT_ID.fullmatch(name)) or _shape(name) in self._shapes
 
 

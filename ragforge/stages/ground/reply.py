@@ -1,19 +1,21 @@
 """What a judge says of the claims of an answer, and the rules that its reply must hold to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragforge.corpus.anchors import FoldedText, Location, fold
-from ragforge.stages.asking import locate_shown, upto
-from ragforge.stages.ground.parts import is_statement, left_out, spans
+from ragforge.corpus.anchors import Location, fold
+from ragforge.stages.asking import upto
+from ragforge.stages.ground.counting import contradiction, lay_out
+from ragforge.stages.ground.cover import Told, broken_cover
+from ragforge.stages.ground.marks import CitedText
+from ragforge.stages.ground.wording import Wording, find_evidence
 from ragforge.stages.words import content_stems
 
 MOST_PARTS = 80
 """Claims that a reply may have, and parts that claim nothing."""
-_WHOLE_SENTENCE = 3
-"""Content words from which a sentence counts as one."""
 
 
 class EvidenceReply(BaseModel):
@@ -44,28 +46,36 @@ class ClaimsReply(BaseModel):
     no_claim: Annotated[list[Annotated[str, upto(400)]], Field(max_length=MOST_PARTS)]
 
 
-def broken_rule(reply: ClaimsReply, answer: str, passages: Mapping[str, str]) -> str | None:
+def broken_rule(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) -> str | None:
     """Return the rule that a reply breaks, None where it breaks none.
 
     Args:
         reply: Well-formed.
-        answer: As it was shown.
+        cited: The answer; its text is what was shown.
         passages: The texts by the ids under which they were shown.
     """
-    folded = FoldedText(answer)
+    wording = cited.wording
     parts = [claim.claim for claim in reply.claims] + list(reply.no_claim)
-    return (
-        next(filter(None, (_broken_part(part, folded) for part in parts)), None)
-        or next(filter(None, (_broken_claim(item, passages) for item in reply.claims)), None)
-        or _broken_claims(reply.claims)
-        or _broken_cover(reply, answer, folded)
+    broken = chain(
+        (_broken_part(part, wording) for part in parts),
+        (_broken_claim(item, passages) for item in reply.claims),
+    )
+    first = next(filter(None, broken), None)
+    if first is not None:
+        return first
+    told = Told(
+        [wording.locations(item.claim) for item in reply.claims],
+        [wording.locations(part) for part in reply.no_claim],
+    )
+    return _broken_claims(reply, cited, told) or broken_cover(
+        [item.claim for item in reply.claims], cited, told
     )
 
 
-def _broken_part(part: str, answer: FoldedText) -> str | None:
+def _broken_part(part: str, answer: Wording) -> str | None:
     if not any(character.isalnum() for character in part):
         return f"{part!r} has no words; leave it out"
-    if not any(answer.locations(part)):
+    if not answer.locations(part):
         return f"{part!r} does not occur in the answer; copy exactly"
     return None
 
@@ -81,53 +91,53 @@ def _broken_claim(item: CheckedClaim, passages: Mapping[str, str]) -> str | None
         if one.passage not in passages:
             known = ", ".join(passages)
             return f"evidence names the unknown passage {one.passage!r}; the ids are {known}"
-        if not content_stems(one.quote):
-            return f"the quote {one.quote!r} says nothing; quote the words that make the statement"
-        if locate_shown(one.quote, passages[one.passage]) is None:
+        if find_evidence(one.quote, passages[one.passage]) is None:
             return (
-                f"the quote {one.quote!r} does not occur in passage {one.passage}; copy exactly, "
-                "from that passage"
+                f"the quote {one.quote!r} does not occur in passage {one.passage} as whole words "
+                "that make a statement; copy exactly, from that passage"
             )
     return None
 
 
-def _broken_claims(claims: Sequence[CheckedClaim]) -> str | None:
-    found: dict[str, bool] = {}
-    for item in claims:
-        if found.setdefault(fold(item.claim), item.supported) != item.supported:
-            return f"the claim {item.claim!r} is both supported and not"
+def _broken_claims(reply: ClaimsReply, cited: CitedText, told: Told) -> str | None:
+    """Return the rule that is broken where words are claimed twice, with two findings."""
+    words = cited.words
+    layout = lay_out(told.claimed, words)
+    pair = contradiction(layout, [item.supported for item in reply.claims], words)
+    if pair is not None:
+        one, other = (reply.claims[number] for number in pair)
+        if fold(one.claim) == fold(other.claim):
+            return f"the claim {one.claim!r} is both supported and not"
+        return (
+            f"the claims {one.claim!r} and {other.claim!r} share words, and only one of them is "
+            "supported; give each claim words of its own"
+        )
+    claimed = {at for place in _claimed_alone(told) for at in _range(place)}
+    for part, places in zip(reply.no_claim, told.passed_over, strict=True):
+        if all(_shares_content(place, words, claimed) for place in places):
+            return f"{part!r} is both in claims and in no_claim; it is one or the other"
     return None
 
 
-def _broken_cover(reply: ClaimsReply, answer: str, folded: FoldedText) -> str | None:
-    """Return the rule that is broken where a judge passes over, or lumps together, sentences."""
-    sentences = [part for part in spans(answer) if is_statement(part, answer)]
-    claimed = [list(folded.locations(item.claim)) for item in reply.claims]
-    whole = [
-        part
-        for part in sentences
-        if len(set(content_stems(answer[part.start : part.end]))) >= _WHOLE_SENTENCE
-    ]
-    for item, places in zip(reply.claims, claimed, strict=True):
-        if sum(_holds(places[0], part) for part in whole) > 1:
-            return f"the claim {item.claim!r} holds several sentences; give each its own claim"
-    passed_over = [place for part in reply.no_claim for place in folded.locations(part)]
-    told = [place for places in claimed for place in places] + passed_over
-    missing = next((part for part in sentences if left_out(part, answer, told)), None)
-    if missing is None:
-        return None
-    return (
-        f"{answer[missing.start : missing.end]!r} of the answer is found neither in claims nor in "
-        "no_claim; every sentence has to be"
-    )
+def _claimed_alone(told: Told) -> Iterator[Location]:
+    """Yield the places of claims; those in parts that claim nothing only where there is no other.
+
+    A question may hold the very words of its answer.
+    """
+    passed = [place for places in told.passed_over for place in places]
+    for places in told.claimed:
+        outside = [
+            one
+            for one in places
+            if not any(place.start <= one.start and one.end <= place.end for place in passed)
+        ]
+        yield from outside or places
 
 
-def _holds(place: Location, part: Location) -> bool:
-    return place.start <= part.start and part.end - 1 <= place.end
+def _range(place: Location) -> range:
+    return range(place.start, place.end)
 
 
-def locations(parts: Iterable[str], answer: str) -> list[tuple[Location, ...]]:
-    """Return where each part stands in an answer; parts that stand in the same place once."""
-    folded = FoldedText(answer)
-    found = (tuple(folded.locations(part)) for part in parts)
-    return list(dict.fromkeys(places for places in found if places))
+def _shares_content(place: Location, words: str, claimed: set[int]) -> bool:
+    shared = "".join(words[at] if at in claimed else " " for at in _range(place))
+    return bool(content_stems(shared))

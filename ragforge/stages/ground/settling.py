@@ -30,9 +30,10 @@ class Checked:
 
 def settled_by_rule(exchange: Exchange, cited: CitedText) -> Grounding | None:
     """Return the grounding of an answer in which there is nothing to check; None where there is."""
-    if not any(character.isalnum() for character in cited.text):
+    words = cited.words
+    if not any(character.isalnum() for character in words):
         return _unmeasured(exchange, cited, "nothing said", RULES)
-    if abstains(cited.text, exchange.question):
+    if abstains(words, exchange.question):
         return _unmeasured(exchange, cited, "abstains", RULES)
     if not exchange.lost and not any(passage.text.strip() for passage in exchange.passages):
         return _unmeasured(exchange, cited, "no context", RULES)

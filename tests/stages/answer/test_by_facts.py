@@ -259,3 +259,29 @@ def test_what_cannot_be_answered_has_another_judge(query, wait, answerable, by):
 
     assert found.provenance.model == by
     assert judge.provenance.model == "facts"
+
+
+def test_an_okay_fact_that_is_contradicted_leaves_no_correct_answer(grade):
+    """An answer with a false statement is not right throughout."""
+    claim = {"claim": "They feed in winter", "quote": "", "supported": False}
+    reply = statuses("s", "s", "c", quote="They feed in winter")
+
+    found = grade({**reply, "claims": [claim]})
+
+    assert (found.verdict, found.has_hallucination) == ("partial", True)
+
+
+def test_a_contradiction_needs_no_claim_where_claims_are_not_checked(grade):
+    """Without passages nothing can be said of them."""
+    found = grade(statuses("s", "c", "m", quote="They feed in winter"), contexts=())
+
+    assert found.verdict == "incorrect"
+
+
+def test_facts_of_another_expected_answer_are_not_graded_by(asker, query, wait):
+    """Where they could not be drawn anew the answer has no grade, not an old one."""
+    by = Provenance(kind="llm", model="m")
+    stale = query(expected_answer="krill", facts=FACTS, facts_by=by, facts_of="0" * 16)
+
+    with pytest.raises(CallError, match="no facts to judge the answer by"):
+        wait(FactJudge(asker("grade_facts", json.dumps(GOOD))).grade(Case(stale, ANSWER, ())))

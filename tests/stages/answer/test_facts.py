@@ -10,6 +10,7 @@ from ragforge.observe import silent
 from ragforge.records import Fact, Provenance
 from ragforge.stages.answer.facts import (
     Drawing,
+    digest_of,
     draw_facts,
     keeping_facts,
     lacks_facts,
@@ -18,6 +19,7 @@ from ragforge.stages.answer.facts import (
 from ragforge.testing import ScriptedModel
 
 FACT = Fact(fact_id="f1", text="Blue whales eat krill.")
+BY = Provenance(kind="llm", model="m")
 
 
 def said(*facts):
@@ -39,13 +41,14 @@ def drawn(asker, query, wait):
 
 def test_facts_get_their_ids_here(drawn):
     """An id that a model chose could come twice, or speak of how vital the fact is."""
-    found = drawn(said((" They eat krill. ", "vital"), ("They eat it\x07 in summer.", "okay")))
+    found = drawn(said((" They eat krill. ", "vital"), ("They eat krill\x07 in summer.", "okay")))
 
     assert found.facts == (
         Fact(fact_id="f1", text="They eat krill.", importance="vital"),
-        Fact(fact_id="f2", text="They eat it in summer.", importance="okay"),
+        Fact(fact_id="f2", text="They eat krill in summer.", importance="okay"),
     )
     assert found.facts_by.prompt == "extract_facts"
+    assert found.facts_of == digest_of("krill")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_facts_get_their_ids_here(drawn):
     [
         (said(), "at least 1 item"),
         (said(*((f"Fact {n}.", "vital") for n in range(9))), "at most 8 items"),
-        (said(("Krill.", "okay"), ("Fish.", "okay")), "no fact is vital"),
+        (said(("Krill.", "okay"), ("Only krill.", "okay")), "no fact is vital"),
         (said(("Krill.", "vital"), ("krill", "okay")), "comes twice"),
         (said(("They  eat krill", "vital"), ("They eat\nkrill.", "vital")), "comes twice"),
         (said(("", "vital")), "statement is empty"),
@@ -127,11 +130,13 @@ def test_one_query_whose_facts_fail_stops_no_other(asker, query, wait):
 def test_a_query_that_is_made_anew_keeps_its_facts(query):
     """Generating or importing again must not undo what was drawn, or edited."""
     by = Provenance(kind="llm", model="m")
-    old = query(expected_answer="krill", facts=(FACT,), facts_by=by)
+    of = digest_of("krill")
+    old = query(expected_answer="krill", facts=(FACT,), facts_by=by, facts_of=of)
 
     [kept] = keeping_facts([query(expected_answer="krill", difficulty="easy")], [old])
 
-    assert (kept.facts, kept.facts_by, kept.difficulty) == ((FACT,), by, "easy")
+    assert (kept.facts, kept.facts_by, kept.facts_of) == ((FACT,), by, of)
+    assert kept.difficulty == "easy"
 
 
 @pytest.mark.parametrize(
@@ -147,3 +152,17 @@ def test_another_answer_keeps_no_facts(query, changes):
     new = query(**changes)
 
     assert keeping_facts([new], [query(expected_answer="krill", facts=(FACT,))]) == [new]
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacks"),
+    [
+        ({"facts_by": BY, "facts_of": digest_of("squid")}, True),
+        ({"facts_by": BY, "facts_of": digest_of("krill")}, False),
+        ({"facts_by": BY}, False),
+        ({"facts_of": digest_of("squid")}, False),
+    ],
+)
+def test_facts_that_were_drawn_from_another_answer_are_drawn_anew(query, changes, lacks):
+    """An expected answer that was mended must not be graded by the facts of the wrong one."""
+    assert lacks_facts(query(expected_answer="krill", facts=(FACT,), **changes)) is lacks

@@ -107,3 +107,12 @@ def test_the_explanation_names_what_is_unsupported(grade):
 def test_it_calls_itself_a_baseline(grade):
     """Reports and gates must be able to tell it from a judge."""
     assert grade("a", "b").provenance.kind == "baseline"
+
+
+def test_an_abstention_that_is_not_expected_is_no_attempt(query, wait):
+    """Where the expected answer says "not", no rule comes first, and nothing is made up."""
+    case = Case(query(expected_answer="It does not ship to Spain."), "I don't know.", ("text",))
+
+    found = wait(LexicalAnswerJudge().grade(case))
+
+    assert (found.verdict, found.score, found.has_hallucination) == ("not_attempted", 0.0, False)

@@ -63,7 +63,7 @@ def test_hallucination_is_what_the_judge_quotes_from_the_answer(
     assert found.has_hallucination is has_hallucination
 
 
-@pytest.mark.parametrize("quote", ["eat plankton", "", " "])
+@pytest.mark.parametrize("quote", ["eat plankton", "", " ", ".", "e", "quid"])
 def test_a_quote_that_the_answer_does_not_hold_is_a_failure(grade, quote):
     """A judge that invents what the answer invents has not judged."""
     with pytest.raises(CallError, match="does not occur in the answer"):

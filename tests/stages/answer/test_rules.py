@@ -19,7 +19,14 @@ def by_rule(query):
 )
 @pytest.mark.parametrize(
     ("answer", "rule"),
-    [("I don't know.", "abstention"), ("", "empty answer"), (" ", "empty answer")],
+    [
+        ("I don't know.", "abstention"),
+        ("", "empty answer"),
+        (" ", "empty answer"),
+        ("\u200b", "empty answer"),
+        ("\u2060 \ufeff", "empty answer"),
+        ("...", "empty answer"),
+    ],
 )
 def test_to_abstain_is_right_only_where_nothing_can_be_known(
     by_rule, answer, rule, answerable, verdict, score
@@ -69,6 +76,36 @@ def test_an_expected_answer_that_reads_like_an_abstention_is_left_to_a_judge(by_
     answer = "This is not mentioned in the text."
 
     assert by_rule(answer, expected_answer="Not mentioned in the documentation.") is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer"),
+    [
+        ("It is not mentioned", "not mentioned"),
+        ("It is unknown", "Unknown"),
+        ("The manufacturer does not say.", "No information is available."),
+        ("The policy doesn\u2019t say", "The documents do not say."),
+        ("Nobody knows", "I don't know"),
+        ("Das wei\u00df niemand.", "Ich wei\u00df es nicht."),
+        ("Personne ne le sait.", "Je ne sais pas."),
+        ("\u6ca1\u6709\u4eba\u77e5\u9053\u3002", "\u4e0d\u77e5\u9053"),
+    ],
+)
+def test_an_abstention_may_be_what_is_expected(by_rule, expected, answer):
+    """A rule that marks a right answer 0 is never looked at again."""
+    assert by_rule(answer, expected_answer=expected) is None
+
+
+@pytest.mark.parametrize("answer", ["???", "***"])
+def test_punctuation_may_be_what_is_expected(by_rule, answer):
+    """Which sign ends a question is a question too."""
+    assert by_rule(answer, expected_answer="?") is None
+
+
+@pytest.mark.parametrize("answer", ["\U0001f44d", "+", "\u221e"])
+def test_signs_are_no_empty_answer(by_rule, answer):
+    """They may say all there is to say."""
+    assert by_rule(answer, expected_answer="krill") is None
 
 
 def test_an_expected_abstention_can_be_matched_word_by_word(by_rule):

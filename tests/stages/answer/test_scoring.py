@@ -54,7 +54,7 @@ def test_the_score_is_the_weighted_share_of_facts_that_are_said(vital, okay, sco
     [
         ("ss", "", False, "correct"),
         ("ss", "m", True, "correct"),
-        ("ss", "c", True, "correct"),
+        ("ss", "c", True, "partial"),
         ("sp", "", False, "partial"),
         ("sm", "", False, "partial"),
         ("pp", "", False, "partial"),
@@ -89,9 +89,10 @@ def test_the_strict_score_is_never_above_the_score(facts):
 def test_a_correct_answer_says_all_vital_facts(facts, says_more):
     """A judge that leaves facts out must not be able to make an answer correct."""
     statuses = {item.status for item in facts if item.fact.importance == "vital"}
+    contradicts = any(item.status == "contradicted" for item in facts)
 
     correct = verdict_of(facts, says_more=says_more) == "correct"
-    assert correct == (statuses == {"supported"})
+    assert correct == (statuses == {"supported"} and not contradicts)
 
 
 @given(some_facts)

@@ -34,6 +34,11 @@ def test_a_sentence_is_supported_by_a_chunk_that_holds_its_words(ground, sentenc
     assert (claim.text, claim.chunk_ids) == (sentence, chunk_ids)
 
 
+def test_a_doubtful_mark_is_no_number_of_the_sentence(ground):
+    """The baseline would look for the number of the mark in the passages."""
+    assert ground("Shipping costs 5 euros[2].").faithfulness == 1.0
+
+
 def test_the_quote_is_the_nearest_sentence(ground):
     """The first sentence of the chunk says nothing of it."""
     [claim] = ground("The restocking fee is a charge of ten percent.").claims

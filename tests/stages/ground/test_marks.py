@@ -66,6 +66,14 @@ def test_marks_of_all_kinds_are_resolved(answer, refs):
         "Tasks: [ ] one, [x] two.",
         "It rained (see the source of the river).",
         "As known (source: World Health Organization).",
+        "Call items[0] first.",
+        "Then x[1] is next.",
+        "It is x[1].",
+        "Take items[c99].",
+        "The range is [1, 2].",
+        "Numbers between [1, 2] do.",
+        "It lies in [0, 1].",
+        "So a = [1, 2].",
     ],
 )
 def test_other_brackets_are_no_citations(answer):
@@ -73,6 +81,37 @@ def test_other_brackets_are_no_citations(answer):
     found = read_marks(answer, IDS)
 
     assert (found.text, found.marks) == (answer, ())
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "refs"),
+    [
+        ("Blue whales eat krill[1][3].", "Blue whales eat krill      .", ["c1", "c12"]),
+        ("They eat krill[9].", "They eat krill   .", ["9"]),
+        ("See [2] for more.", "See     for more.", ["c2"]),
+        ("It has a long range [1, 2].", "It has a long range       .", ["c1", "c2"]),
+    ],
+)
+def test_what_may_be_no_mark_is_counted_and_left_in_the_text(answer, words, refs):
+    """Cut out, it would leave a sentence that the system did not write."""
+    found = read_marks(answer, IDS)
+
+    assert (found.text, found.words) == (answer, words)
+    assert [ref.name for mark in found.marks for ref in mark.refs] == refs
+
+
+def test_marks_behind_words_of_scripts_without_blanks_are_marks():
+    """There every mark stands right behind a letter."""
+    found = read_marks("价格是40欧元[1]。三天[2]内发货。", IDS)
+
+    assert found.text == "价格是40欧元。三天内发货。"
+    assert [ref.name for mark in found.marks for ref in mark.refs] == ["c1", "c2"]
+
+
+@pytest.mark.parametrize("ids", [("1", "2"), ("7067031",), ("1000", "1001")])
+def test_a_year_is_no_invented_source(ids):
+    """Passages without ids are named by their places, and some collections by numbers."""
+    assert read_marks("It rained [2024].", ids).marks == ()
 
 
 @pytest.mark.parametrize(

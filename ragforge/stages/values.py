@@ -24,7 +24,7 @@ class Value:
 
 
 _SCALES = {"thousand": 3, "million": 6}
-_SMALL = (
+SMALL_NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
 ).split()
@@ -143,7 +143,9 @@ _MONTH = {
 _MOST_DIGITS = 20
 """More would not be compared exactly once they are converted."""
 _DIGITS = r"(?:[0-9]{1,3}(?:[ '\u2019][0-9]{3})+|[0-9][0-9.,]*[0-9]|[0-9])"
-_CURRENCY = r"US\$|USD|EUR|GBP|CHF|JPY|[$€£]"
+CURRENCIES = ("US$", "USD", "EUR", "GBP", "CHF", "JPY", "$", "€", "£")
+"""What may stand before an amount."""
+_CURRENCY = "|".join(map(re.escape, CURRENCIES))
 _AMOUNT = re.compile(
     rf"(?P<before>{_CURRENCY})? ?(?P<sign>-)?(?P<digits>{_DIGITS})"
     r"(?P<after>.*)",
@@ -177,8 +179,8 @@ def read_value(text: str, language: str = "en") -> Value | None:
     day = _read_date(text)
     if day is not None:
         return Value("date", day)
-    if text.casefold() in _SMALL:
-        return Value("number", Decimal(_SMALL.index(text.casefold())), "0 decimals")
+    if text.casefold() in SMALL_NUMBERS:
+        return Value("number", Decimal(SMALL_NUMBERS.index(text.casefold())), "0 decimals")
     found = _AMOUNT.fullmatch(text)
     if found is None or len(found["digits"]) > _MOST_DIGITS:
         return None
@@ -187,6 +189,11 @@ def read_value(text: str, language: str = "en") -> Value | None:
         return None
     signed = -number if found["sign"] == "-" else number
     return _measured(signed, found["before"] or "", found["after"])
+
+
+def is_unit(name: str) -> bool:
+    """Whether a word or sign names a unit or currency, as in "7 kg"."""
+    return _unit(name) is not None
 
 
 def _measured(number: Decimal, before: str, after: str) -> Value | None:

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.stages.answer.values import read_value
+from ragforge.stages.values import read_value
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+import pytest
+
+from ragforge.pipeline.contexts import Contexts, Found
+from ragforge.records import Chunk
+from ragforge.systems import Passage
+
+CHUNKS = [
+    Chunk(chunk_id="a#1", doc_id="a", text="Blue whales eat krill."),
+    Chunk(chunk_id="a#2", doc_id="a", text="Orcas hunt seals."),
+    Chunk(chunk_id="b#1", doc_id="b", text="Blue whales eat krill."),
+]
+
+
+@pytest.mark.parametrize(
+    ("passages", "found"),
+    [
+        ([Passage(ids=("a#2",))], Found(("a#2",), 0)),
+        ([Passage(texts=("Blue  whales eat krill.",))], Found(("a#1",), 0)),
+        ([Passage(texts=("whales eat",), doc_ids=("b",))], Found(("b#1",), 0)),
+        ([Passage(ids=("gone",))], Found(("gone",), 0)),
+        ([Passage(ids=("Of no chunk.",), texts=("Of no chunk.",))], Found((), 1)),
+        ([Passage(texts=("Of no chunk.",)), Passage(ids=("a#2",))], Found(("a#2",), 1)),
+        ([Passage(ids=("a#2",)), Passage(texts=("Orcas hunt",))], Found(("a#2",), 0)),
+    ],
+)
+def test_passages_are_found_or_counted(passages, found):
+    """One that is dropped without a trace makes what it says look made up."""
+    assert Contexts(CHUNKS).find(passages) == found
+
+
+@pytest.mark.parametrize(("doc_id", "chunk_id"), [("b", "b#1"), ("c", None)])
+def test_a_quote_is_looked_for_in_its_document(doc_id, chunk_id):
+    """The same words in another document are another passage."""
+    assert Contexts(CHUNKS).quoted("eat krill", doc_id) == chunk_id
