@@ -119,7 +119,8 @@ class ModelSettings(Section):
     max_wait_s: PositiveFloat = 300.0
     """Seconds to wait for an endpoint that is down or asks for patience; then the run stops."""
     concurrency: PositiveInt = 8
-    """Calls in flight at most; fewer while the endpoint shows that it takes fewer."""
+    """Calls in flight at most, of each model of a panel; fewer while its endpoint shows that it
+    takes fewer."""
     requests_per_minute: PositiveFloat | None = None
     """Calls a minute; what the endpoint tells or shows to take where unset."""
     tokens_per_minute: PositiveFloat | None = None

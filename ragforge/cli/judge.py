@@ -25,8 +25,9 @@ from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 from ragforge.files.outputs import refuse_to_replace
+from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.pipeline.sitting import JudgingResult, told
-from ragforge.records import Judgment
+from ragforge.records import Failure, Judgment
 from ragforge.report.agreement import agreement_json, agreement_table
 from ragforge.report.shown import number
 from ragforge.report.table import render_table
@@ -60,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings, mode = settings_of(arguments), mode_of(arguments)
     _check(arguments)
+    if arguments.setting_judge_permutations is not None and settings.judge.batch == 1:
+        raise UsageError("--permutations goes with --batch")
     if arguments.pairs:
         place = arguments.out
         judge = partial(judge_file, arguments.pairs, place)
@@ -93,12 +96,18 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--on-labels judges no run; leave out --run")
 
 
+def _is_made(old: Judgment) -> bool:
+    """Whether a judgment is a model's or a rule's; what people graded is not to be replaced."""
+    return old.source == "judge" and old.provenance is not None
+
+
 def _check_pairs(arguments: argparse.Namespace) -> None:
     if arguments.out is None:
         raise UsageError("--pairs needs --out FILE for the judgments")
     if arguments.out.exists() and arguments.out.samefile(arguments.pairs):
         raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
-    refuse_to_replace(arguments.out, Judgment)
+    refuse_to_replace(arguments.out, Judgment, ours=_is_made)
+    refuse_to_replace(failures_beside(arguments.out), Failure)
     if arguments.setting_judge_split not in (None, "all"):
         raise UsageError("--split goes with --dataset; the rows of --pairs have none")
     if arguments.run:

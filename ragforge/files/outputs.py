@@ -1,24 +1,34 @@
 """Where results may be written: never over something that is not an earlier result."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import read_manifest
 
+R = TypeVar("R", bound=BaseModel)
+
 _MOST_BYTES = 16 * 1024 * 1024
-"""What is read of a file to see what it holds: a line of it, or all where it is one object."""
+"""What is read of a file that is one object, to see what it holds."""
 
 
-def refuse_to_replace(out: Path, record: type[BaseModel], *, whole: bool = False) -> None:
+def refuse_to_replace(
+    out: Path,
+    record: type[R],
+    *,
+    whole: bool = False,
+    ours: Callable[[R], bool] = lambda record: True,
+) -> None:
     """Check that a file is new, empty, or holds what will be written to it.
 
     Args:
         out: Where results are to go.
         record: What they consist of.
         whole: Whether the file is one record; else each line is.
+        ours: Whether a record is one that ragforge wrote and can make again.
 
     Raises:
         UsageError: The file holds something else, belongs to a dataset, or is no file.
@@ -30,14 +40,19 @@ def refuse_to_replace(out: Path, record: type[BaseModel], *, whole: bool = False
     if _is_of_dataset(out.resolve()):
         raise UsageError(f"--out {out}: is a file of a dataset; name another")
     with out.open("rb") as stream:
-        found = stream.read(_MOST_BYTES) if whole else stream.readline(_MOST_BYTES)
+        for number, found in enumerate([stream.read(_MOST_BYTES)] if whole else stream, start=1):
+            if found.strip() and not _is_ours(found, record, ours):
+                raise UsageError(
+                    f"--out {out}: line {number} is no {record.__name__.lower()} that ragforge "
+                    "wrote; name another file"
+                )
+
+
+def _is_ours(found: bytes, record: type[R], ours: Callable[[R], bool]) -> bool:
     try:
-        if found.strip():
-            record.model_validate_json(found)
-    except ValidationError as error:
-        raise UsageError(
-            f"--out {out}: is there and holds no {record.__name__.lower()}s; name another"
-        ) from error
+        return ours(record.model_validate_json(found))
+    except ValidationError:
+        return False
 
 
 def _is_of_dataset(path: Path) -> bool:

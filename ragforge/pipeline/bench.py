@@ -1,6 +1,6 @@
 """Who judges relevance: the offline baseline, one model, or a panel, alone or in batches."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,22 +64,20 @@ class Bench:
         if not batched:
             return Alone(self.judge())
         prompt = self.settings.judge.prompt or BATCH
-        protocol = self._protocol(batched=True)
         return BatchedJudge(
-            askers=self._askers(prompt, BATCH_SCHEMA, protocol),
-            alone=self._polled(self._askers(POINTWISE, SCHEMA, protocol)),
+            askers=self._askers(prompt, BATCH_SCHEMA, self._protocol()),
+            alone=self.judge(),
             permutations=self.settings.judge.permutations,
             name=self.name,
         )
 
     def judge(self) -> Judge:
-        """Return who judges pair by pair."""
-        prompt = POINTWISE if self.batch > 1 else self.settings.judge.prompt or POINTWISE
-        return self._polled(self._askers(prompt, SCHEMA, self._protocol(batched=False)))
-
-    def _polled(self, askers: Sequence[Asker]) -> Judge:
-        """Return who judges pair by pair by the votes of some models."""
+        """Return who judges pair by pair: all pairs, or those that batches leave open."""
         how = self.settings.judge
+        in_batches = self.batch > 1
+        prompt = POINTWISE if in_batches else how.prompt or POINTWISE
+        protocol = f"{self._protocol()}, alone" if in_batches else self._protocol()
+        askers = self._askers(prompt, SCHEMA, protocol)
         logprobs = ALTERNATIVES if how.logprobs == "on" else 0
         polled = tuple(
             LLMJudge(asker, vote, logprobs) for asker in askers for vote in range(how.votes)
@@ -134,14 +132,14 @@ class Bench:
             if asker is not None
         )
 
-    def _protocol(self, *, batched: bool) -> str:
+    def _protocol(self) -> str:
         how = self.settings.judge
         parts = []
-        if batched:
+        if self.batch > 1:
             parts.append(f"batch {how.batch} x {how.permutations}")
         if how.votes > 1:
             parts.append(f"votes {how.votes} at {self.settings.model.temperature:g}")
-        if how.logprobs == "on" and not batched:
+        if how.logprobs == "on":
             parts.append("logprobs")
         if self.examples:
             parts.append(f"examples {examples_sha256(self.examples)[:8]}")

@@ -9,7 +9,7 @@ from ragforge.errors import EndpointError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.files.texts import ChunkTexts
-from ragforge.observe import Observer
+from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
@@ -86,6 +86,10 @@ async def judge_dataset(
                 result.estimate = _estimate(bench, result, _counts(dataset, pooled, todo))
                 return result
     result.summaries = _summaries(dataset, set(pooled))
+    beside = other_judges(dataset, set(pooled), standing, outside=True)
+    if beside:
+        message = f"outside of this pool the set holds grades of another judge: {beside}"
+        observer(Event("note", message=message))
     return refused_if_all_failed(result, len(todo))
 
 

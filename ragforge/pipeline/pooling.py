@@ -101,23 +101,31 @@ class Standing:
         return lambda pair: (pair.query_id, pair.chunk_id) in keys
 
 
-def other_judges(dataset: Dataset, kept: Container[tuple[str, str]], standing: Standing) -> str:
+def other_judges(
+    dataset: Dataset,
+    kept: Container[tuple[str, str]],
+    standing: Standing,
+    *,
+    outside: bool = False,
+) -> str:
     """Return which other models, prompts or protocols graded some pairs, "" for none.
 
     Args:
         dataset: Has the judgments.
         kept: The pairs that are looked at.
         standing: Who is to judge now.
+        outside: Look at all other pairs instead.
     """
     if standing.is_baseline:
         return ""
     others = Counter(
         _named(by)
         for old in dataset.each_judgment()
-        if (old.query_id, old.chunk_id) in kept
+        if ((old.query_id, old.chunk_id) in kept) != outside
         and (by := old.provenance) is not None
         and old.source == "judge"
         and by.kind == "llm"
+        and old.grade is not None
         and not standing.is_same(by)
     )
     return "; ".join(f"{count} by {other}" for other, count in sorted(others.items()))

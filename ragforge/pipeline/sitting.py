@@ -151,7 +151,7 @@ class Sitting:
         total: int | None,
         singly: Callable[[Pair], bool] = lambda pair: False,
     ) -> None:
-        """Judge pairs; begin anew without batches where their order is seen to move grades.
+        """Judge pairs; begin anew without batches where their order moves grades, or may.
 
         Args:
             pairs: Makes the pairs, those of a query together; called again to begin anew.
@@ -165,7 +165,8 @@ class Sitting:
         watched = _Watched(self.result, self.judged)
         await self._run(slates(pairs(), batch, singly), watched, total, batched=batch > 1)
         watched.look()
-        if not watched.is_biased:
+        effect = self.result.position
+        if effect is None or (effect.is_told and not watched.is_biased):
             return
         self.observer(Event("note", message=_why_alone(self.result.position)))
         self.result.begin_anew()
@@ -196,6 +197,11 @@ class Sitting:
 
 def _why_alone(effect: PositionEffect | None) -> str:
     assert effect is not None
+    if not effect.is_told:
+        return (
+            f"whether the place in a batch moves a grade cannot be told from {effect.n_pairs} "
+            "pairs; each passage is judged alone"
+        )
     return (
         f"the place of a passage in its batch moves its grade ({told(effect)}); batches are given "
         "up, and each passage is judged alone"

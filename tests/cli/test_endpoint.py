@@ -318,6 +318,17 @@ def test_grades_of_another_judge_are_told_of(dataset, serve, capsys):
     assert "graded by another judge" in capsys.readouterr().err
 
 
+def test_grades_outside_of_a_pool_are_told_of(dataset, serve, capsys):
+    """Judged anew was the pool only; beside it stand the grades of another judge."""
+    endpoint = serve()
+    words = ["judge", "--dataset", str(dataset), *model(endpoint)]
+    main([*words, "--depth", "3"])
+    capsys.readouterr()
+
+    assert main([*words, "--depth", "1", "--again", "--model", "other"]) == 0
+    assert "outside of this pool the set holds grades of another judge" in capsys.readouterr().err
+
+
 def test_a_judge_that_fails_throughout_replaces_no_grades(dataset, serve):
     """What was bought before is worth more than a list of failures."""
     good, bad = serve(), serve(lambda path, body, n: Reply(completion("nonsense")))

@@ -146,6 +146,24 @@ def test_the_order_of_the_rows_changes_nothing(judge, pairs):
     assert first[3] == again[3]
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("judged.jsonl", {"query_id": "q", "chunk_id": "c", "grade": 3}),
+        ("judged.jsonl.failures.jsonl", "mine"),
+    ],
+)
+def test_grades_of_people_are_never_overwritten(judge, tmp_path, name, line):
+    """They look like a judge's, and cannot be bought again."""
+    (tmp_path / name).write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+    with serving(Script()) as endpoint:
+        code, _, err, _ = judge(endpoint)
+        assert endpoint.ledger()["billed"] == 0
+
+    assert code == 2
+    assert "that ragforge wrote; name another file" in err
+
+
 def test_a_query_with_two_texts_is_refused_before_any_call(judge, pairs):
     """Grades of two questions under one id would be averaged."""
     lines = rows(pairs)
@@ -230,6 +248,7 @@ def test_examples_of_a_judged_query_are_refused(judge, tmp_path):
         (["--prompt", "grade_answer"], "'relevance' is needed here"),
         (["--split", "dev"], "--split goes with --dataset"),
         (["--panel", ",,"], "expected names between commas"),
+        (["--permutations", "7"], "--permutations goes with --batch"),
     ],
 )
 def test_ways_that_exclude_each_other_are_refused(judge, how, message):

@@ -10,9 +10,9 @@ JUDGMENT = Judgment(query_id="q", chunk_id="c", grade=2).model_dump_json()
 QUERY = Query(query_id="q", query="What?").model_dump_json()
 
 
-@pytest.mark.parametrize("text", [None, "", "\n", f"{JUDGMENT}\n", f"{JUDGMENT}\n{QUERY}\n"])
+@pytest.mark.parametrize("text", [None, "", "\n", f"{JUDGMENT}\n", f"{JUDGMENT}\n\n{JUDGMENT}\n"])
 def test_an_earlier_result_is_replaced(tmp_path, text):
-    """A run is given again to go on; a look at the first line must do for files of any size."""
+    """A run is given again to go on."""
     out = tmp_path / "out.jsonl"
     if text is not None:
         out.write_text(text, encoding="utf-8")
@@ -20,14 +20,25 @@ def test_an_earlier_result_is_replaced(tmp_path, text):
     refuse_to_replace(out, Judgment)
 
 
-@pytest.mark.parametrize("text", [QUERY, "{}", "[1]", "notes of mine", "\x00\xff"])
+@pytest.mark.parametrize(
+    "text", [QUERY, "{}", "[1]", "notes of mine", "\x00\xff", f"{JUDGMENT}\nmine"]
+)
 def test_anything_else_is_not(tmp_path, text):
     """A slip of the hand must not cost a set that people graded."""
     out = tmp_path / "out.jsonl"
     out.write_text(text, encoding="utf-8")
 
-    with pytest.raises(UsageError, match="holds no judgments; name another"):
+    with pytest.raises(UsageError, match="is no judgment that ragforge wrote"):
         refuse_to_replace(out, Judgment)
+
+
+def test_what_ragforge_did_not_write_stays(tmp_path):
+    """Grades of people have the form of a judge's."""
+    out = tmp_path / "out.jsonl"
+    out.write_text(f"{JUDGMENT}\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match="line 1 is no judgment that ragforge wrote"):
+        refuse_to_replace(out, Judgment, ours=lambda old: old.provenance is not None)
 
 
 @pytest.mark.parametrize("name", ["judgments.jsonl", "answers/mine.jsonl"])

@@ -96,6 +96,15 @@ def test_a_bias_that_shows_only_at_the_end_counts_as_well(sit):
     assert {one.grade for one in judgments} == {1}
 
 
+def test_too_few_pairs_to_tell_are_judged_alone(sit):
+    """A handful of new chunks a night must not be graded by their places unseen."""
+    _, judgments, [note] = sit(replying(lambda at: 2 if at < 4 else 1), n_queries=1)
+
+    assert "cannot be told from" in note
+    assert {one.grade for one in judgments} == {1}
+    assert {one.provenance.protocol for one in judgments} == {"batch 8 x 3, alone"}
+
+
 def test_batches_without_an_effect_stand(sit):
     """They are what the user asked for."""
     result, judgments, notes = sit(replying(lambda at: 2))

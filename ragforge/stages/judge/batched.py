@@ -120,7 +120,7 @@ class BatchedJudge:
             raise
         except CallError as error:
             own = error.votes if isinstance(error, NoQuorumError) else ()
-            return unmarked(self.provenance, twins, error, in_order([*votes, *own]))
+            return unmarked(self.alone.provenance, twins, error, in_order([*votes, *own]))
         return Marked(tuple(for_all(judgment, twins)))
 
     def _lost(self, at: int, error: CallError) -> Vote:

@@ -109,8 +109,8 @@ def evidence_in(reply: RelevanceReply, text: str) -> str:
 def grade_odds(reply: ChatReply, grade: int) -> tuple[float, ...] | None:
     """Return the probability of each grade at the place where a reply gives its grade.
 
-    None where the endpoint gave no probabilities, or less than LEAST_MASS lies on the grades:
-    what is left after leaving the rest out would say little about the grade.
+    None where the endpoint gave no probabilities, none to the grade it said, or less than
+    LEAST_MASS to the grades: what is left without the rest would say little about the grade.
 
     Args:
         reply: A valid one.
@@ -122,7 +122,7 @@ def grade_odds(reply: ChatReply, grade: int) -> tuple[float, ...] | None:
     mass = grade_mass(numeral)
     total = sum(mass.values())
     # What sums to more than all, but for rounding, are no probabilities.
-    if not LEAST_MASS <= total <= _MOST_MASS:
+    if not LEAST_MASS <= total <= _MOST_MASS or not mass[grade]:
         return None
     return tuple(mass[grade] / total for grade in GRADES)
 

@@ -30,6 +30,7 @@ def test_odds_are_those_of_the_grades_alone():
         ({"_23": 1.0}, False),
         ({"_2": 0.7, "_1": 0.7}, False),
         ({"_2": 2.7}, False),
+        ({"_3": 0.9, "_1": 0.08}, False),
         ({"_2": 1e300}, False),
         ({}, False),
     ],
