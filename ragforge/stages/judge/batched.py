@@ -21,7 +21,7 @@ from ragforge.stages.judge.llm import flagged
 from ragforge.stages.judge.pairs import Judge, Pair
 from ragforge.stages.judge.reply import Ballot, RelevanceReply, broken_rule, evidence_in
 from ragforge.stages.judge.slates import Marked, Slate, Twins, for_all, joined, unmarked
-from ragforge.stages.judge.votes import NoQuorumError, in_order, settle
+from ragforge.stages.judge.votes import NoQuorumError, in_order, last_key, settle
 from ragforge.stages.together import together
 
 ROUNDS = 2
@@ -126,7 +126,8 @@ class BatchedJudge:
     def _lost(self, at: int, error: CallError) -> Vote:
         asker = self.askers[at // self.permutations]
         failed = {"model": asker.name, "grade": None, "failure": error.kind}
-        return Vote.model_validate({**failed, "permutation": at % self.permutations})
+        order = {"permutation": at % self.permutations, "call_key": last_key(error)}
+        return Vote.model_validate({**failed, **order})
 
 
 def _all_failed(pairs: Sequence[Pair], error: CallError) -> dict[str, Ballot | CallError]:

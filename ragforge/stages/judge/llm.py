@@ -16,7 +16,7 @@ from ragforge.stages.judge.reply import (
     grade_odds,
 )
 from ragforge.stages.judge.tripwires import flags
-from ragforge.stages.judge.votes import refuse_below_quorum, settle, weighted
+from ragforge.stages.judge.votes import last_key, refuse_below_quorum, settle, weighted
 from ragforge.stages.together import together
 
 SCHEMA = "relevance"
@@ -109,6 +109,7 @@ class PollingJudge:
                     "grade": None,
                     "failure": outcome.kind,
                     "vote": judge.vote,
+                    "call_key": last_key(outcome),
                 }
             )
             for judge, outcome in zip(self.judges, outcomes, strict=True)

@@ -119,6 +119,11 @@ def in_order(votes: Sequence[Vote]) -> tuple[Vote, ...]:
     return tuple(sorted(votes, key=lambda vote: (vote.model, vote.vote, vote.permutation)))
 
 
+def last_key(error: CallError) -> str:
+    """Return the key of the reply that a vote failed on, "" where none came."""
+    return error.call_keys[-1] if error.call_keys else ""
+
+
 def weighted(odds: tuple[float, ...] | None) -> float | None:
     """Return the weighted grade that goes into a vote."""
     return None if odds is None else round(mean_of(odds), 6)

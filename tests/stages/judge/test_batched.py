@@ -206,16 +206,18 @@ def test_a_vote_that_failed_is_kept_beside_the_others(mark):
     """A grade by two of three orders is less than one by three."""
 
     def sometimes(request):
-        return REFUSAL if request.permutation == 1 else honest(request)
+        return replace(REFUSAL, key="k") if request.permutation == 1 else honest(request)
 
     marked, _ = mark(list(TEXTS), sometimes, permutations=3)
 
     [whale] = [one for one in marked.judgments if one.chunk_id == "id-whale"]
     assert whale.grade == 3
-    assert [(vote.permutation, vote.grade, vote.failure) for vote in whale.votes] == [
-        (0, 3, None),
-        (1, None, "refused"),
-        (2, 3, None),
+    assert [
+        (vote.permutation, vote.grade, vote.failure, vote.call_key) for vote in whale.votes
+    ] == [
+        (0, 3, None, ""),
+        (1, None, "refused", "k"),
+        (2, 3, None, ""),
     ]
 
 
