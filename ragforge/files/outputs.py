@@ -41,7 +41,8 @@ def refuse_to_replace(
         raise UsageError(f"--out {out}: is a file of a dataset; name another")
     with out.open("rb") as stream:
         for number, found in enumerate([stream.read(_MOST_BYTES)] if whole else stream, start=1):
-            if found.strip() and not _is_ours(found, record, ours):
+            is_torn = number > 1 and not found.endswith(b"\n")  # Ours up to there; made whole now.
+            if found.strip() and not is_torn and not _is_ours(found, record, ours):
                 raise UsageError(
                     f"--out {out}: line {number} is no {record.__name__.lower()} that ragforge "
                     "wrote; name another file"

@@ -10,7 +10,9 @@ JUDGMENT = Judgment(query_id="q", chunk_id="c", grade=2).model_dump_json()
 QUERY = Query(query_id="q", query="What?").model_dump_json()
 
 
-@pytest.mark.parametrize("text", [None, "", "\n", f"{JUDGMENT}\n", f"{JUDGMENT}\n\n{JUDGMENT}\n"])
+@pytest.mark.parametrize(
+    "text", [None, "", "\n", f"{JUDGMENT}\n", f"{JUDGMENT}\n\n{JUDGMENT}\n", f'{JUDGMENT}\n{{"qu']
+)
 def test_an_earlier_result_is_replaced(tmp_path, text):
     """A run is given again to go on."""
     out = tmp_path / "out.jsonl"
@@ -21,7 +23,7 @@ def test_an_earlier_result_is_replaced(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "text", [QUERY, "{}", "[1]", "notes of mine", "\x00\xff", f"{JUDGMENT}\nmine"]
+    "text", [QUERY, "{}", "[1]", "notes of mine", "\x00\xff", f"{JUDGMENT}\nmine\n"]
 )
 def test_anything_else_is_not(tmp_path, text):
     """A slip of the hand must not cost a set that people graded."""
