@@ -70,9 +70,7 @@ async def ask_queries(
     todo = [query for query in queries if again or query.query_id not in known]
     n_kept = len(queries) - len(todo)
     path = dataset.path / "answers" / f"{name}.jsonl"
-    if n_kept:
-        told = f"{n_kept} of {len(queries)} queries have an answer under {name!r} already"
-        observer(Event("note", message=f"{told}; --ask-again asks them too"))
+    _tell_kept(n_kept, len(queries), name, observer)
     if mode.dry_run or not todo:
         return AskingResult(path, len(todo), n_kept, [])
     if mode.offline_replay:
@@ -95,12 +93,21 @@ async def ask_queries(
     finally:
         keeper.save()
         keeper.tell(observer)
-    if len(keeper.failures) == len(todo):
-        raise EndpointError(
-            f"system {name!r} failed on all {len(todo)} queries; "
-            f"the first: {keeper.failures[0].message}"
-        )
+    _refuse_total_failure(name, len(todo), keeper.failures)
     return AskingResult(path, len(todo), n_kept, keeper.failures)
+
+
+def _tell_kept(n_kept: int, n_queries: int, name: str, observer: Observer) -> None:
+    if n_kept:
+        told = f"{n_kept} of {n_queries} queries have an answer under {name!r} already"
+        observer(Event("note", message=f"{told}; --ask-again asks them too"))
+
+
+def _refuse_total_failure(name: str, n_asked: int, failures: Sequence[Failure]) -> None:
+    if len(failures) == n_asked:
+        raise EndpointError(
+            f"system {name!r} failed on all {n_asked} queries; the first: {failures[0].message}"
+        )
 
 
 def _known(dataset: Dataset, name: str) -> dict[str, Answer]:

@@ -1,6 +1,6 @@
 """Judging what runs retrieved, or pairs from a file."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -68,11 +68,7 @@ async def judge_dataset(
                 told = other_judges(dataset, set(pooled).difference(todo), standing)
                 mind_other_judges(told, len(todo), standing, observer)
             result = JudgingResult(bench.name, len(pooled))
-
-            def pairs() -> Iterator[Pair]:
-                for query_id, chunk_id in todo:
-                    yield Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
-
+            pairs = partial(_pairs, todo, queries, texts)
             with JudgedSpool(dataset.path) as judged:
                 try:
                     sitting = Sitting(bench, judged, result, observer)
@@ -86,10 +82,7 @@ async def judge_dataset(
                 result.estimate = _estimate(bench, result, _counts(dataset, pooled, todo))
                 return result
     result.summaries = _summaries(dataset, set(pooled))
-    beside = other_judges(dataset, set(pooled), standing, outside=True)
-    if beside:
-        message = f"outside of this pool the set holds grades of another judge: {beside}"
-        observer(Event("note", message=message))
+    _tell_of_others(dataset, set(pooled), standing, observer)
     return refused_if_all_failed(result, len(todo))
 
 
@@ -131,6 +124,21 @@ async def judge_file(
             else:
                 result.agreement = rows.labels.beside(bench.name, judged.judgments())
     return refused_if_all_failed(result, result.n_pairs)
+
+
+def _pairs(todo: Iterable[PairId], queries: Mapping[str, str], texts: ChunkTexts) -> Iterator[Pair]:
+    for query_id, chunk_id in todo:
+        yield Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
+
+
+def _tell_of_others(
+    dataset: Dataset, pooled: Container[tuple[str, str]], standing: Standing, observer: Observer
+) -> None:
+    """Tell of grades of other judges on pairs that this run did not look at."""
+    beside = other_judges(dataset, pooled, standing, outside=True)
+    if beside:
+        message = f"outside of this pool the set holds grades of another judge: {beside}"
+        observer(Event("note", message=message))
 
 
 def _estimate(bench: Bench, result: JudgingResult, counts: dict[str, int]) -> dict[str, object]:
