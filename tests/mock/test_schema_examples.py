@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ragforge.mock.draws import Draws
 from ragforge.mock.schema_examples import SchemaError, example
@@ -85,6 +85,14 @@ class Told(Strict):
     pet: Annotated[Cat | Dog, Field(discriminator="kind")]
 
 
+def holds(adapter, value):
+    try:
+        adapter.validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
 SHAPES = [Flat, Inner, Tree, Nested, Bounded, Dated, Told, list[Inner], Colour, int | None]
 
 
@@ -94,8 +102,9 @@ def test_values_hold_to_the_schemas_that_pydantic_writes(shape):
     adapter = TypeAdapter(shape)
     schema = adapter.json_schema()
 
-    for number in DRAWS:
-        adapter.validate_python(example(schema, Draws(number)))
+    wrong = [number for number in DRAWS if not holds(adapter, example(schema, Draws(number)))]
+
+    assert wrong == []
 
 
 def test_other_draws_give_other_values():

@@ -88,11 +88,17 @@ def test_examples_go_with_prompts_for_pairs_only(name):
         example_turns(load_prompt(name), [EXAMPLE])
 
 
+def are_taken(examples, queries):
+    try:
+        refuse_shared_queries(examples, queries)
+    except UsageError:
+        return False
+    return True
+
+
 def test_examples_of_other_queries_are_taken():
     """They are what the rule is for."""
-    refuse_shared_queries(
-        [EXAMPLE, OFF_TOPIC], {"q1": "What is oak?", "q70": "What is wax made of?"}
-    )
+    assert are_taken([EXAMPLE, OFF_TOPIC], {"q1": "What is oak?", "q70": "What is wax made of?"})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +121,7 @@ def test_an_example_of_a_query_that_is_judged_is_refused(query_id, query, named)
 
 def test_an_example_without_an_id_is_known_by_its_text_only():
     """An empty id is none, even where a query has it."""
-    refuse_shared_queries([replace(EXAMPLE, query_id="")], {"": "What is oak?"})
+    assert are_taken([replace(EXAMPLE, query_id="")], {"": "What is oak?"})
 
 
 def test_the_digest_is_that_of_what_is_shown():
