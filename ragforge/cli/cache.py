@@ -81,7 +81,7 @@ def _add(
 
 
 def _store_path(arguments: argparse.Namespace) -> Path:
-    from ragforge.files.dataset import open_dataset
+    from ragforge.files.opening import open_dataset
 
     if arguments.dataset is None:
         store: Path = arguments.store

@@ -109,7 +109,7 @@ def _evaluate(arguments: argparse.Namespace) -> Evaluation:
     if (arguments.dataset is None) == (arguments.qrels is None):
         raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE")
     if arguments.dataset is not None:
-        from ragforge.files.dataset import open_dataset
+        from ragforge.files.opening import open_dataset
 
         dataset = open_dataset(arguments.dataset)
         return evaluate_dataset(dataset, arguments.run, settings, only_retrieved=only_retrieved)

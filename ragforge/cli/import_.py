@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.errors import UsageError
-    from ragforge.files.dataset import open_dataset
+    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.corpus import load_chunks
     from ragforge.pipeline.importing import dataset_for, import_queries
 

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.dataset import open_dataset
+    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.judging import judge_dataset, judge_file
     from ragforge.pipeline.label_checks import judge_labels
 

@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.dataset import open_dataset
+    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.auditing import Plan, audit_dataset, audit_file
 
     settings, mode = settings_of(arguments), mode_of(arguments)

@@ -55,7 +55,7 @@ def run_render(arguments: argparse.Namespace) -> None:
 
 
 def _picked(arguments: argparse.Namespace) -> "Picked":
-    from ragforge.files.dataset import open_dataset
+    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.picking import Picked
 
     if arguments.pairs is None:

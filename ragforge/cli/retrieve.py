@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.dataset import open_dataset
+    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.retrieving import make_run
 
     settings = settings_of(arguments)

@@ -1,4 +1,4 @@
-"""A dataset is a directory; this is its only door.
+"""A dataset is a directory; this is its only door, which `opening` leads to.
 
 Every file is written whole and sorted, and its digest goes into the manifest. Failures of a stage
 are replaced by what the stage's next run leaves.
@@ -16,17 +16,15 @@ from pydantic import BaseModel
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
-from ragforge.files.audits import read_audit, write_audit
 from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.manifest import (
     FileEntry,
     Manifest,
     Spent,
     digest_file,
-    read_manifest,
-    write_manifest,
 )
 from ragforge.files.merging import each_judgment, merged
+from ragforge.files.objects import read_object, write_object
 from ragforge.records import (
     Answer,
     AnswerGrade,
@@ -62,7 +60,7 @@ class Dataset:
     @property
     def manifest(self) -> Manifest:
         """The manifest as it stands on disk."""
-        return read_manifest(self.path / "manifest.json")
+        return read_object(self.path / "manifest.json", Manifest)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks, sorted by id."""
@@ -105,7 +103,7 @@ class Dataset:
     def audit(self) -> JudgeAudit | None:
         """Return the audit of a judge; None where none was made."""
         path = self.path / "judge_audit.json"
-        return read_audit(path) if path.exists() else None
+        return read_object(path, JudgeAudit) if path.exists() else None
 
     def failures(self) -> list[Failure]:
         """Return what gave no result; [] where nothing failed."""
@@ -169,7 +167,7 @@ class Dataset:
 
     def write_audit(self, audit: JudgeAudit) -> None:
         """Write the audit of a judge; an older one is replaced."""
-        write_audit(self.path / "judge_audit.json", audit)
+        write_object(self.path / "judge_audit.json", audit)
         self._enter("judge_audit.json", 1)
 
     def write_run(self, name: str, rankings: Iterable[Ranking]) -> None:
@@ -202,7 +200,7 @@ class Dataset:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest as given."""
-        write_manifest(self.path / "manifest.json", manifest)
+        write_object(self.path / "manifest.json", manifest)
 
     def note(
         self,
@@ -268,69 +266,6 @@ class Dataset:
         if old.files.get(name) != entry:
             files = dict(sorted({**old.files, name: entry}.items()))
             self.write_manifest(old.model_copy(update={"files": files}))
-
-
-def open_dataset(path: Path) -> Dataset:
-    """Return the dataset in a directory.
-
-    Raises:
-        DataError: The directory is missing or holds no dataset.
-    """
-    if not path.is_dir():
-        raise DataError(f"{path}: no such directory; `ragforge generate --out DIR` makes a dataset")
-    if not (path / "manifest.json").is_file():
-        raise DataError(f"{path}: holds no dataset (no manifest.json)")
-    return Dataset(path)
-
-
-def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
-    """Make a dataset, or open the one that the same inputs and settings made before.
-
-    Args:
-        path: The directory: absent, empty, or a dataset.
-        made_from: What decides which queries come out; goes into the manifest.
-
-    Raises:
-        UsageError: The directory holds other files, or a dataset made from something else.
-        DataError: The directory cannot be made or read.
-    """
-    refuse_other_files(path)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be made: {error.strerror or error}") from error
-    dataset = Dataset(path)
-    if not (path / "manifest.json").exists():
-        name = path.resolve().name
-        dataset.write_manifest(
-            Manifest(name=name, made_from=dict(made_from), tool_version=__version__)
-        )
-        return dataset
-    old = dataset.manifest.made_from
-    differs = sorted(key for key in {*old, *made_from} if old.get(key) != made_from.get(key))
-    if differs:
-        raise UsageError(
-            f"{path}: holds another dataset (made from other {', '.join(differs)}); "
-            "name another --out, or remove that directory"
-        )
-    return dataset
-
-
-def refuse_other_files(path: Path) -> None:
-    """Check that a directory is absent, empty, or a dataset.
-
-    Raises:
-        UsageError: It holds something else.
-        DataError: It is no directory, or cannot be read.
-    """
-    try:
-        holds = {entry.name for entry in path.iterdir()} if path.exists() else set()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be used: {error.strerror or error}") from error
-    if holds - {".ragforge"} and "manifest.json" not in holds:
-        raise UsageError(
-            f"{path}: is not empty and holds no dataset; name an empty or a new directory"
-        )
 
 
 def checked_name(name: str) -> str:

@@ -5,12 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from ragforge.errors import DataError
-from ragforge.files.atomic import write_whole
-from ragforge.files.jsonl import explain
-from ragforge.files.text import read_text
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class FileEntry(BaseModel):
@@ -52,27 +47,6 @@ class Manifest(BaseModel):
     spent: Spent = Spent()
     licence: str = ""
     tool_version: str = ""
-
-
-def read_manifest(path: Path) -> Manifest:
-    """Return the manifest at `path`.
-
-    Raises:
-        DataError: It cannot be read or does not hold to the format.
-    """
-    try:
-        return Manifest.model_validate_json(read_text(path))
-    except ValidationError as error:
-        raise DataError(f"{path}: {explain(error)}") from error
-
-
-def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write the manifest, whole.
-
-    Raises:
-        DataError: It cannot be written.
-    """
-    write_whole(path, [manifest.model_dump_json(indent=2), "\n"])
 
 
 def digest_file(path: Path) -> str:

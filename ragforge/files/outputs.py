@@ -7,7 +7,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ragforge.errors import DataError, UsageError
-from ragforge.files.manifest import read_manifest
+from ragforge.files.manifest import Manifest
+from ragforge.files.objects import read_object
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -67,6 +68,6 @@ def _is_of_dataset(path: Path) -> bool:
 
 def _listed(manifest: Path) -> Container[str]:
     try:
-        return read_manifest(manifest).files
+        return read_object(manifest, Manifest).files
     except DataError:
         return ()  # Somebody else's manifest.

@@ -9,9 +9,9 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError, UsageError
-from ragforge.files.audits import write_audit
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records, write_records
+from ragforge.files.objects import write_object
 from ragforge.files.pairs import read_pairs
 from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Observer, silent
@@ -161,7 +161,7 @@ async def audit_file(
         refuse_shared_queries(bench.examples, queries)
         result = await _audit(samples, names, bench, observer)
         if result.audit is not None:
-            write_audit(out, result.audit)
+            write_object(out, result.audit)
             beside = failures_beside(out)
             if result.failures or beside.exists():
                 write_records(beside, result.failures, lambda each: each.key)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.errors import CallError, UsageError
-from ragforge.files.dataset import Dataset, create_dataset, refuse_other_files
+from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_texts
+from ragforge.files.opening import create_dataset, refuse_other_files
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, NO_CALLS, Backend, Mode, open_backend
 from ragforge.records import Chunk

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError
-from ragforge.files.dataset import Dataset, create_dataset
+from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_texts
+from ragforge.files.opening import create_dataset
 from ragforge.files.queries import ImportedQuery, read_queries
 from ragforge.files.relevance import HIGHEST_GRADE
 from ragforge.observe import Event, Observer

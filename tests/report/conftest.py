@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from ragforge.files.dataset import Dataset, create_dataset
+from ragforge.files.dataset import Dataset
+from ragforge.files.opening import create_dataset
 from ragforge.records import (
     Answer,
     AnswerGrade,
@@ -16,6 +17,7 @@ from ragforge.records import (
     Query,
     Ranking,
 )
+from ragforge.report.answer_records import Relevance, SystemRecords
 
 LLM = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)
 
@@ -173,3 +175,30 @@ def hostile_dataset(new_dataset: Callable[..., Dataset]) -> Dataset:
     made.write_answer_grades("sys", [grade(query_id, "incorrect") for query_id in ids])
     made.note(models=[HOSTILE[1]], prompts={HOSTILE[5]: HOSTILE[0]})
     return made
+
+
+CHUNK_GRADES = {
+    "q1": {"good": 3, "bad": 0},
+    "q2": {"good": 3, "bad": 1, "failed": None},
+    "q3": {"bad": 0},
+}
+
+
+@pytest.fixture
+def answered(make_grade):
+    """Make records of answers given as query -> (verdict, context); the verdict "" is no grade."""
+
+    def make(given, rankings=None, failed=(), gradable=()):
+        records = SystemRecords(
+            "sys",
+            {
+                q: Answer(query_id=q, answer="a", chunk_ids=chunks)
+                for q, (_, chunks) in given.items()
+            },
+            {q: make_grade(q, verdict) for q, (verdict, _) in given.items() if verdict != ""},
+            frozenset(failed),
+            frozenset(gradable),
+        )
+        return records, Relevance(CHUNK_GRADES, 2, rankings or {})
+
+    return make

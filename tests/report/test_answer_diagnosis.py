@@ -1,7 +1,6 @@
 import pytest
 
 from ragforge.measures.intervals import Ends
-from ragforge.records import Answer
 from ragforge.report.answer_diagnosis import (
     NO_ANSWER,
     NO_CONTEXT,
@@ -10,31 +9,15 @@ from ragforge.report.answer_diagnosis import (
     NOT_JUDGED,
     diagnoses,
 )
-from ragforge.report.answer_records import Relevance, SystemRecords
-
-GRADES = {
-    "q1": {"good": 3, "bad": 0},
-    "q2": {"good": 3, "bad": 1, "failed": None},
-    "q3": {"bad": 0},
-}
 
 
 @pytest.fixture
-def diagnosed(make_grade):
+def diagnosed(answered):
     """Diagnose answers given as query -> (verdict, context); the verdict "" is no grade."""
 
     def diagnose(given, rankings=None, failed=(), gradable=()):
-        records = SystemRecords(
-            "sys",
-            {
-                q: Answer(query_id=q, answer="a", chunk_ids=chunks)
-                for q, (_, chunks) in given.items()
-            },
-            {q: make_grade(q, verdict) for q, (verdict, _) in given.items() if verdict != ""},
-            frozenset(failed),
-            frozenset(gradable),
-        )
-        return diagnoses(records, Relevance(GRADES, 2, rankings or {}))
+        records, relevance = answered(given, rankings, failed, gradable)
+        return diagnoses(records, relevance)
 
     return diagnose
 

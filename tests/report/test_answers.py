@@ -2,33 +2,16 @@ import pytest
 
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
-from ragforge.records import Answer
-from ragforge.report.answer_records import Relevance, SystemRecords
 from ragforge.report.answers import summarise_answers
-
-GRADES = {
-    "q1": {"good": 3, "bad": 0},
-    "q2": {"good": 3, "bad": 1, "failed": None},
-    "q3": {"bad": 0},
-}
 
 
 @pytest.fixture
-def summarised(make_grade):
+def summarised(answered):
     """Summarise answers given as query -> (verdict, context); the verdict "" is no grade."""
 
     def summarise(given, rankings=None, failed=(), gradable=()):
-        records = SystemRecords(
-            "sys",
-            {
-                q: Answer(query_id=q, answer="a", chunk_ids=chunks)
-                for q, (_, chunks) in given.items()
-            },
-            {q: make_grade(q, verdict) for q, (verdict, _) in given.items() if verdict != ""},
-            frozenset(failed),
-            frozenset(gradable),
-        )
-        return summarise_answers(records, Relevance(GRADES, 2, rankings or {}))
+        records, relevance = answered(given, rankings, failed, gradable)
+        return summarise_answers(records, relevance)
 
     return summarise
 

@@ -1,8 +1,8 @@
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.audits import read_audit, write_audit
-from ragforge.files.dataset import create_dataset
+from ragforge.files.objects import read_object, write_object
+from ragforge.files.opening import create_dataset
 from ragforge.records import JudgeAudit, Provenance
 
 AUDIT = JudgeAudit(
@@ -22,9 +22,9 @@ def test_an_audit_is_read_as_it_was_written(tmp_path):
     """A gate reads it in another process, perhaps in another year."""
     path = tmp_path / "audit.json"
 
-    write_audit(path, AUDIT)
+    write_object(path, AUDIT)
 
-    assert read_audit(path) == AUDIT
+    assert read_object(path, JudgeAudit) == AUDIT
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_what_is_no_audit_is_refused(tmp_path, text, message):
     path.write_text(text, encoding="utf-8")
 
     with pytest.raises(DataError, match=message):
-        read_audit(path)
+        read_object(path, JudgeAudit)
 
 
 def test_a_dataset_keeps_one_audit_with_its_digest(tmp_path):
