@@ -72,7 +72,8 @@ async def judge_dataset(
             with JudgedSpool(dataset.path) as judged:
                 try:
                     sitting = Sitting(bench, judged, result, observer)
-                    await sitting.judge(pairs, len(todo), standing.failed(dataset))
+                    singly = standing.failed(dataset) if bench.batch > 1 else _none
+                    await sitting.judge(pairs, len(todo), singly)
                 finally:
                     if judged.has_any and not mode.dry_run:
                         # Where nothing came of it, what another judge said stays as it was.
@@ -124,6 +125,11 @@ async def judge_file(
             else:
                 result.agreement = rows.labels.beside(bench.name, judged.judgments())
     return refused_if_all_failed(result, result.n_pairs)
+
+
+def _none(pair: Pair) -> bool:
+    """Keep no pair out of batches: there are none."""
+    return False
 
 
 def _pairs(todo: Iterable[PairId], queries: Mapping[str, str], texts: ChunkTexts) -> Iterator[Pair]:
