@@ -1,0 +1,16 @@
+"""Who made a record."""
+
+from ragforge.records.record import JudgeKind, Record
+
+
+class Provenance(Record):
+    """Who made a record: enough to tell whether two records are comparable."""
+
+    kind: JudgeKind
+    model: str = ""
+    prompt: str = ""
+    prompt_sha256: str = ""
+    call_key: str = ""
+    """Key of the reply in the call store; "" where no call was made, or several were."""
+    protocol: str = ""
+    """How the model was asked where it was not by one call with one reply, such as "votes 5"."""

@@ -1,0 +1,52 @@
+"""Judgments of relevance."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ragforge.records.provenance import Provenance
+from ragforge.records.record import FailureKind, Grade, NonEmpty, Record
+
+
+class Vote(Record):
+    """One of several grades that a judgment rests on; `grade` is None where it failed."""
+
+    model: str
+    grade: Grade | None
+    failure: FailureKind | None = None
+    vote: Annotated[int, Field(ge=0)] = 0
+    """Which of several replies of this model."""
+    permutation: Annotated[int, Field(ge=0)] = 0
+    """Which order of the passages shown together."""
+    position: Annotated[int, Field(ge=0)] | None = None
+    """Place among the passages shown together, from 0; None where it was shown alone."""
+    grade_mean: Annotated[float, Field(ge=0, le=3)] | None = None
+    """Grade weighted by the probabilities the model gave; None where it gave none."""
+    call_key: str = ""
+
+
+class Judgment(Record):
+    """A grade of one chunk for one query: 0 off topic, 1 same topic, 2 part of the answer, 3 all.
+
+    `grade` is None where the judge failed; the pair then counts as unjudged, with bounds.
+    """
+
+    query_id: NonEmpty
+    chunk_id: NonEmpty
+    grade: Grade | None
+    contains_answer: bool | None = None
+    evidence: str = ""
+    reasoning: str = ""
+    source: Literal["judge", "human", "evidence", "carried"] = "judge"
+    failure: FailureKind | None = None
+    grade_mean: Annotated[float, Field(ge=0, le=3)] | None = None
+    """Mean of the votes, or grade weighted by the model's probabilities; None where neither is."""
+    entropy_bits: Annotated[float, Field(ge=0, le=2)] | None = None
+    """How undecided the votes or probabilities are: 0 for one grade, 2 for all four alike."""
+    votes: tuple[Vote, ...] = ()
+    """All of them; none where one reply is all there was."""
+    flags: tuple[str, ...] = ()
+    """What is suspicious in the chunk's text; it did not change the grade."""
+    copied_from: str = ""
+    """Id of the chunk with the same text that was judged in this one's place; "" where none was."""
+    provenance: Provenance | None = None
