@@ -1,0 +1,158 @@
+"""The settings by section; field docstrings become help and schema."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from ragforge.config import values
+
+PositiveInt = Annotated[int, Field(gt=0)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+class Section(BaseModel):
+    """Base of the groups of settings; field docstrings become help and schema."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
+
+
+def flag(name: str) -> dict[str, str]:
+    """Name the command-line flag of a field where it differs from the field's name."""
+    return {"flag": name}
+
+
+class ModelSettings(Section):
+    """Which model is asked, and how."""
+
+    name: Annotated[str, Field(json_schema_extra=flag("model"), min_length=1)] = "offline"
+    """Model name at the endpoint; `local:FILE.gguf` for a local file; `offline` for no model."""
+    base_url: Annotated[str, AfterValidator(values.address)] = ""
+    """Address of an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; the client's
+    own default where empty."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key; endpoints without keys need none."""
+    embedding_model: str = ""
+    """Model name for /embeddings, used by the dense retriever."""
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """Sampling temperature; 0 asks for the most likely reply."""
+    seed: int = 0
+    """Seed of the sampling of chunks and of the model where it takes one."""
+    max_output_tokens: PositiveInt = 1024
+    """Tokens a reply may have; a longer one is cut and counts as a failure."""
+    timeout_s: PositiveFloat = 120.0
+    """Seconds one attempt may take."""
+    max_attempts: PositiveInt = 5
+    """Attempts for one call when the endpoint fails for the moment."""
+    max_wait_s: PositiveFloat = 300.0
+    """Seconds to wait for an endpoint that is down or asks for patience; then the run stops."""
+    concurrency: PositiveInt = 8
+    """Calls in flight at most, of each model of a panel; fewer while its endpoint shows that it
+    takes fewer."""
+    requests_per_minute: PositiveFloat | None = None
+    """Calls a minute; what the endpoint tells or shows to take where unset."""
+    tokens_per_minute: PositiveFloat | None = None
+    """Tokens a minute, in and out, likewise."""
+    extra_body: Annotated[str, AfterValidator(values.json_object)] = ""
+    """JSON object whose fields go into each request, such as {"reasoning_effort": "low"}."""
+    transport: Literal["auto", "httpx2", "aiohttp"] = "auto"
+    """HTTP transport; auto is aiohttp where the extra `fast` is installed and no proxy is used."""
+    proxy: Annotated[str, AfterValidator(values.proxy)] = "none"
+    """Proxy to go through: none, environment (HTTPS_PROXY and its kin), or an address."""
+
+
+class BudgetSettings(Section):
+    """What may be spent; a run that would go beyond stops cleanly with exit code 5."""
+
+    max_calls: PositiveInt | None = None
+    """Calls that may be made; no limit where unset."""
+    max_tokens: PositiveInt | None = None
+    """Tokens, in and out, that may be used; no limit where unset."""
+    max_cost_usd: PositiveFloat | None = None
+    """US dollars that may be spent; no limit where unset. Needs a known price."""
+    input_usd_per_mtok: Annotated[float, Field(ge=0)] | None = None
+    """Dollars per million input tokens, where the price table does not know the model."""
+    output_usd_per_mtok: Annotated[float, Field(ge=0)] | None = None
+    """Dollars per million output tokens, likewise."""
+
+
+class ChunkSettings(Section):
+    """How documents become chunks."""
+
+    max_chars: Annotated[int, Field(ge=100)] = 2000
+    """Characters a chunk may have; code fences and tables may be longer."""
+    include: tuple[str, ...] = ()
+    """Glob patterns of the files to read, relative to the folder; all readable ones where unset."""
+    exclude: tuple[str, ...] = ()
+    """Glob patterns of the files to leave out."""
+
+
+class GenerateSettings(Section):
+    """What is generated."""
+
+    n: Annotated[int, Field(json_schema_extra=flag("n"), gt=0)] = 20
+    """Queries to deliver."""
+    language: str = "en"
+    """Language of the queries, as an ISO 639-1 code."""
+
+
+class RetrieveSettings(Section):
+    """How runs are made."""
+
+    k: PositiveInt = 10
+    """Chunks to retrieve per query."""
+
+
+class JudgeSettings(Section):
+    """How relevance is judged."""
+
+    depth: PositiveInt = 10
+    """Ranks of each run that go into the pool."""
+    prompt: str = ""
+    """Name of the prompt; judge_relevance where unset, judge_relevance_batch with --batch."""
+    batch: PositiveInt = 1
+    """Chunks of one query shown in one call; 1 shows each alone, which no neighbour can sway."""
+    permutations: PositiveInt = 3
+    """Orders in which each batch is shown."""
+    votes: PositiveInt = 1
+    """Replies asked of each model for each pair; more than 1 need a temperature above 0."""
+    panel: Annotated[tuple[str, ...], BeforeValidator(values.between_commas)] = ()
+    """Models that all judge, between commas; NAME@URL for one at another address."""
+    logprobs: Literal["off", "on"] = "off"
+    """Whether to ask for the probabilities of the grades, which give a weighted grade."""
+    examples: str = ""
+    """JSON Lines of graded pairs shown to the judge first; their queries must not be judged."""
+    split: Literal["all", "dev", "test"] = "all"
+    """Part of the queries that is judged."""
+
+
+class EvaluateSettings(Section):
+    """Which measures are computed."""
+
+    measures: tuple[str, ...] = ()
+    """Measures such as nDCG@10, P(rel=2)@5, RR; the default set where unset."""
+    rel_threshold: Annotated[Literal["auto"] | PositiveInt, BeforeValidator(values.threshold)] = (
+        "auto"
+    )
+    """Lowest grade that counts as relevant; auto is 2 where grades go beyond 1, else 1."""
+
+
+class PromptSettings(Section):
+    """Where prompts come from."""
+
+    prompts_dir: str = ""
+    """Folder whose prompt files replace the shipped ones of the same name."""
+
+
+class Settings(Section):
+    """All settings, by section."""
+
+    model: ModelSettings = ModelSettings()
+    budget: BudgetSettings = BudgetSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    generate: GenerateSettings = GenerateSettings()
+    retrieve: RetrieveSettings = RetrieveSettings()
+    judge: JudgeSettings = JudgeSettings()
+    evaluate: EvaluateSettings = EvaluateSettings()
+    prompts: PromptSettings = PromptSettings()

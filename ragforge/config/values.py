@@ -1,0 +1,60 @@
+"""Checks of single values; each raises ValueError with what is expected."""
+
+import json
+import re
+from urllib.parse import urlsplit
+
+_OWN_FIELDS = {"model", "messages", "response_format", "stream", "n"}
+
+
+def address(value: str) -> str:
+    """Return an address that may be asked and may be shown."""
+    if not value:
+        return value
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("expected an address such as http://127.0.0.1:8080/v1")
+    if parts.username or parts.password:
+        raise ValueError("no user name or password in the address: it is stored and shown")
+    return value
+
+
+def proxy(value: str) -> str:
+    """Return `none`, `environment`, or an address."""
+    return value if value in ("none", "environment") else address(value)
+
+
+def json_object(value: str) -> str:
+    """Return the text of a JSON object without fields that ragforge sets; "" stays."""
+    value = value.strip()
+    if not value:
+        return value
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"expected a JSON object ({error})") from error
+    if not value.startswith("{"):
+        raise ValueError("expected a JSON object")
+    taken = sorted(_OWN_FIELDS & set(found))
+    if taken:
+        raise ValueError(f"{', '.join(taken)}: set by ragforge itself")
+    return value
+
+
+def between_commas(value: object) -> object:
+    """Return a list whose items may hold several each."""
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        return value
+    found = tuple(part.strip() for item in value for part in item.split(",") if part.strip())
+    if value and not found:
+        raise ValueError("expected names between commas")
+    return found
+
+
+def threshold(value: object) -> object:
+    """Return `auto` or a whole number from 1."""
+    if value == "auto" or (
+        isinstance(value, int | str) and re.fullmatch("[1-9][0-9]*", str(value))
+    ):
+        return value
+    raise ValueError("expected auto or a whole number from 1")
