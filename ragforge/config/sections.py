@@ -10,6 +10,11 @@ PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 
 
+Shares = Annotated[
+    tuple[str, ...], BeforeValidator(values.between_commas), AfterValidator(values.shares)
+]
+
+
 class Section(BaseModel):
     """Base of the groups of settings; field docstrings become help and schema."""
 
@@ -82,6 +87,9 @@ class ChunkSettings(Section):
 
     max_chars: Annotated[int, Field(ge=100)] = 2000
     """Characters a chunk may have; code fences and tables may be longer."""
+    chunker: Annotated[str, Field(min_length=1)] = "headings"
+    """What cuts documents: headings, module:attr of a function or a text splitter, or the name of
+    an entry point in ragforge.chunkers."""
     include: tuple[str, ...] = ()
     """Glob patterns of the files to read, relative to the folder; all readable ones where unset."""
     exclude: tuple[str, ...] = ()
@@ -93,8 +101,60 @@ class GenerateSettings(Section):
 
     n: Annotated[int, Field(json_schema_extra=flag("n"), gt=0)] = 20
     """Queries to deliver."""
-    language: str = "en"
-    """Language of the queries, as an ISO 639-1 code."""
+    language: Shares = ("en=100",)
+    """Languages of the queries as ISO 639-1 codes with percentages, such as de=70,en=30; a code
+    alone is all of them."""
+    types: Shares = (
+        "fact=22",
+        "procedure=12",
+        "keyword=10",
+        "troubleshooting=8",
+        "comparison=7",
+        "why=7",
+        "list=6",
+        "definition=6",
+        "multi_hop=4",
+        "multi_hop_across=4",
+        "temporal=3",
+        "two_in_one=2",
+        "follow_up=2",
+        "false_premise=2",
+        "ambiguous=1",
+        "unanswerable=4",
+    )
+    """Kinds of query with percentages that add up to 100."""
+    difficulties: Shares = ("easy=40", "medium=40", "hard=20")
+    """Difficulties with percentages that add up to 100."""
+    personas: Shares = ("newcomer=35", "practitioner=45", "expert=20")
+    """Who asks, in any words, with percentages that add up to 100."""
+    per_call: Annotated[int, Field(ge=1, le=10)] = 3
+    """Candidates asked for in one call; the first that passes is taken."""
+    per_chunk: PositiveInt = 3
+    """How often a chunk is asked about at most."""
+    like: str = ""
+    """JSON Lines of real queries, whose length and style the generated ones are to have."""
+    checks: Literal["on", "off"] = "on"
+    """Whether a model checks what passed the rules."""
+    checker: str = ""
+    """Model that checks and judges, NAME or NAME@URL; should not be the one that writes. The
+    writer itself where unset."""
+    complete: Literal["auto", "on", "off"] = "auto"
+    """Whether the pool of each query is judged; auto is on where a model is set."""
+    licence: str = ""
+    """Licence of the set, for its card; that of the documents binds it as well."""
+    dev_share: Annotated[float, Field(ge=0, le=1)] = 0.3
+    """Share of the queries that go into the split dev, the others into test."""
+
+
+class PoolSettings(Section):
+    """Which chunks are looked at so that all relevant ones of a query are known."""
+
+    pool_k: PositiveInt = 10
+    """Ranks of each probe that go into the pool at first."""
+    pool_most: PositiveInt = 20
+    """Ranks of each probe at most, where the last ones still bring relevant chunks."""
+    pool_batch: PositiveInt = 10
+    """Chunks of a query judged in one call."""
 
 
 class RetrieveSettings(Section):
@@ -152,6 +212,7 @@ class Settings(Section):
     budget: BudgetSettings = BudgetSettings()
     chunk: ChunkSettings = ChunkSettings()
     generate: GenerateSettings = GenerateSettings()
+    pool: PoolSettings = PoolSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
     judge: JudgeSettings = JudgeSettings()
     evaluate: EvaluateSettings = EvaluateSettings()

@@ -58,3 +58,25 @@ def threshold(value: object) -> object:
     ):
         return value
     raise ValueError("expected auto or a whole number from 1")
+
+
+def shares(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `name=percent` parts whose percentages add up to 100; one name alone stands for 100.
+
+    Raises:
+        ValueError: A part is no share, a name comes twice, or the sum is not 100.
+    """
+    if len(value) == 1 and "=" not in value[0]:
+        return (f"{value[0]}=100",)
+    percents: dict[str, float] = {}
+    for part in value:
+        name, _, number = (piece.strip() for piece in part.rpartition("="))
+        if not name or not re.fullmatch(r"\d+(\.\d+)?", number):
+            raise ValueError(f"expected name=percent, such as fact=40, found {part!r}")
+        if name in percents:
+            raise ValueError(f"{name} comes twice")
+        percents[name] = float(number)
+    total = sum(percents.values())
+    if abs(total - 100) > 1e-6:
+        raise ValueError(f"the percentages add up to {total:g}; expected 100")
+    return tuple(f"{name}={percent:g}" for name, percent in percents.items())

@@ -101,7 +101,7 @@ def agreement_in(dataset: Dataset) -> tuple[Agreement, ...]:
 def labels_of(dataset: Dataset) -> Labels:
     """Return the pairs of accepted queries that people graded and whose texts are in the corpus."""
     labels = Labels()
-    queries = {query.query_id: query.query for query in dataset.queries()}
+    queries = {query.query_id: query.asked for query in dataset.queries()}
     graded = [one for one in human_judgments(dataset) if one.query_id in queries]
     if not graded or not (dataset.path / "chunks.jsonl").exists():
         return labels

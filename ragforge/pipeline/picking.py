@@ -108,7 +108,7 @@ class Picked:
         there = self._chunks_by_id(answer.chunk_ids)
         return Exchange(
             query.query_id,
-            query.query,
+            query.asked,
             answer.answer,
             tuple(Passage(name, there[name].text) for name in answer.chunk_ids if name in there),
             tuple(name for name in answer.chunk_ids if name not in there),
@@ -130,7 +130,7 @@ class Picked:
     def _dataset_pairs(self) -> list[Pair]:
         query = self.query()
         return [
-            Pair(query.query_id, query.query, chunk.chunk_id, chunk.text)
+            Pair(query.query_id, query.asked, chunk.chunk_id, chunk.text)
             for chunk in self._chunks()
         ]
 

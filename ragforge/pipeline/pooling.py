@@ -20,7 +20,7 @@ def queries_of(dataset: Dataset, split: Literal["all", "dev", "test"]) -> dict[s
         DataError: There is none.
     """
     queries = dataset.require_queries()
-    found = {each.query_id: each.query for each in queries if split in ("all", each.split)}
+    found = {each.query_id: each.asked for each in queries if split in ("all", each.split)}
     if not found:
         raise DataError(f"{dataset.path}: no query belongs to the split {split!r}")
     return found

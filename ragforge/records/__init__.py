@@ -4,9 +4,32 @@ from ragforge.records.answers import Answer, AnswerGrade, Claim, FactStatus, Fac
 from ragforge.records.audits import AttackFindings, AuditExample, AuditRate, Expectation, JudgeAudit
 from ragforge.records.corpus import Chunk
 from ragforge.records.failures import Failure, Stage
+from ragforge.records.generation import (
+    Coverage,
+    FunnelStep,
+    GenerationReport,
+    ShareRow,
+    Spread,
+)
 from ragforge.records.grounding import Citation, Grounding
-from ragforge.records.provenance import Provenance
-from ragforge.records.queries import Difficulty, Evidence, Fact, Query, QueryType
+from ragforge.records.logs import RealQuery
+from ragforge.records.plans import Rejected, Slot
+from ragforge.records.pools import PoolEntry
+from ragforge.records.provenance import Lineage, Provenance
+from ragforge.records.queries import (
+    Behaviour,
+    Difficulty,
+    Evidence,
+    Fact,
+    Gate,
+    GateResult,
+    Measured,
+    Pin,
+    Query,
+    QueryType,
+    Review,
+    Turn,
+)
 from ragforge.records.record import FailureKind, Grade, JudgeKind, NonEmpty, Record
 from ragforge.records.relevance import Judgment, Vote
 from ragforge.records.runs import Hit, Ranking
@@ -17,9 +40,11 @@ __all__ = [
     "AttackFindings",
     "AuditExample",
     "AuditRate",
+    "Behaviour",
     "Chunk",
     "Citation",
     "Claim",
+    "Coverage",
     "Difficulty",
     "Evidence",
     "Expectation",
@@ -28,19 +53,34 @@ __all__ = [
     "FactVerdict",
     "Failure",
     "FailureKind",
+    "FunnelStep",
+    "Gate",
+    "GateResult",
+    "GenerationReport",
     "Grade",
     "Grounding",
     "Hit",
     "JudgeAudit",
     "JudgeKind",
     "Judgment",
+    "Lineage",
+    "Measured",
     "NonEmpty",
+    "Pin",
+    "PoolEntry",
     "Provenance",
     "Query",
     "QueryType",
     "Ranking",
+    "RealQuery",
     "Record",
+    "Rejected",
+    "Review",
+    "ShareRow",
+    "Slot",
+    "Spread",
     "Stage",
+    "Turn",
     "Verdict",
     "Vote",
 ]

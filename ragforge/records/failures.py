@@ -4,7 +4,9 @@ from typing import Literal
 
 from ragforge.records.record import FailureKind, NonEmpty, Record
 
-Stage = Literal["generate", "retrieve", "judge", "ask", "facts", "answer", "ground", "audit"]
+Stage = Literal[
+    "generate", "check", "retrieve", "judge", "ask", "facts", "answer", "ground", "audit"
+]
 
 
 class Failure(Record):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ragforge.records.provenance import Provenance
+from ragforge.records.provenance import Lineage, Provenance
 from ragforge.records.record import NonEmpty, Record
 
 Difficulty = Literal["easy", "medium", "hard"]
@@ -17,12 +17,22 @@ QueryType = Literal[
     "list",
     "troubleshooting",
     "multi_hop",
+    "multi_hop_across",
+    "two_in_one",
+    "follow_up",
     "temporal",
     "false_premise",
     "ambiguous",
     "keyword",
     "unanswerable",
 ]
+Behaviour = Literal["answer", "abstain", "correct_premise", "clarify"]
+"""What a good system does: answer, say that the corpus does not tell, correct what the question
+wrongly takes for granted, or ask which of several things is meant (or answer for each)."""
+Gate = Literal[
+    "self_contained", "independent_answer", "necessary_hops", "unanswerable", "premise", "ambiguity"
+]
+"""A check by a model that a generated query must pass."""
 
 
 class Evidence(Record):
@@ -34,6 +44,12 @@ class Evidence(Record):
     start: Annotated[int, Field(ge=0)] | None = None
     end: Annotated[int, Field(ge=0)] | None = None
     """Offsets of the quote in the normalised document text; None where the chunk has none."""
+    prefix: str = ""
+    suffix: str = ""
+    """Up to 32 characters of the document before and after the quote, to tell equal quotes apart;
+    cut at the ends of the chunk it was found in."""
+    hop: Annotated[int, Field(ge=1)] = 1
+    """Which step of the answer it holds; quotes of different hops are all needed."""
 
 
 class Fact(Record):
@@ -42,6 +58,55 @@ class Fact(Record):
     fact_id: NonEmpty
     text: NonEmpty
     importance: Literal["vital", "okay"] = "vital"
+
+
+class Turn(Record):
+    """What was said before a follow-up question."""
+
+    role: Literal["user", "assistant"]
+    text: NonEmpty
+
+
+class GateResult(Record):
+    """What a model said when it checked a query; unknown is no pass."""
+
+    gate: Gate
+    verdict: Literal["pass", "fail", "unknown"]
+    reason: str = ""
+    by: Provenance | None = None
+
+
+class Measured(Record):
+    """How hard a query turned out to be; labels, by which nothing is filtered."""
+
+    bm25_rank: Annotated[int, Field(ge=1)] | None = None
+    """Best rank of a chunk with evidence for the query; None where it is below `depth`."""
+    dense_rank: Annotated[int, Field(ge=1)] | None = None
+    depth: Annotated[int, Field(ge=0)] = 0
+    """Ranks that were looked at; 0 where none were."""
+    closed_book: Literal["solved", "not solved", "unknown"] = "unknown"
+    """Whether a model answers without any text."""
+    agreement: Literal["agrees", "in part", "differs", "unknown"] = "unknown"
+    """Whether a model that sees the evidence alone gives the expected answer."""
+    difficulty: Difficulty | None = None
+    """From the rank and the agreement; None where they are not known."""
+
+
+class Review(Record):
+    """What a person decided about a query."""
+
+    decision: Literal["approve", "edit", "reject"]
+    by: NonEmpty
+    note: str = ""
+    random: bool = False
+    """Whether it was drawn at random for review, so that it counts for the set's precision."""
+
+
+class Pin(Record):
+    """A person's word that a query is neither edited nor dropped by the tool."""
+
+    by: NonEmpty
+    note: str = ""
 
 
 class Query(Record):
@@ -55,6 +120,13 @@ class Query(Record):
     persona: str | None = None
     language: str = "en"
     answerable: bool = True
+    expected_behaviour: Behaviour = "answer"
+    standalone: str = ""
+    """What a follow-up question asks when it is put without what was said before; "" for others."""
+    history: tuple[Turn, ...] = ()
+    """What was said before a follow-up question."""
+    category: str = ""
+    """A person's own grouping, kept as it came."""
     facts: tuple[Fact, ...] = ()
     """What the expected answer comes to; drawn from it once, and open to a person's editing."""
     facts_by: Provenance | None = None
@@ -67,4 +139,14 @@ class Query(Record):
     split: Literal["dev", "test"] | None = None
     status: Literal["accepted", "quarantined", "retired"] = "accepted"
     origin: Literal["synthetic", "human", "log"] = "synthetic"
-    lineage: Provenance | None = None
+    revision: Annotated[int, Field(ge=1)] = 1
+    gates: tuple[GateResult, ...] = ()
+    measured: Measured | None = None
+    reviewed: Review | None = None
+    pinned: Pin | None = None
+    lineage: Lineage | None = None
+
+    @property
+    def asked(self) -> str:
+        """What is retrieved and judged for: the question as it stands on its own."""
+        return self.standalone or self.query

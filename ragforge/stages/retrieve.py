@@ -39,7 +39,7 @@ async def retrieve(
     async def rank(query: Query) -> Ranking:
         started = time.perf_counter()
         try:
-            hits = await retriever.retrieve(query.query, k)
+            hits = await retriever.retrieve(query.asked, k)
         except DataError as error:
             raise CallError("error", str(error)) from error
         except SystemExit as error:

@@ -76,7 +76,7 @@ async def ask_system(
 
 async def _answer(answerer: Answerer, query: Query) -> SystemAnswer:
     try:
-        return await answerer.answer(query.query)
+        return await answerer.answer(query.asked)
     except DataError as error:
         raise CallError("error", str(error)) from error
     except SystemExit as error:

@@ -83,7 +83,7 @@ class FactJudge:
         """Return the grade of an answer; see `AnswerJudge`."""
         facts = opaque(self._facts(case))
         holes = {
-            "question": quoted(case.query.query),
+            "question": quoted(case.query.asked),
             "facts": _shown(facts),
             "answer": quoted(case.answer),
             "passages": quoted_list(list(case.contexts)),

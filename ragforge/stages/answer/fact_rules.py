@@ -63,16 +63,16 @@ def broken_rule(facts: Sequence[StatedFact], query: Query) -> str | None:
 
 def _broken_statement(text: str, query: Query) -> str | None:
     expected = query.expected_answer or ""
-    if _plain(text) == _plain(query.query) != _plain(expected):
+    if _plain(text) == _plain(query.asked) != _plain(expected):
         return f"the statement {text!r} is the question; state what the expected answer says"
-    known = _amounts(expected) | _amounts(query.query)
+    known = _amounts(expected) | _amounts(query.asked)
     foreign = sorted(number for number in numbers(text) if known.isdisjoint(_spellings(number)))
     if foreign:
         return (
             f"the statement {text!r} has the number {foreign[0]}, which is not in the expected "
             "answer; state only what it says"
         )
-    if not _is_about(text, query.query, expected):
+    if not _is_about(text, query.asked, expected):
         return (
             f"the statement {text!r} shares no word with the expected answer; state only what it "
             "says, in its words"

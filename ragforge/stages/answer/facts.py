@@ -113,7 +113,7 @@ async def with_facts(query: Query, asker: Asker) -> Query:
     """
     if not lacks_facts(query):
         raise CallError("error", "has no expected answer to draw facts from, or has facts already")
-    holes = {"question": quoted(query.query), "expected": quoted(query.expected_answer or "")}
+    holes = {"question": quoted(query.asked), "expected": quoted(query.expected_answer or "")}
     found = await asker.ask(holes, FactsReply, lambda reply: broken_rule(reply.facts, query))
     facts = tuple(
         Fact(fact_id=f"f{number}", text=tidy(stated.statement), importance=stated.importance)

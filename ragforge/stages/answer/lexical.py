@@ -51,7 +51,7 @@ def _compare(case: Case) -> tuple[float, Verdict, str]:
     if given == expected and (given or case.answer.split() == expected_text.split()):
         return 1.0, "correct", "exact match"
     score = token_f1(given, expected)
-    if score < _PARTIAL_FROM and abstains(case.answer, case.query.query):
+    if score < _PARTIAL_FROM and abstains(case.answer, case.query.asked):
         return 0.0, "not_attempted", "the answer says that it does not know"
     verdict: Verdict = "incorrect"
     if score >= _CORRECT_FROM:

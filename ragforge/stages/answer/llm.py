@@ -44,7 +44,7 @@ class LLMAnswerJudge:
     async def grade(self, case: Case) -> AnswerGrade:
         """Return the grade of an answer; see `AnswerJudge`."""
         holes = {
-            "question": quoted(case.query.query),
+            "question": quoted(case.query.asked),
             "expected": quoted(case.query.expected_answer or _UNANSWERABLE),
             "answer": quoted(case.answer),
             "passages": quoted_list(list(case.contexts)),

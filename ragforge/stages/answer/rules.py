@@ -39,7 +39,7 @@ def graded_by_rule(case: Case) -> AnswerGrade | None:
     expected = case.query.expected_answer
     if _is_empty(case.answer, expected):
         rule, said = "empty answer", "is empty"
-    elif abstains(case.answer, case.query.query) and not _reads_alike(case.query, expected):
+    elif abstains(case.answer, case.query.asked) and not _reads_alike(case.query, expected):
         rule, said = "abstention", "says that it does not know"
     else:
         return None
@@ -95,7 +95,7 @@ def _grade(case: Case, rule: str, explanation: str, *, is_right: bool) -> Answer
 def _reads_alike(query: Query, expected: str | None) -> bool:
     if not query.answerable or expected is None:
         return False
-    return speaks_of_absence(expected) or abstains(expected, query.query)
+    return speaks_of_absence(expected) or abstains(expected, query.asked)
 
 
 def _is_empty(answer: str, expected: str | None) -> bool:
