@@ -33,13 +33,13 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
         descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{path.name}.{_maker()}-", suffix=".tmp", dir=path.parent
+            prefix=f".{path.name}.{maker()}-", suffix=".tmp", dir=path.parent
         )
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
             stream.writelines(parts)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).chmod(0o666 & ~umask())
         Path(temporary).replace(path)
     except OSError as error:
         _remove(temporary)
@@ -54,21 +54,22 @@ def _write_directly(path: Path, parts: Iterable[str]) -> None:
         stream.writelines(parts)
 
 
-def _maker() -> str:
+def maker() -> str:
     """Return what tells this process from others that write beside it."""
     return f"{re.sub('[^A-Za-z0-9]', '_', socket.gethostname())}-{os.getpid()}"
 
 
 def _sweep(path: Path) -> None:
     """Remove what processes of this machine left when they were killed while writing `path`."""
-    host = _maker().rpartition("-")[0]
+    host = maker().rpartition("-")[0]
     for stray in path.parent.glob(f".{glob.escape(path.name)}.{host}-*.tmp"):
         pid = stray.name.removeprefix(f".{path.name}.{host}-").partition("-")[0]
-        if pid.isdigit() and not _lives(int(pid)):
+        if pid.isdigit() and not lives(int(pid)):
             _remove(str(stray))
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
+    """Say whether a process of this machine is there."""
     if os.name == "nt":
         return True  # There, asking with signal 0 would end the process.
     try:
@@ -86,7 +87,8 @@ def _remove(temporary: str) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Return which permissions new files do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -5,10 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.chunking import MIN_CHARS, chunk_document
+from ragforge.corpus.chunkers import make_chunker
+from ragforge.corpus.chunking import MIN_CHARS
 from ragforge.corpus.documents import read_documents
 from ragforge.errors import DataError
+from ragforge.files.atomic import write_whole
 from ragforge.files.chunks import read_chunks
+from ragforge.files.spool import Spool
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk
 
@@ -20,11 +23,12 @@ def chunks_of(
 
     Args:
         documents: Files and folders.
-        settings: Sizes and patterns.
+        settings: Sizes, patterns and the chunker.
         observer: Told of documents that are passed over.
 
     Raises:
         DataError: A document cannot be read.
+        UsageError: There is no such chunker, or it returned what is not in the document.
     """
 
     def skipped(path: str, reason: str) -> None:
@@ -34,8 +38,9 @@ def chunks_of(
         documents, include=settings.include, exclude=settings.exclude, skipped=skipped
     )
     smallest = min(MIN_CHARS, settings.max_chars // 2)
+    chunker = make_chunker(settings.chunker, max_chars=settings.max_chars, min_chars=smallest)
     for document in found:
-        yield from chunk_document(document, max_chars=settings.max_chars, min_chars=smallest)
+        yield from chunker(document)
 
 
 def load_chunks(
@@ -49,15 +54,79 @@ def load_chunks(
     Raises:
         DataError: A file cannot be read, two chunks have one id, or there is none.
     """
-    found = read_chunks(chunk_file) if chunk_file else chunks_of(documents, settings, observer)
+    found = _found(documents, chunk_file, settings, observer)
     chunks = sorted(found, key=lambda chunk: chunk.chunk_id)
     if not chunks:
-        raise DataError(
-            f"{', '.join(map(str, documents))}: no text to cut into chunks; every document is empty"
-        )
+        raise _nothing_in(documents)
     for first, second in pairwise(chunks):
         if first.chunk_id == second.chunk_id:
-            raise DataError(
-                f"chunk {first.chunk_id} comes twice, in {first.doc_id} and {second.doc_id}"
-            )
+            raise _twice(first, second)
     return chunks
+
+
+def write_corpus(
+    documents: Sequence[Path],
+    chunk_file: Path | None,
+    settings: ChunkSettings,
+    observer: Observer,
+    path: Path,
+) -> int:
+    """Write what `load_chunks` returns, one a line, and return how many there are.
+
+    Memory does not grow with the corpus but for the ids of a ready-made file.
+
+    Args:
+        documents: Files and folders.
+        chunk_file: A ready-made file, instead of documents.
+        settings: Sizes and patterns.
+        observer: Told of documents that are passed over.
+        path: The file; missing folders above it are made.
+
+    Raises:
+        DataError: As for `load_chunks`, or the file cannot be written; the old one is untouched.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with Spool(_id_and_document, path.parent) as spool:
+        for chunk in _found(documents, chunk_file, settings, observer):
+            spool.add(chunk)
+        if not spool.count:
+            raise _nothing_in(documents)
+        write_whole(path, _each_once(spool.lines()))
+        return spool.count
+
+
+def _found(
+    documents: Sequence[Path],
+    chunk_file: Path | None,
+    settings: ChunkSettings,
+    observer: Observer,
+) -> Iterator[Chunk]:
+    return read_chunks(chunk_file) if chunk_file else chunks_of(documents, settings, observer)
+
+
+def _id_and_document(chunk: Chunk) -> tuple[str, ...]:
+    return chunk.chunk_id, chunk.doc_id
+
+
+def _each_once(lines: Iterator[str]) -> Iterator[str]:
+    last, last_id = "", ""
+    for line in lines:
+        # In JSON, no string can hold the bare quotes that end the first field.
+        chunk_id = line.partition('","doc_id":')[0]
+        if chunk_id == last_id:
+            raise _twice(Chunk.model_validate_json(last), Chunk.model_validate_json(line))
+        last, last_id = line, chunk_id
+        yield line
+
+
+def _nothing_in(documents: Sequence[Path]) -> DataError:
+    return DataError(
+        f"{', '.join(map(str, documents))}: no text to cut into chunks; every document is empty"
+    )
+
+
+def _twice(first: Chunk, second: Chunk) -> DataError:
+    return DataError(f"chunk {first.chunk_id} comes twice, in {first.doc_id} and {second.doc_id}")

@@ -39,9 +39,16 @@ def top_hits(chunk_ids: Sequence[str], scores: Scores, k: int, above: float) -> 
         k: How many hits at most.
         above: Hits must score more than this.
     """
+    return [
+        Hit(chunk_id=chunk_ids[row], score=float(scores[row]))
+        for row in top_rows(scores, k, above).tolist()
+    ]
+
+
+def top_rows(scores: Scores, k: int, above: float) -> npt.NDArray[np.intp]:
+    """Return the rows of the k best scores above a bound, best first, ties in their order."""
     rows = np.flatnonzero(scores > above)
     if len(rows) > k:
         least = np.partition(scores[rows], -k)[-k]
         rows = rows[scores[rows] >= least]
-    best = rows[np.argsort(-scores[rows], kind="stable")][:k]
-    return [Hit(chunk_id=chunk_ids[row], score=float(scores[row])) for row in best]
+    return rows[np.argsort(-scores[rows], kind="stable")][:k]

@@ -29,8 +29,11 @@ def tokenize(text: str) -> list[str]:
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     separators = {ord(char): " " for char in set(folded) if not _in_word(char)}
+    words = folded.translate(separators).split()
+    if folded.isascii():
+        return words
     terms: list[str] = []
-    for word in folded.translate(separators).split():
+    for word in words:
         if word.isascii():
             terms.append(word)
         else:

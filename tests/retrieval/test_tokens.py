@@ -22,3 +22,9 @@ from ragforge.retrieval.tokens import tokenize
 def test_text_becomes_terms_in_any_script(text, terms):
     """A query must meet its chunk whatever the case, width or script either is written in."""
     assert tokenize(text) == terms
+
+
+@pytest.mark.parametrize("text", ["Snake_case, kebab-case!", "a\x00b\tc\n", "", "3.14 'quoted'"])
+def test_a_word_beyond_ascii_changes_nothing_in_the_others(text):
+    """Text of ASCII alone is split in fewer steps, which must give the same terms."""
+    assert [*tokenize(text), "é"] == tokenize(f"{text} é")

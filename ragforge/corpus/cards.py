@@ -1,0 +1,270 @@
+"""The cards of all chunks on disk, and the survey that reads them."""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from ragforge.corpus.survey import ChunkCard
+from ragforge.files.arrays import Array, map_array, write_array
+from ragforge.files.chunk_lines import ChunkLines
+from ragforge.files.strings import Strings, StringWriter
+from ragforge.records import Chunk
+
+_IDS, _DOCUMENTS = "chunk_ids.txt", "doc_ids.txt"
+_TYPES = {
+    "begins": "<i8",
+    "document": "<u4",
+    "level": "|u1",
+    "askable": "|u1",
+    "topic": "<u2",
+    "stands": "<u4",
+    "order": "<u4",
+    "place": "<u4",
+    "document_starts": "<u4",
+    "grouped": "<u4",
+}
+"""Arrays: of each row where its line begins, its document, level, whether it is askable, its topic,
+the row that stands for it; the rows by document, the place of each row in that, and where each
+document begins; the rows that have near-duplicates, by the one that stands for them."""
+_NUMBER = re.compile(r"0*([0-9]+)")
+_FEWEST_WORDS = 12
+_WIDE_CHARACTERS_A_WORD = 2
+_HIGHEST_LEVEL = 255
+_CARDS_AT_ONCE = 8192
+
+
+def is_askable(text: str) -> bool:
+    """Say whether a text has words enough to be asked about; wide characters count half a word."""
+    words = len(text.split())
+    if words >= _FEWEST_WORDS or text.isascii():
+        return words >= _FEWEST_WORDS
+    wide = sum(character > "\u2e7f" for character in text)
+    return words + wide // _WIDE_CHARACTERS_A_WORD >= _FEWEST_WORDS
+
+
+class CardWriter:
+    """Takes all chunks in the order of their ids, and writes what `CardReader` reads.
+
+    A context manager. Holds some 25 bytes a chunk and the ids of the documents.
+
+    Args:
+        folder: Where the files are put; must exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ids = StringWriter(folder / _IDS)
+        self._begins, self._starts = array("q"), array("q")
+        self._document, self._levels, self._askable = array("I"), bytearray(), bytearray()
+        self._documents: dict[str, int] = {}
+
+    def __enter__(self) -> "CardWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ids.close()
+
+    def add(self, begin: int, chunk: Chunk) -> None:
+        """Take the next chunk, whose line begins at this byte.
+
+        Raises:
+            OSError: There is no space.
+        """
+        self._ids.add(chunk.chunk_id)
+        self._begins.append(begin)
+        self._starts.append(chunk.start)
+        self._document.append(self._documents.setdefault(chunk.doc_id, len(self._documents)))
+        self._levels.append(min(len(chunk.heading_path), _HIGHEST_LEVEL))
+        self._askable.append(is_askable(chunk.text))
+
+    def begins(self) -> Sequence[int]:
+        """Return where the lines of the chunks begin, by row."""
+        return self._begins
+
+    def finish(self, stands: Array, topics: Array) -> None:
+        """Write the cards.
+
+        Args:
+            stands: Of each row the row that stands for it.
+            topics: Of each row its topic.
+
+        Raises:
+            OSError: There is no space.
+        """
+        self._ids.close()
+        names = sorted(self._documents)
+        number = np.zeros(len(names), np.uint32)
+        number[[self._documents[name] for name in names]] = np.arange(len(names))
+        document = number[np.frombuffer(self._document, np.uint32)]
+        with StringWriter(self._folder / _DOCUMENTS) as documents:
+            for name in names:
+                documents.add(name)
+        order = self._in_order(document, np.frombuffer(self._starts, np.int64))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        sizes = np.bincount(stands, minlength=len(stands))
+        grouped = np.flatnonzero(sizes[stands] > 1)
+        found: dict[str, Array] = {
+            "begins": np.frombuffer(self._begins, np.int64),
+            "document": document,
+            "level": np.frombuffer(self._levels, np.uint8),
+            "askable": np.frombuffer(self._askable, np.uint8),
+            "topic": topics,
+            "stands": stands,
+            "order": order,
+            "place": place,
+            "document_starts": np.searchsorted(document[order], np.arange(len(names) + 1)),
+            "grouped": grouped[np.argsort(stands[grouped], kind="stable")],
+        }
+        for name, dtype in _TYPES.items():
+            write_array(self._folder / name, [found[name].astype(dtype)])
+
+    def _in_order(self, document: Array, starts: Array) -> Array:
+        """Return the rows by document and in the order of its text.
+
+        Chunks of ready-made files lack offsets; their ids, counted as people count, must do.
+        """
+        order = np.lexsort((starts, document))
+        tied = np.zeros(len(order) + 1, np.int8)
+        tied[1:-1] = np.logical_not(np.diff(document[order]) | np.diff(starts[order]))
+        changes = np.flatnonzero(np.diff(tied)).tolist()
+        with Strings(self._folder / _IDS) as ids:
+            for first, last in zip(changes[::2], changes[1::2], strict=True):
+                rows = order[first : last + 1].tolist()
+                order[first : last + 1] = sorted(rows, key=lambda row: _counted(ids[row]))
+        return order
+
+
+def _counted(name: str) -> list[tuple[int, str]]:
+    """Return a sort key by which 10 is behind 9."""
+    parts = enumerate(_NUMBER.split(name))
+    return [(len(part), part) if odd % 2 else (0, part) for odd, part in parts]
+
+
+class CardReader:
+    """Reads a survey from a folder; a context manager.
+
+    Args:
+        folder: What `CardWriter` wrote.
+        chunks: The file it was made of, unchanged.
+
+    Raises:
+        DataError: The chunks cannot be read.
+        OSError: The survey cannot be read.
+    """
+
+    def __init__(self, folder: Path, chunks: Path) -> None:
+        self._of = {name: map_array(folder / name, dtype) for name, dtype in _TYPES.items()}
+        with ExitStack() as opened:
+            self._ids = opened.enter_context(Strings(folder / _IDS))
+            self._documents = opened.enter_context(Strings(folder / _DOCUMENTS))
+            self._lines = opened.enter_context(ChunkLines(chunks))
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> "CardReader":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._opened.close()
+
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks there are."""
+        return len(self._ids)
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents there are."""
+        return len(self._documents)
+
+    def cards(self) -> Iterator[ChunkCard]:
+        """Yield the cards of all chunks, sorted by chunk id."""
+        for first in range(0, self.n_chunks, _CARDS_AT_ONCE):
+            yield from self._cards(first, min(first + _CARDS_AT_ONCE, self.n_chunks))
+
+    def _cards(self, first: int, behind: int) -> Iterator[ChunkCard]:
+        chunk_ids = self._ids.part(first, behind)
+        of = {
+            name: self._of[name][first:behind].tolist()
+            for name in ("document", "level", "topic", "stands", "askable")
+        }
+        names = {number: self._documents[number] for number in set(of["document"])}
+        for row, chunk_id in enumerate(chunk_ids):
+            stands = of["stands"][row]
+            doc_id = names[of["document"][row]]
+            yield ChunkCard(
+                chunk_id=chunk_id,
+                doc_id=doc_id,
+                group=doc_id.rpartition("/")[0],
+                level=of["level"][row],
+                topic=of["topic"][row],
+                twin_of=chunk_id if stands == first + row else self._ids[stands],
+                is_askable=bool(of["askable"][row]),
+            )
+
+    def chunk_id(self, row: int) -> str:
+        """Return the id of the chunk that is at this place of the order of ids."""
+        return self._ids[row]
+
+    def chunk(self, chunk_id: str) -> Chunk:
+        """Return a chunk.
+
+        Raises:
+            KeyError: There is none of that id.
+            DataError: The chunks were written over in place.
+        """
+        return self._lines.at(int(self._of["begins"][self._row(chunk_id)]))
+
+    def neighbours(self, chunk_id: str) -> list[str]:
+        """Return the ids of the chunk before and the chunk behind in its document, if any."""
+        row = self._row(chunk_id)
+        place, first, behind = int(self._of["place"][row]), *self._span(self._of["document"][row])
+        beside = [near for near in (place - 1, place + 1) if first <= near < behind]
+        return [self._ids[int(self._of["order"][near])] for near in beside]
+
+    def twins(self, chunk_id: str) -> list[str]:
+        """Return the ids of the other chunks that are near-duplicates of this one, sorted."""
+        row = self._row(chunk_id)
+        grouped, stands = self._of["grouped"], self._of["stands"]
+        low = _first(lambda at: bool(stands[grouped[at]] >= stands[row]), len(grouped))
+        high = _first(lambda at: bool(stands[grouped[at]] > stands[row]), len(grouped))
+        return [self._ids[other] for other in grouped[low:high].tolist() if other != row]
+
+    def in_document(self, doc_id: str) -> list[str]:
+        """Return the ids of a document's chunks in their order; [] where there is none."""
+        number = self._documents.find(doc_id)
+        if number is None:
+            return []
+        first, behind = self._span(number)
+        return [self._ids[row] for row in self._of["order"][first:behind].tolist()]
+
+    def _row(self, chunk_id: str) -> int:
+        row = self._ids.find(chunk_id)
+        if row is None:
+            raise KeyError(chunk_id)
+        return row
+
+    def _span(self, document: int) -> tuple[int, int]:
+        first, behind = self._of["document_starts"][document : int(document) + 2].tolist()
+        return first, behind
+
+
+def _first(holds: Callable[[int], bool], size: int) -> int:
+    """Return the first place of which it holds, as of all behind it; `size` where of none."""
+    return bisect_left(range(size), True, key=holds)

@@ -1,0 +1,186 @@
+"""Chunks that say nearly the same: MinHash finds candidates, their word triples decide."""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from rensa import RMinHash
+
+LEAST_JACCARD = 0.9
+"""Share of the word triples of two chunks that both have, from which they are near-duplicates."""
+
+_PERMUTATIONS = 128
+_BANDS = 16
+"""Of 8 rows: finds a pair of Jaccard 0.9 with a probability of 0.9999, one of 0.5 with 0.06."""
+_LEAST_ESTIMATE = 0.82
+"""Three standard deviations below 0.9, as 128 permutations estimate it."""
+_ROUNDS = 4
+_MOST_TRIED = 8
+"""They bound the work on templates: chunks of a bucket with which the others of it are compared,
+and candidates whose words are read again for one chunk."""
+_SEED = 20_150
+_PART = 1 << 16
+_LEADERS_HELD = 1024
+
+Numbers = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int64]
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+_HALF = np.uint64(32)
+
+
+def triples(numbers: Numbers, lengths: Rows) -> tuple[Numbers, Rows]:
+    """Return numbers of the runs of three words in each chunk, and how many each has.
+
+    A chunk of fewer words is one run; one without words has none.
+
+    Args:
+        numbers: The words of all chunks as numbers, one chunk behind the other.
+        lengths: How many of them each chunk has.
+    """
+    ends = np.cumsum(lengths)
+    left = np.repeat(ends, lengths) - np.arange(len(numbers))
+    padded = np.concatenate([numbers, np.zeros(2, np.uint64)])
+    runs = numbers * _FACTORS[0]
+    for step in (1, 2):
+        following = (padded[step : step + len(numbers)] + np.uint64(1)) * _FACTORS[step]
+        runs = runs + np.where(left > step, following, np.uint64(0))
+    runs = (runs ^ (runs >> _HALF)) * _MIX
+    whole = left > 2
+    whole[(ends - lengths)[lengths > 0]] = True
+    return (runs ^ (runs >> _HALF))[whole], np.maximum(lengths - 2, np.minimum(lengths, 1))
+
+
+class Sketches:
+    """Takes the words of all chunks in the order of their rows, and finds the near-duplicates.
+
+    Holds some 200 bytes a chunk.
+    """
+
+    def __init__(self) -> None:
+        self._contents: list[Numbers] = []
+        self._bands: list[npt.NDArray[np.uint32]] = []
+        self._estimators: list[npt.NDArray[np.uint8]] = []
+
+    def add(self, numbers: Numbers, lengths: Rows) -> None:
+        """Take the next chunks, of any number; see `triples` for the arguments."""
+        runs, counts = triples(numbers, lengths)
+        offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
+        found = RMinHash.digest_matrix_from_flat_token_hashes(runs, offsets, _PERMUTATIONS, _SEED)
+        digests = np.array(found.to_rows(), np.uint64).reshape(len(lengths), _PERMUTATIONS)
+        self._contents.append(_contents(numbers, lengths))
+        self._bands.append(_band_keys(digests))
+        self._estimators.append(digests.astype(np.uint8))
+
+    def representatives(self, words: Callable[[int], Numbers]) -> Rows:
+        """Return for each row the row of the chunk that stands for it: the first of its group.
+
+        Every chunk has the triples of the one that stands for it, but for a tenth. Chunks of the
+        same words are always together. The work grows with the corpus, not with its square,
+        however many chunks are alike.
+
+        Args:
+            words: Returns the words of a row again, as numbers.
+        """
+        contents = np.concatenate([np.zeros(0, np.uint64), *self._contents])
+        _, firsts, group = np.unique(contents, return_index=True, return_inverse=True)
+        stands = np.arange(len(contents))
+        jaccard = _Jaccard(words)
+        pairs = self._pairs(np.sort(firsts))
+        for member, leaders in _by_member(pairs):
+            for leader in sorted({int(stands[leader]) for leader in leaders})[:_MOST_TRIED]:
+                if jaccard(leader, member) >= LEAST_JACCARD:
+                    stands[member] = leader
+                    break
+        found: Rows = stands[firsts[group]]
+        return found
+
+    def _pairs(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """Return candidates among the rows as [member, leader], sorted; leaders have lower rows."""
+        estimators = np.concatenate([np.zeros((0, _PERMUTATIONS), np.uint8), *self._estimators])
+        n_rows = len(estimators)
+        pairs = np.zeros(0, np.int64)
+        for band in range(_BANDS):
+            keys = np.concatenate(
+                [np.zeros(0, np.uint32), *(part[:, band] for part in self._bands)]
+            )
+            found = [
+                members * n_rows + leaders
+                for members, leaders in _alike(keys[rows], rows, estimators)
+            ]
+            pairs = np.unique(np.concatenate([pairs, *found]))
+        return np.stack(np.divmod(pairs, max(n_rows, 1)), axis=1)
+
+
+def _contents(numbers: Numbers, lengths: Rows) -> Numbers:
+    """Return a number for the words of each chunk in their order; all chunks of none share one."""
+    starts = np.cumsum(lengths) - lengths
+    places = np.arange(len(numbers), dtype=np.uint64) - np.repeat(starts, lengths).astype(np.uint64)
+    mixed = (numbers + places * _FACTORS[1]) * _FACTORS[0]
+    mixed = (mixed ^ (mixed >> _HALF)) * _MIX
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed ^ (mixed >> _HALF))])
+    contents: Numbers = sums[starts + lengths] - sums[starts]
+    return contents
+
+
+def _band_keys(digests: Numbers) -> npt.NDArray[np.uint32]:
+    rows = digests.reshape(len(digests), _BANDS, -1)
+    keys = np.zeros(rows.shape[:2], np.uint64)
+    for place in range(rows.shape[2]):
+        keys = (keys ^ rows[:, :, place]) * _FACTORS[0]
+        keys ^= keys >> _HALF
+    return keys.astype(np.uint32)
+
+
+def _alike(
+    keys: npt.NDArray[np.uint32], rows: Rows, estimators: npt.NDArray[np.uint8]
+) -> Iterator[tuple[Rows, Rows]]:
+    """Yield members and leaders of a band's pairs: equal keys, estimators that nearly agree.
+
+    The first of a bucket is compared with all others, then the first of those that were not like
+    it with the rest, and so on for a few rounds.
+    """
+    order = np.argsort(keys, kind="stable")
+    keys, rows = keys[order], rows[order]
+    for _ in range(_ROUNDS):
+        heads = np.ones(len(keys), np.bool_)
+        heads[1:] = keys[1:] != keys[:-1]
+        leaders = rows[heads][np.cumsum(heads) - 1]
+        members = ~heads
+        alike = np.zeros(len(keys), np.bool_)
+        alike[members] = _estimates(estimators, leaders[members], rows[members]) >= _LEAST_ESTIMATE
+        yield rows[alike], leaders[alike]
+        keys, rows = keys[members & ~alike], rows[members & ~alike]
+
+
+def _estimates(
+    estimators: npt.NDArray[np.uint8], ones: Rows, others: Rows
+) -> npt.NDArray[np.float64]:
+    parts = [
+        (estimators[ones[at : at + _PART]] == estimators[others[at : at + _PART]]).mean(axis=1)
+        for at in range(0, len(ones), _PART)
+    ]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _by_member(pairs: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
+    """Yield each member, ascending, with its leaders, ascending."""
+    members, starts = np.unique(pairs[:, 0], return_index=True)
+    for member, leaders in zip(members.tolist(), np.split(pairs[:, 1], starts[1:]), strict=False):
+        yield member, leaders.tolist()
+
+
+class _Jaccard:
+    def __init__(self, words: Callable[[int], Numbers]) -> None:
+        self._words = words
+        self._of_leader = lru_cache(_LEADERS_HELD)(self._triples)
+
+    def __call__(self, leader: int, member: int) -> float:
+        one, other = self._of_leader(leader), self._triples(member)
+        shared = len(np.intersect1d(one, other, assume_unique=True))
+        return shared / max(len(one) + len(other) - shared, 1)
+
+    def _triples(self, row: int) -> Numbers:
+        numbers = self._words(row)
+        return np.unique(triples(numbers, np.array([len(numbers)]))[0])

@@ -1,0 +1,118 @@
+"""Long lists of strings on disk, sorted or not, of which a few are wanted at a time."""
+
+import mmap
+from array import array
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from ragforge.files.arrays import map_array, write_array
+
+_ENDS = ".ends"
+
+
+class StringWriter:
+    """Writes strings, and beside them where each ends; a context manager.
+
+    Args:
+        path: A file of this name, and one that ends in `.ends`, are made.
+
+    Raises:
+        OSError: They cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ends = array("Q")
+        self._behind = 0
+        self._stream = path.open("wb")
+
+    def __enter__(self) -> "StringWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add(self, string: str) -> None:
+        """Write the next string.
+
+        Raises:
+            OSError: There is no space for it.
+        """
+        self._behind += self._stream.write(string.encode())
+        self._ends.append(self._behind)
+
+    def close(self) -> None:
+        """Write what is left; a second call does nothing.
+
+        Raises:
+            OSError: There is no space for it.
+        """
+        if self._stream.closed:
+            return
+        self._stream.close()
+        write_array(self._path.with_suffix(_ENDS), [np.frombuffer(self._ends, np.uint64)])
+
+
+class Strings:
+    """Strings that `StringWriter` wrote, by number; a context manager.
+
+    Raises:
+        OSError: The files cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._ends = map_array(path.with_suffix(_ENDS), "<u8")
+        with path.open("rb") as stream:
+            size = path.stat().st_size
+            self._bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+
+    def __enter__(self) -> "Strings":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(self._bytes, mmap.mmap):
+            self._bytes.close()
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, number: int) -> str:
+        return self._raw(number).decode()
+
+    def part(self, start: int, behind: int) -> list[str]:
+        """Return the strings [start, behind)."""
+        first = int(self._ends[start - 1]) if start else 0
+        ends = self._ends[start:behind].tolist()
+        raw = self._bytes[first : ends[-1]] if ends else b""
+        return [
+            raw[one - first : other - first].decode()
+            for one, other in zip([first, *ends], ends, strict=False)
+        ]
+
+    def find(self, string: str) -> int | None:
+        """Return the number of a string in a list that is sorted; None where it is not there."""
+        wanted = string.encode()
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._raw(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self._raw(low) == wanted else None
+
+    def _raw(self, number: int) -> bytes:
+        start = int(self._ends[number - 1]) if number else 0
+        return self._bytes[start : int(self._ends[number])]

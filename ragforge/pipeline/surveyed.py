@@ -1,0 +1,86 @@
+"""An open survey: the cards of a corpus, its chunks, and its index for BM25."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ragforge.corpus.cards import CardReader
+from ragforge.corpus.survey import ChunkCard
+from ragforge.records import Chunk
+from ragforge.retrieval import Retriever
+from ragforge.retrieval.stored import StoredBM25
+
+INDEX = "bm25"
+"""Folder of the index within a survey."""
+
+
+class Surveyed:
+    """A survey on disk; fulfils `corpus.survey.Survey`. A context manager.
+
+    Args:
+        folder: The survey.
+        chunks_path: The chunks it was made of.
+
+    Raises:
+        DataError: The chunks cannot be read.
+        OSError: The survey cannot be read.
+    """
+
+    def __init__(self, folder: Path, chunks_path: Path) -> None:
+        with ExitStack() as opened:
+            self._cards = opened.enter_context(CardReader(folder, chunks_path))
+            self._bm25 = StoredBM25(folder / INDEX, self._cards.n_chunks, self._cards.chunk_id)
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._opened.close()
+
+    @property
+    def bm25(self) -> Retriever:
+        """Searches the whole corpus, headings included."""
+        return self._bm25
+
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks there are."""
+        return self._cards.n_chunks
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents there are."""
+        return self._cards.n_documents
+
+    def cards(self) -> Iterator[ChunkCard]:
+        """Yield the cards of all chunks, sorted by chunk id."""
+        return self._cards.cards()
+
+    def chunk(self, chunk_id: str) -> Chunk:
+        """Return a chunk.
+
+        Raises:
+            KeyError: There is none of that id.
+            DataError: The chunks were written over in place.
+        """
+        return self._cards.chunk(chunk_id)
+
+    def neighbours(self, chunk_id: str) -> Sequence[str]:
+        """Return the ids of the chunk before and the chunk behind in its document, if any."""
+        return self._cards.neighbours(chunk_id)
+
+    def twins(self, chunk_id: str) -> Sequence[str]:
+        """Return the ids of the other chunks that are near-duplicates of this one, sorted."""
+        return self._cards.twins(chunk_id)
+
+    def in_document(self, doc_id: str) -> Sequence[str]:
+        """Return the ids of a document's chunks in their order; [] where there is none."""
+        return self._cards.in_document(doc_id)

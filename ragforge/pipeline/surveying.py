@@ -1,0 +1,127 @@
+"""Looking through a corpus once: cards, near-duplicates, topics and an index, kept on disk."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from ragforge.corpus.cards import CardWriter
+from ragforge.corpus.near_duplicates import Sketches
+from ragforge.corpus.topics import telling_words, topics
+from ragforge.errors import DataError
+from ragforge.files.arrays import Array
+from ragforge.files.chunk_lines import ChunkLines, each_chunk
+from ragforge.files.folders import remove_whole, whole_folder
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.surveyed import INDEX, Surveyed
+from ragforge.records import Chunk
+from ragforge.retrieval.postings import IndexWriter, read_columns, term_frequencies
+from ragforge.retrieval.term_numbers import TermNumbers
+from ragforge.retrieval.tokens import tokenize
+
+STAGE = "survey"
+_FORMAT = 1
+"""Goes up when the same chunks give another survey."""
+_PREFIX = "survey-"
+_AT_ONCE = 1000
+_READ_BYTES = 1 << 20
+
+
+def open_survey(chunks_path: Path, place: Path, observer: Observer, *, seed: int = 0) -> Surveyed:
+    """Return what is known of a corpus, from disk where it was looked through before.
+
+    What a survey of other chunks left is removed. A kill leaves nothing that is taken for one.
+
+    Args:
+        chunks_path: A `chunks.jsonl`, sorted by id.
+        place: Folder of the dataset's own files; made where it is missing.
+        observer: Told how far it is.
+        seed: Decides topics.
+
+    Raises:
+        DataError: The chunks cannot be read or are not sorted, or there is no space.
+    """
+    digest, n_lines = _digest(chunks_path)
+    key = hashlib.sha256(f"{_FORMAT}\n{seed}\n{digest}".encode()).hexdigest()[:32]
+    folder = place / f"{_PREFIX}{key}"
+    if not folder.is_dir():
+        observer(Event("stage.start", STAGE, numbers={"total": n_lines}))
+        try:
+            with whole_folder(folder) as temporary:
+                _look_through(chunks_path, temporary, observer, seed)
+        finally:
+            observer(Event("stage.end", STAGE))
+    for stale in place.glob(f"{_PREFIX}*"):
+        if stale != folder:
+            remove_whole(stale)
+    try:
+        return Surveyed(folder, chunks_path)
+    except OSError as error:
+        raise DataError(
+            f"{folder}: cannot be read: {error.strerror or error}; remove it to have it made again"
+        ) from error
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    """Return the sha256 of a file and how many lines it has."""
+    digest, n_lines = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as stream:
+            while part := stream.read(_READ_BYTES):
+                digest.update(part)
+                n_lines += part.count(b"\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return digest.hexdigest(), n_lines
+
+
+def _look_through(chunks_path: Path, folder: Path, observer: Observer, seed: int) -> None:
+    with CardWriter(folder) as cards:
+        stands = _read(chunks_path, folder, cards, observer)
+        cards.finish(stands, _topics(folder, len(stands), seed))
+
+
+def _read(chunks_path: Path, folder: Path, cards: CardWriter, observer: Observer) -> Array:
+    """Write the index, give the cards what is known of each chunk, and return what stands for it.
+
+    Sketches and postings are gone from memory at the end.
+    """
+    number = TermNumbers()
+    sketches, index = Sketches(), IndexWriter(folder / INDEX)
+    for part in _parts(each_chunk(chunks_path)):
+        heads = [number(tokenize("\n".join(chunk.heading_path))) for _, chunk in part]
+        texts = [number(tokenize(chunk.text)) for _, chunk in part]
+        for begin, chunk in part:
+            cards.add(begin, chunk)
+        sketches.add(np.concatenate(texts), _lengths(texts))
+        index.add(*_joined(heads, texts))
+        observer(Event("unit", STAGE, "done", numbers={"count": len(part)}))
+        observer(Event("tick", STAGE))
+    index.finish()
+    begins = cards.begins()
+    with ChunkLines(chunks_path) as lines:
+        return sketches.representatives(lambda row: number(tokenize(lines.at(begins[row]).text)))
+
+
+def _parts(
+    chunks: Iterator[tuple[int, Chunk]],
+) -> Iterator[list[tuple[int, Chunk]]]:
+    while part := list(islice(chunks, _AT_ONCE)):
+        yield part
+
+
+def _lengths(texts: Sequence[Array]) -> Array:
+    return np.fromiter(map(len, texts), np.int64, len(texts))
+
+
+def _joined(heads: Sequence[Array], texts: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the terms of each chunk, titles first, one chunk behind the other, and how many."""
+    both = [part for pair in zip(heads, texts, strict=True) for part in pair]
+    return np.concatenate(both), _lengths(heads) + _lengths(texts)
+
+
+def _topics(folder: Path, n_chunks: int, seed: int) -> Array:
+    words = telling_words(term_frequencies(folder / INDEX), n_chunks)
+    return topics(read_columns(folder / INDEX, words), n_chunks, seed)

@@ -1,0 +1,85 @@
+"""BM25 over an index on disk, for corpora that are too large to be indexed at each start."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ragforge.files.arrays import map_array
+from ragforge.records import Hit
+from ragforge.retrieval.index import top_rows
+from ragforge.retrieval.postings import ROW, ROWS, START, STARTS, TERM, TERMS, WEIGHT, WEIGHTS
+from ragforge.retrieval.term_numbers import TermNumbers
+from ragforge.retrieval.tokens import tokenize
+
+MOST_POSTINGS = 16_000_000
+"""Postings that one query reads: some 0.2 s. Its rarest terms come first."""
+
+LEAST_TERMS = 8
+"""Terms of a query that are searched for, however common they are."""
+
+Scores = npt.NDArray[np.float32]
+
+
+class StoredBM25:
+    """Finds the chunks that share rare words with the query, as `BM25Retriever` does.
+
+    The scores are the same to the last bit unless the terms of a query have more than
+    `MOST_POSTINGS` postings together; then its commonest terms, which weigh least, are left out.
+
+    Args:
+        folder: What `IndexWriter` wrote.
+        n_chunks: How many chunks there are.
+        chunk_id: Gives the id of a row; rows are numbered in the order of the ids.
+
+    Raises:
+        OSError: The index cannot be read.
+    """
+
+    def __init__(self, folder: Path, n_chunks: int, chunk_id: Callable[[int], str]) -> None:
+        self._terms = map_array(folder / TERMS, TERM)
+        self._starts = map_array(folder / STARTS, START)
+        self._rows = map_array(folder / ROWS, ROW)
+        self._weights = map_array(folder / WEIGHTS, WEIGHT)
+        self._n_chunks = n_chunks
+        self._chunk_id = chunk_id
+        self._number = TermNumbers()
+
+    async def retrieve(self, query: str, k: int) -> list[Hit]:
+        """Return the best chunks; the score is the BM25 sum over the words of the query."""
+        terms = self._searched(query)
+        if not terms:
+            return []
+        return await asyncio.to_thread(self._best, terms, k)
+
+    def _searched(self, query: str) -> list[int]:
+        """Return the places of the query's terms in the index, in its order, repeated as there."""
+        numbers = self._number(tokenize(query))
+        places = np.searchsorted(self._terms, numbers)
+        known = places[places < len(self._terms)]
+        known = known[self._terms[known] == numbers[places < len(self._terms)]]
+        distinct = np.unique(known)
+        postings = self._starts[distinct + 1] - self._starts[distinct]
+        rarest = np.argsort(postings, kind="stable")
+        within = int(np.searchsorted(np.cumsum(postings[rarest]), MOST_POSTINGS, side="right"))
+        if within >= len(distinct):
+            return [int(place) for place in known]
+        kept = set(distinct[rarest[: max(within, LEAST_TERMS)]].tolist())
+        return [place for place in known.tolist() if place in kept]
+
+    def _best(self, terms: list[int], k: int) -> list[Hit]:
+        scores = self._scores(terms)
+        last = len(scores) - 1
+        return [
+            Hit(chunk_id=self._chunk_id(last - row), score=float(scores[last - row]))
+            for row in top_rows(scores[::-1], k, above=0).tolist()
+        ]
+
+    def _scores(self, terms: list[int]) -> Scores:
+        scores = np.zeros(self._n_chunks, np.float32)
+        for place in terms:
+            part = slice(int(self._starts[place]), int(self._starts[place + 1]))
+            scores[self._rows[part]] += self._weights[part]
+        return scores

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from ragforge.corpus.near_duplicates import Sketches, triples
+
+TEXT = [f"word{number}" for number in range(200)]
+
+
+def numbered(words):
+    """Give each word a number that has nothing of its order."""
+    return np.array([(hash_of(word)) for word in words], np.uint64)
+
+
+def hash_of(word):
+    return int.from_bytes(word.encode().ljust(6, b".")[-6:], "little") * 2_654_435_761 % 2**48
+
+
+def stands(texts, at_once=1000):
+    """Return the representative of each text, a list of words."""
+    read = []
+    sketches = Sketches()
+    for first in range(0, len(texts), at_once):
+        part = [numbered(words) for words in texts[first : first + at_once]]
+        lengths = np.array([len(words) for words in part], np.int64)
+        sketches.add(np.concatenate(part), lengths)
+
+    def words(row):
+        read.append(row)
+        return numbered(texts[row])
+
+    return sketches.representatives(words).tolist(), read
+
+
+def changed(words, *places):
+    return [f"new{place}" if place in places else word for place, word in enumerate(words)]
+
+
+def test_the_first_of_a_group_stands_for_it():
+    """Chance must not decide which chunk is asked about."""
+    other = [f"other{number}" for number in range(200)]
+
+    found, _ = stands([TEXT, other, changed(TEXT, 50), TEXT, changed(other, 0)])
+
+    assert found == [0, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [((100,), 0), ((20, 100), 0), ((20, 100, 180), 0), ((20, 60, 100, 140), 1)],
+)
+def test_nine_of_ten_triples_are_the_least(places, expected):
+    """Each changed word takes three triples of 198: three words leave 0.913, four leave 0.886."""
+    assert stands([TEXT, changed(TEXT, *places)])[0] == [0, expected]
+
+
+def test_texts_of_the_same_words_in_another_order_are_no_duplicates():
+    """Triples hold the order."""
+    assert stands([TEXT, TEXT[::-1]])[0] == [0, 1]
+
+
+@pytest.mark.parametrize("words", [[], ["a"], ["a", "b"], ["a", "b", "c"]])
+def test_short_texts_are_duplicates_of_equal_ones_alone(words):
+    """Two words are one run: shared or not."""
+    assert stands([words, [*words, "d"], words])[0] == [0, 1, 0]
+
+
+def test_each_member_is_like_the_one_that_stands_for_it():
+    """Versions that drift must not end in one group whose ends have nothing in common."""
+    versions = [changed(TEXT, *range(0, 12 * step, 4)) for step in range(8)]
+
+    found, _ = stands(versions)
+
+    assert found == [0, 0, 2, 2, 4, 4, 6, 6]
+
+
+def test_ten_thousand_equal_texts_are_not_compared():
+    """A corpus of one repeated document must not take the square of its size."""
+    found, read = stands([["a", "b", "c"] * 30] * 10_000)
+
+    assert (set(found), read) == ({0}, [])
+
+
+def test_a_template_filled_in_often_is_compared_a_bounded_number_of_times():
+    """Pages that differ a little more than a tenth share buckets, and are no duplicates."""
+    texts = [
+        changed(TEXT, *(place + number % 7 for place in range(3, 190, 24))) for number in range(7)
+    ]
+    texts = [[*words[:-3], *[f"x{number}"] * 3] for number, words in enumerate(texts * 100)]
+
+    found, read = stands(texts)
+
+    assert len(read) < 20 * len(texts)
+    assert sorted(set(found))[:7] == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_parts_in_which_texts_come_change_nothing():
+    """How many chunks are taken at once is a matter of memory."""
+    texts = [TEXT, [], changed(TEXT, 5), ["a"], [], TEXT]
+
+    assert stands(texts, at_once=1) == stands(texts)
+
+
+def test_no_text_at_all_gives_no_group():
+    """An empty corpus is told of elsewhere."""
+    assert Sketches().representatives(lambda row: TEXT).tolist() == []
+
+
+def test_triples_do_not_reach_into_the_next_text():
+    """Else the order of the corpus would decide what is alike."""
+    words = numbered(["a", "b", "c", "d", "e", "f"])
+
+    runs, counts = triples(words, np.array([4, 0, 2], np.int64))
+
+    alone = [triples(part, np.array([len(part)]))[0].tolist() for part in (words[:4], words[4:])]
+    assert counts.tolist() == [2, 0, 1]
+    assert runs.tolist() == alone[0] + alone[1]
+
+
+def test_a_word_numbered_0_is_a_word():
+    """Callers may count the words as they come."""
+    one, two = (
+        triples(np.array(words, np.uint64), np.array([len(words)])) for words in ([5], [5, 0])
+    )
+
+    assert one[0].tolist() != two[0].tolist()

@@ -1,0 +1,128 @@
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragforge.config import Settings
+from ragforge.observe import silent
+from ragforge.pipeline.corpus import load_chunks
+from ragforge.records import Chunk
+from ragforge.retrieval import postings, stored
+from ragforge.retrieval.bm25 import BM25Retriever
+from ragforge.retrieval.index import searched_text
+from ragforge.retrieval.postings import IndexWriter
+from ragforge.retrieval.stored import StoredBM25
+from ragforge.retrieval.term_numbers import TermNumbers
+from ragforge.retrieval.tokens import tokenize
+
+DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"
+
+
+def index(folder, chunks, at_once=3):
+    """Write an index of chunks and open it."""
+    chunks = sorted(chunks, key=lambda chunk: chunk.chunk_id)
+    number, writer = TermNumbers(), IndexWriter(folder)
+    for first in range(0, len(chunks), at_once):
+        part = [number(tokenize(searched_text(chunk))) for chunk in chunks[first : first + at_once]]
+        writer.add(np.concatenate(part), np.array([len(terms) for terms in part]))
+    writer.finish()
+    return StoredBM25(folder, len(chunks), lambda row: chunks[row].chunk_id)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """The chunks of the shipped corpus."""
+    return load_chunks([DOCUMENTS], None, Settings().chunk, silent)
+
+
+@pytest.fixture(scope="module")
+def both(sample, tmp_path_factory):
+    """The stored index of the sample and the one in memory."""
+    return index(tmp_path_factory.mktemp("x") / "bm25", sample, 50), BM25Retriever(sample)
+
+
+@pytest.mark.parametrize("n_words", [1, 3, 10, 1000])
+def test_hits_are_those_of_the_index_in_memory_to_the_last_bit(both, sample, ask, n_words):
+    """A pool must not depend on the size of the corpus, nor on which of the two made a run."""
+    queries = [" ".join(chunk.text.split()[-n_words:]) for chunk in sample]
+
+    found = [ask(both[0], query, 20) for query in queries]
+
+    assert found == [ask(both[1], query, 20) for query in queries]
+
+
+@given(
+    texts=st.lists(st.text("ab 北京 é", max_size=12), max_size=9),
+    query=st.text("ab 北京 é", max_size=9),
+    k=st.integers(1, 9),
+)
+def test_hits_are_the_same_for_any_texts(tmp_path_factory, texts, query, k):
+    """Blocks of two chunks are merged here, with terms that are in some of them only."""
+    chunks = [
+        Chunk(chunk_id=f"c{number}", doc_id="d", text=text or "-")
+        for number, text in enumerate(texts)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "_BLOCK_ROWS", 4)
+        patch.setattr(postings, "_PART", 2)
+        opened = index(tmp_path_factory.mktemp("x") / "bm25", chunks, 2)
+
+    found = asyncio.run(opened.retrieve(query, k))
+
+    assert found == asyncio.run(BM25Retriever(chunks).retrieve(query, k))
+
+
+def test_the_commonest_terms_of_a_query_are_left_out_where_they_would_take_too_long(
+    monkeypatch, tmp_path, chunks, ids
+):
+    """A whole chunk as a query must not read the postings of all its words of a large corpus."""
+    opened = index(tmp_path / "bm25", chunks(a="the red", b="the", c="the blue", d="the blue"))
+    assert ids(opened, "the red blue") == ["a", "d", "c", "b"]
+    monkeypatch.setattr(stored, "MOST_POSTINGS", 3)
+    monkeypatch.setattr(stored, "LEAST_TERMS", 1)
+
+    assert ids(opened, "the red blue") == ["a", "d", "c"]
+
+
+def test_a_query_of_common_words_alone_still_finds_something(monkeypatch, tmp_path, chunks, ids):
+    """Leaving out all of its words would be a failed search that looks like an empty one."""
+    opened = index(tmp_path / "bm25", chunks(a="the", b="the the"))
+    monkeypatch.setattr(stored, "MOST_POSTINGS", 1)
+
+    assert ids(opened, "the") == ["b", "a"]
+
+
+@pytest.mark.parametrize("query", ["", " ?! ", "unheard"])
+def test_a_query_without_known_words_finds_nothing(tmp_path, chunks, ask, query):
+    """Chunks of score 0 would be noise that looks like a result."""
+    assert ask(index(tmp_path / "bm25", chunks(a="red", b="blue")), query) == []
+
+
+@pytest.mark.parametrize("texts", [{}, {"a": "—"}])
+def test_a_corpus_without_words_finds_nothing(tmp_path, chunks, ask, texts):
+    """An index of nothing is no error."""
+    assert ask(index(tmp_path / "bm25", chunks(**texts)), "red") == []
+
+
+def test_blocks_are_gone_when_the_index_is_written(tmp_path, chunks):
+    """They would double what a survey takes on disk."""
+    index(tmp_path / "bm25", chunks(a="red", b="blue"))
+
+    assert sorted(path.name for path in (tmp_path / "bm25").iterdir()) == [
+        "rows.bin",
+        "starts.bin",
+        "terms.bin",
+        "weights.bin",
+    ]
+
+
+def test_a_term_has_one_number_for_ever():
+    """Queries are numbered in another process than the corpus was."""
+    assert TermNumbers()(["wax", "蜜", "wax"]).tolist() == [
+        82_272_665_154_623,
+        141_907_955_254_244,
+        82_272_665_154_623,
+    ]
