@@ -1,23 +1,37 @@
-"""Cut documents into chunks.
+"""Cut documents into chunks, or report on the quality of chunks.
 
-Reads Markdown, reStructuredText, plain text and HTML, folders to any depth. Chunks follow the
-headings, keep code fences and tables whole, and get ids from their content.
+Reads Markdown, reStructuredText, plain text, HTML, CSV and TSV (a document for each row), PDF and
+DOCX (extras `pdf` and `docx`), folders to any depth. Chunks follow the headings, keep code fences
+and tables whole, and get ids from their content. With --report nothing is written unless --out
+says where: chunks that are too small, too large, cut in two, repeated, stale or unreadable are
+shown with what to do about them.
 
 Example: ragforge chunk docs/ --out chunks.jsonl
 """
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import Progress, complain
+from ragforge.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from ragforge.config import ChunkSettings
+    from ragforge.records import Chunk
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("documents", nargs="+", type=Path, metavar="DOCS", help="files or folders")
+    parser.add_argument("documents", nargs="*", type=Path, metavar="DOCS", help="files or folders")
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="where chunks are written (JSONL)"
+        "--chunks", type=Path, metavar="FILE", help="ready-made chunks instead of documents"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where chunks are written (JSONL)")
+    parser.add_argument(
+        "--report", action="store_true", help="show what is wrong with the chunks, and the fix"
     )
     add_json(parser)
     add_common(parser, "chunk")
@@ -25,17 +39,66 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.jsonl import write_records
-    from ragforge.pipeline.corpus import load_chunks
+    _check(arguments)
+    settings = settings_of(arguments).chunk
+    if arguments.out is not None:
+        from ragforge.pipeline.corpus import write_corpus
 
-    settings = settings_of(arguments)
-    chunks = load_chunks(arguments.documents, None, settings.chunk, Progress(arguments.quiet))
-    write_records(arguments.out, chunks, lambda chunk: chunk.chunk_id)
-    sizes = sorted(len(chunk.text) for chunk in chunks)
+        given = arguments.documents, arguments.chunks
+        write_corpus(*given, settings, Progress(arguments.quiet), arguments.out)
+    if arguments.report:
+        _report(_chunks(arguments, settings), settings.max_chars, arguments)
+    else:
+        _summarise(_chunks(arguments, settings), arguments)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if bool(arguments.documents) == bool(arguments.chunks):
+        raise UsageError("chunk: expected documents, or --chunks FILE, and not both")
+    if arguments.out is None and not arguments.report:
+        raise UsageError("chunk: expected --out FILE, or --report, or both")
+
+
+def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[Chunk]":
+    """Yield the chunks: those that were written, else as they come."""
+    from ragforge.files.chunks import read_chunks
+    from ragforge.files.jsonl import read_records
+    from ragforge.pipeline.corpus import chunks_of
+    from ragforge.records import Chunk
+
+    if arguments.out is not None:
+        return read_records(arguments.out, Chunk)
+    if arguments.chunks is not None:
+        return read_chunks(arguments.chunks)
+    return chunks_of(arguments.documents, settings, Progress(arguments.quiet))
+
+
+def _report(chunks: "Iterator[Chunk]", max_chars: int, arguments: argparse.Namespace) -> None:
+    from ragforge.corpus.quality import Inspector
+    from ragforge.report.chunk_quality import quality_json, quality_text
+
+    inspector = Inspector(max_chars)
+    for chunk in chunks:
+        inspector.add(chunk)
+    quality = inspector.quality()
+    if quality is None:
+        raise DataError(f"{', '.join(map(str, arguments.documents))}: no text to cut into chunks")
+    if arguments.out is not None:
+        complain(f"{quality.n_chunks:,} chunks are in {arguments.out}")
+    print(dumps(quality_json(quality)) if arguments.json else quality_text(quality).rstrip())
+
+
+def _summarise(chunks: "Iterator[Chunk]", arguments: argparse.Namespace) -> None:
+    doc_ids, sizes = set(), []
+    for chunk in chunks:
+        doc_ids.add(chunk.doc_id)
+        sizes.append(len(chunk.text))
+    sizes.sort()
     found = {
         "out": str(arguments.out),
-        "documents": len({chunk.doc_id for chunk in chunks}),
-        "chunks": len(chunks),
+        "documents": len(doc_ids),
+        "chunks": len(sizes),
         "median_chars": sizes[len(sizes) // 2],
         "largest_chars": sizes[-1],
     }
@@ -47,4 +110,3 @@ def run(arguments: argparse.Namespace) -> int:
             f"{found['median_chars']} characters, largest {found['largest_chars']}"
         )
         print(arguments.out)
-    return 0

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragforge.records import Chunk
+from ragforge.records import Chunk, Evidence
 
 _BLANK = re.compile(r"\s")
 _BLANKS = re.compile(r"\s{2,}")
 _RUNS = re.compile(r"\s{2,}|\S+")
 _HANGUL_MEDIAL_OR_FINAL = range(0x1160, 0x1200)
+
+CONTEXT_CHARS = 32
+"""Characters around a quote that tell equal quotes of a document apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,26 @@ class Location:
 
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a quote stands in a document that is cut into chunks.
+
+    Args:
+        chunks: Those that hold it, in the order of the document: all of it, or half of it where it
+            runs over several; where none has half of it, all that have a part.
+        text: The quote as the document has it.
+        start, end: Its offsets in the document; None where the chunks have none.
+        before, after: Up to `CONTEXT_CHARS` characters around it.
+    """
+
+    chunks: tuple[Chunk, ...]
+    text: str
+    start: int | None
+    end: int | None
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +119,20 @@ class ChunkIndex:
         A chunk holds a quote if it has all of it, or, where the quote runs over several chunks,
         at least half of its characters. Empty for a blank quote or an unknown document.
         """
+        return self._page(doc_id).holding(quote)
+
+    def place(self, evidence: Evidence) -> Placement | None:
+        """Return where a quote stands in its document; None where it does not.
+
+        Of several places it is the one at its offsets, else the one whose surroundings are most
+        like those of the quote, the first of equals.
+        """
+        return self._page(evidence.doc_id).place(evidence)
+
+    def _page(self, doc_id: str) -> "_Page":
         if doc_id not in self._pages:
             self._pages[doc_id] = _Page(self._chunks.get(doc_id, []))
-        return self._pages[doc_id].holding(quote)
+        return self._pages[doc_id]
 
 
 def chunks_holding(quote: str, doc_id: str, chunks: Iterable[Chunk]) -> list[Chunk]:
@@ -117,6 +151,7 @@ class _Page:
         by_start = sorted(chunks, key=lambda chunk: chunk.start)
         anchored = _anchored(by_start)
         self._chunks = by_start if anchored else list(chunks)
+        self._anchored = anchored
         self._places: list[Location] = []
         parts: list[str] = []
         length = covered = 0
@@ -129,17 +164,46 @@ class _Page:
             parts.append(chunk.text[overlap:])
             length += len(parts[-1])
             covered = max(covered, chunk.end)
-        self._folded = FoldedText("".join(parts))
+        self._text = "".join(parts)
+        self._folded = FoldedText(self._text)
         self._starts = [place.start for place in self._places]
         self._longest = max((len(chunk.text) for chunk in chunks), default=0)
 
     def holding(self, quote: str) -> list[Chunk]:
         found: set[int] = set()
         for location in self._folded.locations(quote):
-            first = bisect_left(self._starts, location.start - self._longest)
-            behind = bisect_left(self._starts, location.end)
-            found |= {at for at in range(first, behind) if _holds(self._places[at], location)}
+            found |= {at for at in self._near(location) if _holds(self._places[at], location)}
         return [self._chunks[at] for at in sorted(found)]
+
+    def place(self, evidence: Evidence) -> Placement | None:
+        found = [self._placed(location) for location in self._folded.locations(evidence.quote)]
+
+        def likeness(placed: Placement) -> tuple[bool, int]:
+            at_home = placed.start is not None and placed.start == evidence.start
+            around = _alike(placed.before[::-1], evidence.prefix[::-1])
+            return at_home, around + _alike(placed.after, evidence.suffix)
+
+        return max(found, key=likeness, default=None)
+
+    def _placed(self, location: Location) -> Placement:
+        near = [at for at in self._near(location) if _shared(self._places[at], location)]
+        held = [at for at in near if _holds(self._places[at], location)] or near
+        start = end = None
+        if self._anchored:
+            start = self._chunks[near[0]].start + location.start - self._places[near[0]].start
+            end = self._chunks[near[-1]].start + location.end - self._places[near[-1]].start
+        return Placement(
+            chunks=tuple(self._chunks[at] for at in held),
+            text=self._text[location.start : location.end],
+            start=start,
+            end=end,
+            before=self._text[max(0, location.start - CONTEXT_CHARS) : location.start],
+            after=self._text[location.end : location.end + CONTEXT_CHARS],
+        )
+
+    def _near(self, location: Location) -> range:
+        first = bisect_left(self._starts, location.start - self._longest)
+        return range(first, bisect_left(self._starts, location.end))
 
 
 def _anchored(chunks: Sequence[Chunk]) -> bool:
@@ -154,8 +218,18 @@ def _anchored(chunks: Sequence[Chunk]) -> bool:
 
 
 def _holds(place: Location, quote: Location) -> bool:
-    shared = min(place.end, quote.end) - max(place.start, quote.start)
+    shared = _shared(place, quote)
     return shared > 0 and 2 * shared >= quote.end - quote.start
+
+
+def _shared(place: Location, quote: Location) -> int:
+    return max(0, min(place.end, quote.end) - max(place.start, quote.start))
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts have in common from their beginnings."""
+    differs = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differs, min(len(one), len(other)))
 
 
 def _pieces(text: str) -> list[_Piece]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from ragforge.corpus.blocks import Block, text_blocks
 from ragforge.corpus.documents import Document
 from ragforge.corpus.packing import Limits, Passage, passages
-from ragforge.corpus.sections import sections
+from ragforge.corpus.sections import Section, sections
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 
@@ -44,11 +44,17 @@ def chunk_document(
     if min_chars < 0:
         raise UsageError(f"min_chars: expected at least 0, got {min_chars}")
     limits = Limits(max_chars, min_chars, _WHOLE_FACTOR * max_chars)
-    found = sections(document.text, _blocks(document, max_chars), document.title)
-    return list(_chunks(document, passages(document.text, found, limits)))
+    found = sections_of(document, max_chars)
+    return list(chunks_at(document, passages(document.text, found, limits)))
 
 
-def _chunks(document: Document, found: Iterable[Passage]) -> Iterator[Chunk]:
+def sections_of(document: Document, max_chars: int = MAX_CHARS) -> list[Section]:
+    """Return the sections of a document; lists longer than max_chars come in parts."""
+    return sections(document.text, _blocks(document, max_chars), document.title)
+
+
+def chunks_at(document: Document, found: Iterable[Passage]) -> Iterator[Chunk]:
+    """Yield the chunks of passages, which may overlap, with ids from their content."""
     occurrences: Counter[tuple[tuple[str, ...], str]] = Counter()
     for passage in found:
         start, end = passage.stretch.start, passage.stretch.end
@@ -96,7 +102,7 @@ def _blocks(document: Document, max_chars: int) -> Iterable[Block]:
         from ragforge.corpus.rst import rst_blocks
 
         return rst_blocks(document.text)
-    if document.format == "html":
+    if document.format in {"html", "pdf", "docx"}:
         from ragforge.corpus.html import html_blocks
 
         return html_blocks(document.text)

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ragforge.corpus.blocks import Block, Kind, Lines
+from ragforge.corpus.formats import Page
 
 _DROPPED = {"script", "style", "nav", "template", "noscript", "svg", "iframe", "head"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -22,14 +22,6 @@ _LOOKS_LIKE_MARKUP = re.compile(r"^(?=#{1,6} |```)", re.MULTILINE)
 _HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
 _FENCE_LINE = re.compile(r"`{3,}\Z")
 _TICKS = re.compile(r"^`{3,}", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What a reader of an HTML page sees."""
-
-    title: str
-    text: str
 
 
 def read_page(html: str) -> Page:
@@ -59,6 +51,11 @@ def html_blocks(text: str) -> Iterator[Block]:
         else:
             yield lines.block(at, behind, _kind(lines.lines[at:behind]))
         at = behind
+
+
+def escape_markup(text: str) -> str:
+    """Return a text whose lines cannot be taken for headings and fences."""
+    return _LOOKS_LIKE_MARKUP.sub(r"\\", text)
 
 
 def html_title(text: str) -> str:
@@ -193,7 +190,7 @@ class _Writer:
         if self._marker:
             body, self._marker = self._marker + body, ""
         join = self._joins
-        self._add(_LOOKS_LIKE_MARKUP.sub(r"\\", body), join=join)
+        self._add(escape_markup(body), join=join)
         self._joins = bool(self._lists or self._tables)
 
     def _add(self, block: str, *, join: bool) -> None:

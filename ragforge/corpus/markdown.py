@@ -17,6 +17,13 @@ _ATTRIBUTES = re.compile(r"\s*\{[:#.][^{}]*\}$")
 _FRONT_MATTER_CHARS = 20_000
 _HEADING_SOURCE_CHARS = 5 * TITLE_CHARS
 """A heading may be this long with its links; a longer one is a paragraph, not worth parsing."""
+_PARSED_CHARS = 1_000_000
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_SPECIAL = re.compile(r" {0,3}(?:#{1,6}(?:[ \t]|$)|```|~~~)")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_MARK = re.compile(r" {0,3}(?:(?:[-*_][ \t]*){3,}|<!--.*-->[ \t]*)$")
+_TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _CONTAINERS = {"bullet_list_open", "ordered_list_open", "list_item_open", "blockquote_open"}
 _KINDS: dict[str, Kind] = {
     "fence": "code",
@@ -31,11 +38,14 @@ def markdown_blocks(text: str, max_chars: int) -> Iterator[Block]:
     """Yield the blocks of a text without its front matter.
 
     Lists and quotes longer than max_chars come as the blocks inside them, so that a fence in a
-    list item stays whole. Measured: 2 MB/s, linear in the size, so there is no second way for
-    large files.
+    list item stays whole. Texts of more than a million characters are read line by line: the
+    parser takes 5 to 20 s and 1.4 GB for ten million.
     """
     body = front_matter_end(text)
     lines = Lines(text)
+    if len(text) > _PARSED_CHARS:
+        yield from scanned_blocks(lines, text.count("\n", 0, body))
+        return
     first_line = text.count("\n", 0, body)
     done = first_line + (0 < body == len(text) and not text.endswith("\n"))
     tokens = _parser().parse(text[body:])
@@ -59,6 +69,23 @@ def markdown_title(text: str, max_chars: int) -> str:
         return stated
     titles = (block.title for block in markdown_blocks(text, max_chars) if block.level == 1)
     return next(titles, "")
+
+
+def scanned_blocks(lines: Lines, at: int) -> Iterator[Block]:
+    """Yield headings, fences, tables and paragraphs at the left edge, from a line on."""
+    while at < len(lines.lines):
+        line = lines.lines[at]
+        behind = at + 1
+        if fence := _FENCE.match(line):
+            behind = _fence_end(lines, at, fence[1])
+            yield lines.block(at, behind, "code")
+        elif heading := _ATX.match(line):
+            title = _title(heading[2] or "")
+            yield lines.block(at, behind, "heading", level=len(heading[1]), title=title)
+        elif not lines.blank(at):
+            behind = _paragraph_end(lines, at)
+            yield _scanned_paragraph(lines, at, behind)
+        at = behind
 
 
 def front_matter_end(text: str) -> int:
@@ -111,6 +138,36 @@ def _title(source: str) -> str:
 def _is_comment(html: str) -> bool:
     stripped = html.strip()
     return stripped.startswith("<!--") and stripped.find("-->") == len(stripped) - 3
+
+
+def _fence_end(lines: Lines, at: int, fence: str) -> int:
+    for number in range(at + 1, len(lines.lines)):
+        closing = lines.lines[number].strip()
+        if closing.startswith(fence) and not closing.strip(fence[0]):
+            return number + 1
+    return len(lines.lines)
+
+
+def _paragraph_end(lines: Lines, at: int) -> int:
+    """Return the line behind a paragraph; an underline makes it a heading that ends there."""
+    if at + 1 < len(lines.lines) and _SETEXT.match(lines.lines[at + 1]):
+        return at + 2
+    behind = at + 1
+    while not lines.blank(behind) and not _SPECIAL.match(lines.lines[behind]):
+        behind += 1
+    return behind
+
+
+def _scanned_paragraph(lines: Lines, at: int, behind: int) -> Block:
+    if behind == at + 1:
+        return lines.block(at, behind, "mark" if _MARK.match(lines.lines[at]) else "text")
+    second = lines.lines[at + 1]
+    if behind == at + 2 and (underline := _SETEXT.match(second)):
+        level = 1 if underline[1][0] == "=" else 2
+        title = _title(lines.lines[at])
+        return lines.block(at, behind, "heading", level=level, title=title)
+    is_table = "|" in lines.lines[at] and _TABLE_RULE.match(second)
+    return lines.block(at, behind, "table" if is_table else "text")
 
 
 def _long(lines: Lines, first: int, behind: int, max_chars: int) -> bool:

@@ -2,13 +2,16 @@ import subprocess
 import sys
 import unicodedata
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragforge.corpus.blocks import Lines
 from ragforge.corpus.chunking import chunk_document, chunk_id
 from ragforge.corpus.documents import Document, normalise
+from ragforge.corpus.markdown import scanned_blocks
 from ragforge.errors import UsageError
 
 PARAGRAPH = "This sentence has some words. " * 12
@@ -431,3 +434,96 @@ def test_importing_the_package_loads_no_parser():
 def test_a_code_block_of_nothing_but_blanks_is_no_chunk():
     """A tab makes indented code in Markdown, even where nothing visible follows."""
     assert chunk_document(Document("a.md", "", "\t\xa0", "markdown")) == []
+
+
+LANGUAGES = {
+    "chinese": "知識就是力量而退貨需要在三十天內完成。費用是價格的百分之十。" * 40,
+    "arabic": "رسوم إعادة التخزين هي عشرة في المئة من السعر. تعاد البضائع خلال ثلاثين يوما. " * 40,
+    "thai": "ค่าธรรมเนียมคือสิบเปอร์เซ็นต์ของราคา คืนสินค้าได้ภายในสามสิบวัน " * 40,
+    "mixed": "The fee is ten percent. 費用是百分之十。 Die Gebühr beträgt zehn Prozent. " * 40,
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_text_of_any_language_is_cut_into_even_chunks(language):
+    """Scripts without blanks or capitals must not come as one chunk or as crumbs."""
+    text = normalise(LANGUAGES[language]).strip()
+
+    sizes = [len(piece) for piece in texts(text, "text", max_chars=500)]
+
+    assert 200 <= min(sizes) <= max(sizes) <= 500
+
+
+@pytest.mark.parametrize("language", ["chinese", "arabic", "mixed"])
+def test_sentences_of_any_language_stay_whole(language):
+    """A chunk that begins in the middle of a sentence answers nothing."""
+    text = normalise(LANGUAGES[language]).strip()
+
+    assert {piece[-1] for piece in texts(text, "text", max_chars=500)} <= {".", "。"}
+
+
+def test_corpus_of_one_sentence_is_one_chunk():
+    """The smallest corpus there is must not be left out as too small."""
+    assert texts("A fee is due.") == ["A fee is due."]
+
+
+def test_document_of_tables_alone_keeps_them_whole():
+    """Reference data has no prose between its tables."""
+    table = "| a | b |\n|---|---|\n" + "| cell one | cell two |\n" * 20
+
+    assert texts("\n".join([table] * 3), max_chars=600) == [table.strip()] * 3
+
+
+def test_document_of_code_alone_keeps_its_fences_whole():
+    """A listing without its end does not run."""
+    fence = "```python\n" + "call(argument)\n\n" * 20 + "```"
+
+    assert texts("\n\n".join([fence] * 3), max_chars=400) == [fence] * 3
+
+
+LARGE = (
+    "# Top\n\nSome *text* that goes on.\n\n```python\n# no heading\n\ncall()\n```\n\nUnder\n---\n\n"
+    "| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\n## Deep `code` ##\n\nMore text.\n\n***\n"
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS)
+def test_scan_of_markdown_loses_nothing(text):
+    """A lost passage can never be retrieved."""
+    blocks = list(scanned_blocks(Lines(text), 0))
+
+    assert all(one.end <= other.start for one, other in pairwise(blocks))
+    assert visible("".join(text[block.start : block.end] for block in blocks)) == visible(text)
+
+
+def test_large_markdown_is_cut_as_small_is():
+    """The way for large files must not be another chunker."""
+    count = 1_000_000 // len(LARGE) + 1
+    small = chunk_document(document(LARGE), max_chars=100, min_chars=0)
+
+    large = chunk_document(document(LARGE * count), max_chars=100, min_chars=0)
+
+    assert [(chunk.text, chunk.heading_path) for chunk in large] == count * [
+        (chunk.text, chunk.heading_path) for chunk in small
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("word " * 400_000, "markdown"),
+        ("x" * 2_000_000, "text"),
+        ("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 200_000, "markdown"),
+        ("- item of a list\n" * 120_000, "markdown"),
+        ("```\n" + "code\n" * 400_000, "markdown"),
+        ("=== ===\na   b\n=== ===\n" + "x   y\n" * 300_000 + "=== ===\n", "rst"),
+    ],
+    ids=["line", "word", "table", "list", "fence", "rst-table"],
+)
+def test_large_document_of_one_block_is_cut_to_size(text, form):
+    """An export of 20 MB in one line must neither hang nor come as one chunk."""
+    chunks = chunk_document(document(text, form))
+
+    assert max(len(chunk.text) for chunk in chunks) <= 2000
+    assert visible("".join(chunk.text for chunk in chunks)) == visible(text)

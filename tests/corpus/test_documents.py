@@ -1,5 +1,6 @@
 import re
 import shlex
+import sys
 import unicodedata
 
 import pytest
@@ -131,7 +132,7 @@ def test_folder_without_documents_says_what_it_saw(tmp_path):
     for name in ("a.py", "b.py", "Makefile"):
         (tmp_path / name).write_text("x")
 
-    with pytest.raises(DataError, match=r"\.md, .*\.htm\), got 3 files \(\.py: 2, no suffix: 1\)$"):
+    with pytest.raises(DataError, match=r"\.md, .*\.tsv\), got 3 files \(\.py: 2, no suffix: 1\)$"):
         ids(tmp_path)
 
 
@@ -148,11 +149,71 @@ def test_patterns_that_leave_nothing_are_named_as_the_cause(docs):
 
 
 def test_file_of_another_kind_is_refused(tmp_path):
-    """A PDF given by name must not be read as text."""
-    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+    """A picture given by name must not be read as text."""
+    (tmp_path / "a.png").write_bytes(b"PNG")
 
-    with pytest.raises(DataError, match=r"a\.pdf: expected one of \.md, .*got \.pdf"):
-        ids(tmp_path / "a.pdf")
+    with pytest.raises(DataError, match=r"a\.png: expected one of \.md, .*got \.png"):
+        ids(tmp_path / "a.png")
+
+
+def test_broken_files_are_passed_over_and_counted(docs):
+    """One bad upload among thousands must not end the night's run, nor go unseen."""
+    (docs / "bad.pdf").write_bytes(b"%PDF-1.4")
+    (docs / "bad.docx").write_bytes(b"PK")
+    notes = []
+
+    found = ids(docs, skipped=lambda path, reason: notes.append((path, reason)))
+
+    assert len(found) == 6
+    assert [(path, reason.split(":")[0]) for path, reason in notes] == [
+        (str(docs / "bad.docx"), "is no whole Word document"),
+        (str(docs / "bad.pdf"), "is no whole PDF"),
+        ("2 of 8 files", "could not be read"),
+    ]
+
+
+def test_nothing_but_broken_files_is_a_data_error(tmp_path):
+    """An empty corpus must not look like a finished run."""
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
+    (tmp_path / "b.pdf").write_bytes(b"")
+
+    with pytest.raises(DataError, match=r"none of the 2 files could be read: .*a\.pdf"):
+        ids(tmp_path)
+
+
+def test_missing_library_is_told_once_with_the_extra(docs, monkeypatch):
+    """A thousand equal lines hide the one that says what to install."""
+    for name in ("x.pdf", "y.pdf"):
+        (docs / name).write_bytes(b"%PDF-1.4")
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    notes = []
+
+    found = ids(docs, skipped=lambda path, reason: notes.append((path, reason)))
+
+    assert len(found) == 6
+    assert notes[0] == (
+        "2 .pdf files", "reading them needs pypdf: pip install 'ragforge[pdf]'"
+    )  # fmt: skip
+
+
+def test_rows_of_a_table_are_documents(docs):
+    """A catalogue comes as a table, and each product is a thing to ask about."""
+    (docs / "goods.csv").write_text("id,name,price\nx7,Oak table,120\nx9,Chair,45\n")
+
+    table = [d for d in read_documents([docs]) if d.doc_id.startswith("goods.csv#")]
+
+    assert table == [
+        Document("goods.csv#x7", "Oak table", "id: x7\nname: Oak table\nprice: 120", "row"),
+        Document("goods.csv#x9", "Chair", "id: x9\nname: Chair\nprice: 45", "row"),
+    ]
+
+
+def test_broken_table_in_a_folder_says_how_to_leave_it_out(docs):
+    """Half a table read would be half a corpus."""
+    (docs / "bad.csv").write_bytes(b"id,name\n1,caf\xe9\n")
+
+    with pytest.raises(DataError, match=r"bad\.csv:2: .*not UTF-8.*with `--exclude /b"):
+        ids(docs)
 
 
 @pytest.mark.parametrize(

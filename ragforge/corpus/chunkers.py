@@ -1,0 +1,185 @@
+"""Chunkers of users: what they return is looked up in the document, so that offsets hold."""
+
+import inspect
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ragforge.corpus.anchors import FoldedText, Location
+from ragforge.corpus.chunking import chunk_document, chunks_at, sections_of
+from ragforge.corpus.documents import Document
+from ragforge.corpus.packing import Passage
+from ragforge.corpus.splitting import Stretch
+from ragforge.errors import UsageError
+from ragforge.foreign.calling import construct, method_of, parameters_of
+from ragforge.plugins import find
+from ragforge.records import Chunk
+
+Chunker = Callable[[Document], list[Chunk]]
+"""From a document to its chunks; `document.text[start:end]` is the text of each."""
+
+BUILT_IN = "headings"
+_METHODS = ("split_text", "chunk", "split")
+_SHOWN = 80
+_TAKES_DOCUMENT = ("document", "doc")
+_TEXTS = ("text", "page_content")
+_NEARBY = 2000
+_NOT_BLANK = re.compile(r"\S")
+
+
+def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
+    """Return what cuts documents.
+
+    Args:
+        spec: `headings`, which is `chunk_document`; `package.module:attribute`, or the name of an
+            entry point in `ragforge.chunkers`. That is a function `f(text)` or `f(document)`
+            (told by the name or the annotation of its parameter), an object with `split_text`,
+            as text splitters of frameworks have it, or a class of such objects. It returns
+            pieces: texts, or mappings or objects with `text` (or `page_content`), and `start`,
+            `end` and `heading_path` if it knows them.
+        max_chars: As in `chunk_document`; other chunkers are not told.
+        min_chars: Likewise.
+
+    Raises:
+        UsageError: There is no such chunker, or it cannot be loaded; raised by the chunker: its
+            code raised, returned something else, or a piece that is not in the document.
+    """
+    if spec == BUILT_IN:
+        return lambda document: chunk_document(document, max_chars=max_chars, min_chars=min_chars)
+    where = f"chunker {spec}"
+    found = find("chunkers", spec, (BUILT_IN,))
+    if isinstance(found, type):
+        found = construct(found, where, {}, "make the object in the module and name that")
+    cut = method_of(found, _METHODS, where, "f(text)")
+    whole = _takes_document(cut)
+
+    def chunks(document: Document) -> list[Chunk]:
+        pieces = _pieces(cut, document if whole else document.text, f"{where}: {document.doc_id}")
+        return list(chunks_at(document, _passages(document, pieces, where)))
+
+    return chunks
+
+
+def _takes_document(cut: Callable[..., object]) -> bool:
+    first = next(iter(parameters_of(cut)), None)
+    if first is None:
+        return False
+    annotation = first.annotation if first.annotation is not inspect.Parameter.empty else ""
+    return first.name in _TAKES_DOCUMENT or "Document" in str(annotation)
+
+
+def _pieces(cut: Callable[..., object], given: object, where: str) -> list[object]:
+    try:
+        found = cut(given)
+        pieces = list(found) if isinstance(found, Iterable) else None
+    except Exception as error:  # a user's code may raise anything
+        raise UsageError(f"{where}: raised {type(error).__name__}: {error}") from error
+    if pieces is None or isinstance(found, str | Mapping):
+        raise UsageError(f"{where}: expected a list of pieces, got {type(found).__name__}")
+    return pieces
+
+
+def _passages(document: Document, pieces: Iterable[object], where: str) -> Iterator[Passage]:
+    finder = _Finder(document.text)
+    titles = _Titles(document)
+    for number, piece in enumerate(pieces, start=1):
+        named = f"{where}: {document.doc_id}: piece {number}"
+        place = _place(document.text, piece, finder, named)
+        if place is None:
+            continue
+        path = _field(piece, "heading_path")
+        if path is None:
+            yield Passage(place, titles.around(place.start))
+        elif isinstance(path, list | tuple) and all(isinstance(title, str) for title in path):
+            yield Passage(place, tuple(path))
+        else:
+            raise UsageError(f"{named}: heading_path: expected a list of titles, got {path!r}")
+
+
+def _place(text: str, piece: object, finder: "_Finder", named: str) -> Stretch | None:
+    """Return where a piece stands, None for a blank one."""
+    wanted = piece if isinstance(piece, str) else _text(piece)
+    start, end = _field(piece, "start"), _field(piece, "end")
+    given = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)
+    if given and wanted in {None, text[start:end]}:
+        return finder.at(start, end)
+    if not isinstance(wanted, str):
+        raise UsageError(f"{named}: expected text, or an object with text, got {piece!r:.80}")
+    if not wanted.strip():
+        return None
+    found = finder.next(wanted)
+    if found is None:
+        shown = wanted if len(wanted) <= _SHOWN else f"{wanted[:_SHOWN]}…"
+        raise UsageError(f"{named}: is not in the document: {shown!r}; expected parts of its text")
+    return found
+
+
+def _text(piece: object) -> object:
+    return next((found for name in _TEXTS if (found := _field(piece, name)) is not None), None)
+
+
+def _field(piece: object, name: str) -> Any:  # noqa: ANN401  # a user's object holds anything
+    if isinstance(piece, str):
+        return None
+    return piece.get(name) if isinstance(piece, Mapping) else getattr(piece, name, None)
+
+
+class _Finder:
+    """Looks up pieces in their order; each starts behind the start of the one before, if it can.
+
+    Pieces may overlap. What goes on right behind the last piece is preferred to an earlier place.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._last = Stretch(-1, 0)
+        self._folded: FoldedText | None = None
+
+    def at(self, start: int, end: int) -> Stretch:
+        """Take note of a piece whose place is known."""
+        self._last = Stretch(start, end)
+        return self._last
+
+    def next(self, wanted: str) -> Stretch | None:
+        """Return where a piece stands: verbatim, else with blanks and NFKC folded."""
+        found = self._verbatim(wanted) or self._nearby(wanted) or self._anywhere(wanted)
+        return None if found is None else self.at(found.start, found.end)
+
+    def _verbatim(self, wanted: str) -> Stretch | None:
+        behind = _NOT_BLANK.search(self._text, self._last.end)
+        follows = behind is not None and self._text.startswith(wanted, behind.start())
+        at = behind.start() if behind and follows else self._text.find(wanted, self._last.start + 1)
+        if at < 0:
+            at = self._text.find(wanted)
+        return Stretch(at, at + len(wanted)) if at >= 0 else None
+
+    def _nearby(self, wanted: str) -> Stretch | None:
+        """Look close behind the last piece: to fold a large document whole is slow."""
+        start = self._last.start + 1
+        window = self._text[start : self._last.end + 2 * len(wanted) + _NEARBY]
+        return _first(FoldedText(window).locations(wanted), start)
+
+    def _anywhere(self, wanted: str) -> Stretch | None:
+        if self._folded is None:
+            self._folded = FoldedText(self._text)
+        return _first(self._folded.locations(wanted), 0)
+
+
+def _first(locations: Iterator[Location], offset: int) -> Stretch | None:
+    found = next(locations, None)
+    return None if found is None else Stretch(found.start + offset, found.end + offset)
+
+
+class _Titles:
+    """The titles around each place of a document."""
+
+    def __init__(self, document: Document) -> None:
+        found = sections_of(document)
+        self._starts = [section.blocks[0].start for section in found]
+        self._paths = [section.path for section in found]
+        self._root = (document.title,) if document.title and not found else ()
+
+    def around(self, at: int) -> tuple[str, ...]:
+        number = bisect_right(self._starts, at) - 1
+        return self._paths[max(0, number)] if self._paths else self._root

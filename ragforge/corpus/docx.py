@@ -1,0 +1,75 @@
+"""Word documents as text, by way of HTML: headings, lists and tables as `read_page` writes them."""
+
+import zipfile
+from pathlib import Path
+
+from ragforge.corpus.formats import Page, UnreadableError
+from ragforge.corpus.html import html_blocks, read_page
+
+_MAX_UNPACKED_BYTES = 100_000_000
+"""The parts are parsed as trees of ten times their size; a book without pictures has 5 MB."""
+_PICTURES = "word/media/"
+_STYLES = "\n".join(
+    [
+        "p[style-name='Title'] => h1:fresh",
+        *(
+            f"p[style-name='heading {level}'] => h{min(level + 1, 6)}:fresh"
+            for level in range(1, 10)
+        ),
+    ]
+)
+"""The title is above all headings. The names of styles are the same in all languages of Word."""
+
+
+def read_docx(path: Path) -> Page:
+    """Return title and text of a Word document; pictures and comments are left out.
+
+    Raises:
+        UnreadableError: The file is no Word document, broken, encrypted or too large unpacked.
+    """
+    import mammoth
+
+    try:
+        _check_size(path)
+        with path.open("rb") as stream:
+            converted = mammoth.convert_to_html(
+                stream,
+                style_map=_STYLES,
+                convert_image=_no_image,
+                include_embedded_style_map=False,
+                external_file_access=False,
+            )
+    except UnreadableError:
+        raise
+    except Exception as error:  # the parsers below may raise anything
+        raise UnreadableError(_reason(path, error)) from error
+    text = read_page(converted.value).text
+    return Page(_first_heading(text), text)
+
+
+def _check_size(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        parts = [part for part in archive.infolist() if not part.filename.startswith(_PICTURES)]
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > _MAX_UNPACKED_BYTES:
+        raise UnreadableError(
+            f"holds {unpacked:,} bytes unpacked; expected at most {_MAX_UNPACKED_BYTES:,}"
+        )
+
+
+def _no_image(_: object) -> list[object]:
+    return []
+
+
+def _reason(path: Path, error: Exception) -> str:
+    with path.open("rb") as stream:
+        # What Word encrypts, and what it wrote before 2007, are OLE containers.
+        if stream.read(4) == b"\xd0\xcf\x11\xe0":
+            return "is encrypted or of the old .doc format; save it as .docx without a password"
+    return f"is no whole Word document: {type(error).__name__}: {error}"
+
+
+def _first_heading(text: str) -> str:
+    headings = (block for block in html_blocks(text) if block.kind == "heading")
+    first = next(headings, None)
+    return first.title if first is not None and first.level <= 2 else ""

@@ -1,0 +1,142 @@
+"""Stale passages: an older version of what the corpus also holds in a newer one."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from rensa import RMinHash
+
+from ragforge.corpus.near_duplicates import triples
+from ragforge.corpus.versions import Member, Version, member_of, mentioned
+from ragforge.records import Chunk
+
+LEAST_JACCARD: Final = 0.6
+"""Share of word triples that two passages share, as their sketches estimate it (+- 0.09)."""
+_PERMUTATIONS = 128
+_BANDS = 32
+"""Of 4 rows: a pair of Jaccard 0.6 is a candidate with a probability of 0.99."""
+_SEED = 20_150
+_NEIGHBOURS = 3
+_BATCH = 1000
+_FEWEST_WORDS = 10
+
+Stale = tuple[int, int, str]
+"""Row of the older chunk, row of the newer one, and why the first is older."""
+Words = Callable[[int], npt.NDArray[np.uint64]]
+"""Returns the words of a row as numbers, equal for equal words."""
+_Rows = npt.NDArray[np.int64]
+_Digests = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    row: int
+    doc_id: str
+    version: Version
+
+
+class Staleness:
+    """Finds older versions by the ids of documents, else by what similar texts mention."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, Member | None] = {}
+        self._families: dict[str, dict[Version, dict[tuple[str, ...], int]]] = {}
+        self._rows: list[tuple[int, Member, tuple[str, ...]]] = []
+        self._mentions: list[_Passage] = []
+
+    def add(self, row: int, chunk: Chunk) -> None:
+        """Take a chunk."""
+        if chunk.doc_id not in self._members:
+            self._members[chunk.doc_id] = member_of(chunk.doc_id)
+        member = self._members[chunk.doc_id]
+        if member is not None:
+            versions = self._families.setdefault(member.family, {})
+            versions.setdefault(member.version, {}).setdefault(chunk.heading_path, row)
+            self._rows.append((row, member, chunk.heading_path))
+        elif version := mentioned(chunk.text):
+            self._mentions.append(_Passage(row, chunk.doc_id, version))
+
+    def stale(self, words: Words) -> Iterator[Stale]:
+        """Yield what is stale.
+
+        Args:
+            words: Of any row that was added.
+        """
+        yield from self._by_id()
+        yield from self._by_text(words)
+
+    def _by_id(self) -> Iterator[Stale]:
+        """Yield the chunks of a document of which there is a newer version."""
+        newest = {
+            family: max(versions, key=lambda version: version.order)
+            for family, versions in self._families.items()
+        }
+        for row, member, path in self._rows:
+            latest = newest[member.family]
+            if member.version.order == latest.order:
+                continue
+            there = self._families[member.family][latest]
+            here = f"{member.version.text} is older than {latest.text}"
+            if path in there:
+                yield row, there[path], f"{here}: the same section is"
+            else:
+                yield row, next(iter(there.values())), f"{here}, where the document begins with"
+
+    def _by_text(self, words: Words) -> Iterator[Stale]:
+        """Yield passages that are like one of another document which mentions a later version."""
+        passages = sorted(
+            (item for item in self._mentions if len(words(item.row)) >= _FEWEST_WORDS),
+            key=lambda item: (item.version.order, item.row),
+        )
+        digests = _digests([item.row for item in passages], words)
+        found: dict[int, tuple[int, str]] = {}
+        for older, newer in _alike(digests):
+            one, other = passages[older], passages[newer]
+            if one.row not in found and (why := _superseded(one, other)):
+                found[one.row] = other.row, why
+        yield from ((row, newer, why) for row, (newer, why) in sorted(found.items()))
+
+
+def _digests(rows: list[int], words: Words) -> _Digests:
+    parts = [np.zeros((0, _PERMUTATIONS), np.uint32)]
+    for at in range(0, len(rows), _BATCH):
+        numbers = [words(row) for row in rows[at : at + _BATCH]]
+        runs, counts = triples(
+            np.concatenate(numbers), np.array([len(part) for part in numbers], np.int64)
+        )
+        offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
+        made = RMinHash.digest_matrix_from_flat_token_hashes(runs, offsets, _PERMUTATIONS, _SEED)
+        parts.append(np.array(made.to_rows(), np.uint32).reshape(len(numbers), _PERMUTATIONS))
+    return np.concatenate(parts)
+
+
+def _alike(digests: _Digests) -> Iterator[tuple[int, int]]:
+    """Yield pairs that are alike, the lower number first.
+
+    In each bucket of a band, each is compared with the next few and with the last, the newest.
+    """
+    count = len(digests)
+    wide = digests.reshape(count, _BANDS, _PERMUTATIONS // _BANDS)
+    seen: _Rows = np.zeros(0, np.int64)
+    for band in range(_BANDS):
+        _, bucket = np.unique(wide[:, band], axis=0, return_inverse=True)
+        order = np.argsort(bucket.ravel(), kind="stable")
+        ends = np.searchsorted(bucket.ravel()[order], bucket.ravel()[order], side="right") - 1
+        places = np.arange(len(order))
+        for partners in (*(places + step for step in range(1, _NEIGHBOURS + 1)), ends):
+            within = (partners <= ends) & (partners > places)
+            seen = np.union1d(seen, order[places[within]] * count + order[partners[within]])
+    for at in range(0, len(seen), _BATCH):
+        ones, others = np.divmod(seen[at : at + _BATCH], count)
+        alike = (digests[ones] == digests[others]).mean(axis=1) >= LEAST_JACCARD
+        yield from zip(ones[alike].tolist(), others[alike].tolist(), strict=True)
+
+
+def _superseded(older: _Passage, newer: _Passage) -> str:
+    """Say why one passage is an older version of another; "" where it is none."""
+    is_same = older.version.order == newer.version.order or older.doc_id == newer.doc_id
+    if is_same or older.version.is_date != newer.version.is_date:
+        return ""
+    return f"mentions {older.version.text}, and {newer.version.text} is mentioned in"

@@ -1,0 +1,150 @@
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from ragforge.corpus.chunkers import make_chunker
+from ragforge.corpus.chunking import chunk_document
+from ragforge.corpus.documents import Document
+from ragforge.errors import UsageError
+
+TEXT = "# Returns\n\nGoods go back. A fee is due.\n\n## Fees\n\nTen  percent of the price."
+DOCUMENT = Document("a.md", "", TEXT, "markdown")
+
+
+@pytest.fixture
+def chunks(monkeypatch):
+    """Cut the document with an object of a user's module."""
+
+    def cut(found, document=DOCUMENT):
+        monkeypatch.setitem(sys.modules, "users_module", SimpleNamespace(found=found))
+        chunker = make_chunker("users_module:found", max_chars=2000, min_chars=200)
+        return chunker(document)
+
+    return cut
+
+
+def sentences(text):
+    return ["Goods go back.", "A fee is due.", "Ten  percent of the price."]
+
+
+def test_headings_is_the_built_in_chunker():
+    """The default must not change what was cut before."""
+    chunker = make_chunker("headings", max_chars=300, min_chars=0)
+
+    assert chunker(DOCUMENT) == chunk_document(DOCUMENT, max_chars=300, min_chars=0)
+
+
+def test_pieces_get_offsets_titles_and_ids(chunks):
+    """Evidence and qrels hang on them."""
+    found = chunks(sentences)
+
+    assert [(chunk.text, TEXT[chunk.start : chunk.end]) for chunk in found] == [
+        (piece, piece) for piece in sentences(TEXT)
+    ]
+    assert [chunk.heading_path for chunk in found] == [
+        ("Returns",), ("Returns",), ("Returns", "Fees"),
+    ]  # fmt: skip
+    assert len({chunk.chunk_id for chunk in found}) == 3
+    assert [chunk.chunk_id for chunk in chunks(sentences)] == [chunk.chunk_id for chunk in found]
+
+
+def test_piece_with_other_blanks_is_found_as_it_stands(chunks):
+    """Splitters strip and fold; the chunk is still a part of the document."""
+    [chunk] = chunks(lambda text: ["Ten percent\nof the price."])
+
+    assert chunk.text == "Ten  percent of the price."
+
+
+def test_pieces_may_overlap(chunks):
+    """Most splitters repeat the end of the piece before."""
+    found = chunks(lambda text: [text[at : at + 20] for at in range(0, 60, 10)])
+
+    assert [(chunk.start, chunk.end) for chunk in found] == [
+        (at, at + 20) for at in range(0, 60, 10)
+    ]  # fmt: skip
+
+
+def test_equal_pieces_are_found_one_behind_the_other(chunks):
+    """A line that comes twice is two chunks in two places."""
+    document = Document("a.txt", "", "yes no yes no yes", "text")
+
+    found = chunks(str.split, document)
+
+    assert [chunk.start for chunk in found] == [0, 4, 7, 11, 14]
+    assert len({chunk.chunk_id for chunk in found}) == 5
+
+
+def test_splitter_object_is_known_by_its_method(chunks):
+    """Frameworks are recognised and never imported."""
+
+    class Splitter:
+        def split_text(self, text):
+            return sentences(text)
+
+    assert len(chunks(Splitter())) == len(chunks(Splitter)) == 3
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        {"text": "Goods go back.", "heading_path": ["Mine"]},
+        {"start": 11, "end": 25, "heading_path": ("Mine",)},
+        SimpleNamespace(page_content="Goods go back.", heading_path=["Mine"]),
+    ],
+)
+def test_pieces_may_say_where_they_stand(chunks, piece):
+    """A chunker that knows more than the text must not lose it."""
+    [chunk] = chunks(lambda document: [piece])
+
+    assert (chunk.text, chunk.heading_path, chunk.start) == ("Goods go back.", ("Mine",), 11)
+
+
+def test_function_of_a_document_gets_the_document(chunks):
+    """Ids and titles may decide how a document is cut."""
+    seen = []
+
+    def cut(document):
+        seen.append(document)
+        return [document.text]
+
+    chunks(cut)
+
+    assert seen == [DOCUMENT]
+
+
+def test_blank_pieces_are_left_out(chunks):
+    """There is nothing to retrieve in them."""
+    assert chunks(lambda text: ["", " \n", "Goods go back."])[0].text == "Goods go back."
+
+
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [
+        (lambda text: ["Goods go away."], "a.md: piece 1: is not in the document: 'Goods go aw"),
+        (lambda text: "one text", "a.md: expected a list of pieces, got str"),
+        (lambda text: None, "a.md: expected a list of pieces, got NoneType"),
+        (lambda text: [7], "a.md: piece 1: expected text, or an object with text, got 7"),
+        (lambda text: 1 / 0, "a.md: raised ZeroDivisionError: division by zero"),
+        (lambda text: [{"text": "Goods", "heading_path": "x"}], "heading_path: expected a list of"),
+    ],
+)
+def test_chunker_at_fault_is_named(chunks, cut, message):
+    """The user has to find the piece in their own code."""
+    with pytest.raises(UsageError, match=message):
+        chunks(cut)
+
+
+def test_unknown_chunker_is_a_usage_error():
+    """A mistyped name must not fall back on another chunker."""
+    with pytest.raises(UsageError, match="chunkers: no 'heading'; did you mean headings"):
+        make_chunker("heading", max_chars=2000, min_chars=200)
+
+
+def test_many_pieces_of_a_large_document_are_found_in_order(chunks):
+    """A search from the start for each piece would take hours."""
+    document = Document("a.txt", "", "the same line\n" * 20_000, "text")
+
+    found = chunks(lambda text: text.splitlines(), document)
+
+    assert found[-1].start == 14 * 19_999

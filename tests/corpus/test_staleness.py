@@ -1,0 +1,72 @@
+from ragforge.corpus.repeats import Repeats
+from ragforge.corpus.staleness import Staleness
+from ragforge.records import Chunk
+
+SHARED = "The client sends its requests over one connection and keeps it open for a while. "
+
+
+def stale(*chunks):
+    """Return the (older, newer) rows found in chunks of (doc_id, heading, text)."""
+    found = Staleness()
+    words = Repeats()
+    for row, (doc_id, heading, text) in enumerate(chunks):
+        path = (heading,) if heading else ()
+        found.add(row, Chunk(chunk_id=str(row), doc_id=doc_id, text=text, heading_path=path))
+        words.add(text)
+    return [(older, newer) for older, newer, _ in found.stale(words.numbers)]
+
+
+def test_section_of_an_older_version_is_stale():
+    """Both are retrieved, and one of them is wrong."""
+    assert stale(
+        ("v1/api.md", "Fees", "Ten."),
+        ("v10/api.md", "Fees", "Twelve."),
+        ("v9/api.md", "Fees", "Ten."),
+    ) == [(0, 1), (2, 1)]  # fmt: skip
+
+
+def test_section_that_the_newer_version_dropped_is_stale_too():
+    """It describes what is no more."""
+    assert stale(("v1/api.md", "Gone", "Old."), ("v2/api.md", "Fees", "New.")) == [(0, 1)]
+
+
+def test_newest_version_of_each_document_is_not_stale():
+    """A page that release 2 did not touch is still the latest."""
+    assert stale(("v1/a.md", "A", "One."), ("v2/b.md", "B", "Two.")) == []
+
+
+def test_like_texts_that_name_other_versions_are_ordered():
+    """A copied page is often told by nothing else."""
+    assert stale(
+        ("new.md", "", SHARED + "This holds for version 2.10 of it."),
+        ("old.md", "", SHARED + "This holds for version 2.9 of it."),
+    ) == [(1, 0)]
+
+
+def test_like_texts_that_name_other_dates_are_ordered():
+    """Price lists and policies are dated."""
+    assert stale(
+        ("a.md", "", SHARED + "Valid from 2023-01-01 on."),
+        ("b.md", "", SHARED + "Valid from 2024-01-01 on."),
+    ) == [(0, 1)]
+
+
+def test_other_texts_that_name_other_versions_are_not_stale():
+    """Two products have two version numbers."""
+    assert stale(
+        ("a.md", "", SHARED + "This holds for version 2.9."),
+        ("b.md", "", "A parcel locker takes small deliveries since version 3.0 of its box."),
+    ) == []  # fmt: skip
+
+
+def test_entries_of_one_changelog_are_not_stale():
+    """It is there to name all versions."""
+    assert stale(
+        ("log.md", "", SHARED + "Since version 1.1."),
+        ("log.md", "", SHARED + "Since version 1.2."),
+    ) == []  # fmt: skip
+
+
+def test_corpus_without_versions_has_nothing_stale():
+    """Most corpora have none."""
+    assert stale(("a.md", "", SHARED), ("b.md", "", SHARED)) == []
