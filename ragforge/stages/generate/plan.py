@@ -1,60 +1,264 @@
-"""Which chunks are asked about, in which order: all documents before any comes again."""
+"""Which chunk is asked about for which query, and which comes next where that led to nothing."""
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from types import MappingProxyType
+from typing import Final
 
-from ragforge.records import Chunk
+from ragforge.corpus.survey import ChunkCard
+from ragforge.records import QueryType, Slot
+from ragforge.stages.generate.quotas import Cell
+from ragforge.stages.generate.strata import take_stock, turns
 
-ROUNDS = 3
-"""How often a chunk is asked about at most."""
+SPECIAL: Final[frozenset[QueryType]] = frozenset(
+    {
+        "ambiguous",
+        "comparison",
+        "definition",
+        "false_premise",
+        "follow_up",
+        "list",
+        "multi_hop",
+        "multi_hop_across",
+        "procedure",
+        "temporal",
+        "troubleshooting",
+        "two_in_one",
+        "why",
+    }
+)
+"""Types that a corpus may not carry; a cell that cannot have its own asks for a fact instead."""
 
-_FEWEST_WORDS = 12
-_WIDE_CHARACTERS_A_WORD = 2
+TRIES_OF_A_TYPE: Final = 2
+"""Sources that are tried for a special type before the cell asks for a fact."""
+
+_WINDOW = 64
+"""Sources that are compared when one is chosen out of turn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seed:
-    """A chunk to write a query about.
+class OpenCell:
+    """A cell that still needs a query.
 
     Args:
-        chunk: What the query is about.
-        round: How many queries were tried on this chunk before.
+        number: Of the cell.
+        unsuited: Whether its last source gave nothing because it carries no query of that type,
+            so that it was not really asked about.
     """
 
-    chunk: Chunk
-    round: int
+    number: int
+    unsuited: bool = False
 
 
-def plan_round(chunks: Iterable[Chunk], seed: int) -> list[Chunk]:
-    """Return the chunks in the order they are asked about.
+@dataclass(frozen=True, slots=True)
+class _Given:
+    row: int
+    type: QueryType
 
-    Documents take turns, in an order that the seed decides by hashing; so do the chunks within a
-    document. A longer plan begins with the shorter one, and other documents change nothing in the
-    order of the rest. Chunks of too few words to ask about are left out.
+
+class Sources:
+    """Gives the cells their sources, one after the other.
+
+    The first source of each cell is settled at once: a sample of the strata in which every
+    document comes before any comes twice. Further ones are taken as they are asked for, from the
+    document asked about least often, in the same stratum where it has one. No chunk is a source
+    more than `per_chunk` times, or twice before all were once; none again for a type it failed;
+    and for one it has had only where no other is left.
+
+    Args:
+        cards: Of the whole corpus; read once, not kept.
+        cells: What is to be delivered.
+        per_chunk: How often a chunk is a source at most.
+        seed: Decides the order of documents, and of the chunks of each.
+        used: Id to how often a chunk was a source of earlier cells.
     """
-    by_document: dict[str, list[Chunk]] = {}
-    for chunk in chunks:
-        if _long_enough(chunk.text):
-            by_document.setdefault(chunk.doc_id, []).append(chunk)
-    queues = [
-        sorted(by_document[doc_id], key=lambda chunk: _place(chunk.chunk_id, seed), reverse=True)
-        for doc_id in sorted(by_document, key=lambda doc_id: _place(doc_id, seed))
-    ]
-    return list(_take_turns(queues))
+
+    def __init__(
+        self,
+        cards: Iterable[ChunkCard],
+        cells: Sequence[Cell],
+        *,
+        per_chunk: int,
+        seed: int,
+        used: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self._stock = take_stock(cards, seed)
+        self._cells = {cell.number: cell for cell in cells}
+        self._per_chunk = per_chunk
+        self._uses = array("L", (used.get(name, 0) for name in self._stock.chunk_ids))
+        self._touched = [0] * len(self._stock.doc_ids)
+        self._had: set[_Given] = set()
+        self._failed: set[_Given] = set()
+        self._dry: set[QueryType] = set()
+        self._attempts = dict.fromkeys(self._cells, 0)
+        self._last: dict[int, _Given] = {}
+        self._strata: dict[int, int] = {}
+        order = turns(self._stock, len(cells), seed, self._uses if used else ())
+        self._queues = _Queues(order[len(cells) :])
+        for row in [row for row, uses in enumerate(self._uses) if uses]:
+            self._touched[self._stock.document[row]] += self._uses[row]
+            self._queue(row)
+        self._first = self._plan(cells, deque(order[: len(cells)]))
+
+    @property
+    def n_chunks(self) -> int:
+        """How many different chunks can be sources; a wave of as many has none twice."""
+        return len(self._stock.chunk_ids)
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents they are of."""
+        return len(self._stock.doc_ids)
+
+    def take(self, open_cells: Sequence[OpenCell]) -> list[Slot | None]:
+        """Return the next source of each cell; None where the corpus has no more for it.
+
+        A cell that was given a source before is asking because that one failed. What is given
+        depends on the calls and the order of the cells in them, and on nothing else. A slot names
+        one chunk; `hops.partner` finds the second one of those that need it.
+        """
+        for cell in open_cells:
+            self._note_failure(cell)
+        return [self._slot(cell.number) for cell in open_cells]
+
+    def _plan(self, cells: Sequence[Cell], rows: deque[int]) -> dict[int, _Given]:
+        planned: dict[int, _Given] = {}
+        for cell in cells:
+            row = self._from_sample(cell.type, rows)
+            if row is not None:
+                planned[cell.number] = self._use(row, cell.type)
+        for row in rows:
+            self._queues.add(0, row)
+        return planned
+
+    def _from_sample(self, wanted: QueryType, rows: deque[int]) -> int | None:
+        """Take the next row of the sample; for two hops the next with a document of two chunks."""
+        if not rows:
+            return self._choose(wanted)
+        found = 0
+        if wanted == "multi_hop":
+            near = enumerate(islice(rows, _WINDOW))
+            found = next((place for place, row in near if self._has_two(row)), -1)
+        if found < 0:
+            row = self._choose(wanted)
+            if row is not None and self._has_two(row) and not self._uses[row]:
+                return row
+        row = rows[max(found, 0)]
+        del rows[max(found, 0)]
+        return row
+
+    def _slot(self, number: int) -> Slot | None:
+        attempt = self._attempts[number]
+        given = self._first.pop(number, None) or self._further(number, attempt)
+        if given is None:
+            return None
+        self._attempts[number] += 1
+        cell, stock = self._cells[number], self._stock
+        self._last[number] = given
+        self._strata[number] = stock.stratum[given.row]
+        return Slot(
+            slot_id=f"{number:06d}-{attempt}",
+            type=given.type,
+            difficulty=cell.difficulty,
+            persona=cell.persona,
+            language=cell.language,
+            stratum=stock.strata[stock.stratum[given.row]],
+            chunk_ids=(stock.chunk_ids[given.row],),
+            doc_ids=(stock.doc_ids[stock.document[given.row]],),
+        )
+
+    def _further(self, number: int, attempt: int) -> _Given | None:
+        own = self._cells[number].type
+        types: list[QueryType] = [own] if own not in SPECIAL or attempt < TRIES_OF_A_TYPE else []
+        if own in SPECIAL:
+            types.append("fact")
+        for wanted in types:
+            row = self._choose(wanted, self._strata.get(number))
+            if row is not None:
+                return self._use(row, wanted)
+        return None
+
+    def _note_failure(self, cell: OpenCell) -> None:
+        last = self._last.pop(cell.number, None)
+        if last is None:
+            return
+        self._failed.add(last)
+        if cell.unsuited:
+            self._uses[last.row] -= 1
+            self._queue(last.row)
+            self._dry.clear()
+
+    def _use(self, row: int, wanted: QueryType) -> _Given:
+        given = _Given(row, wanted)
+        self._had.add(given)
+        self._touched[self._stock.document[row]] += 1
+        self._uses[row] += 1
+        self._queue(row)
+        return given
+
+    def _queue(self, row: int) -> None:
+        if self._uses[row] < self._per_chunk:
+            self._queues.add(self._uses[row], row)
+
+    def _choose(self, wanted: QueryType, stratum: int | None = None) -> int | None:
+        """Return the best of the next sources; None where none is left for the type."""
+        if wanted in self._dry:
+            return None
+        for uses in self._queues.levels():
+            usable = partial(self._is_usable, uses, wanted)
+            near = list(islice(self._queues.waiting(uses, wanted, usable), _WINDOW))
+            if near:
+                return min(near, key=lambda row: self._drawbacks(row, wanted, stratum))
+        self._dry.add(wanted)
+        return None
+
+    def _is_usable(self, uses: int, wanted: QueryType, row: int) -> bool:
+        return self._uses[row] == uses and _Given(row, wanted) not in self._failed
+
+    def _drawbacks(
+        self, row: int, wanted: QueryType, stratum: int | None
+    ) -> tuple[bool, bool, int, bool]:
+        return (
+            wanted == "multi_hop" and not self._has_two(row),
+            _Given(row, wanted) in self._had,
+            self._touched[self._stock.document[row]],
+            stratum is not None and self._stock.stratum[row] != stratum,
+        )
+
+    def _has_two(self, row: int) -> bool:
+        return self._stock.size(row) > 1
 
 
-def _take_turns(queues: list[list[Chunk]]) -> Iterator[Chunk]:
-    while queues:
-        for queue in queues:
-            yield queue.pop()
-        queues = [queue for queue in queues if queue]
+class _Queues:
+    """Rows that wait for their next use, by how often they were used.
 
+    A row that was used stays where it waited: what is no use to a type now never is again at that
+    place, so that each type skips it once.
+    """
 
-def _long_enough(text: str) -> bool:
-    wide = sum(character > "\u2e7f" for character in text)
-    return len(text.split()) + wide // _WIDE_CHARACTERS_A_WORD >= _FEWEST_WORDS
+    def __init__(self, unused: MutableSequence[int]) -> None:
+        self._rows = {0: unused}
+        self._starts: dict[tuple[int, QueryType], int] = {}
 
+    def add(self, uses: int, row: int) -> None:
+        """Let a row wait."""
+        self._rows.setdefault(uses, array("i")).append(row)
 
-def _place(name: str, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}\n{name}".encode()).digest()
+    def levels(self) -> list[int]:
+        """Return how often rows were used that waited, in rising order."""
+        return sorted(self._rows)
+
+    def waiting(
+        self, uses: int, wanted: QueryType, is_usable: Callable[[int], bool]
+    ) -> Iterator[int]:
+        """Return the rows that are of use to a type, those first that have waited longest."""
+        rows = self._rows[uses]
+        start = self._starts.get((uses, wanted), 0)
+        while start < len(rows) and not is_usable(rows[start]):
+            start += 1
+        self._starts[uses, wanted] = start
+        return filter(is_usable, (rows[place] for place in range(start, len(rows))))
