@@ -35,7 +35,11 @@ def configure_render(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--batch", dest="setting_judge_batch", metavar="N", help="as for `judge`")
     parser.add_argument(
-        "--language", dest="setting_generate_language", metavar="CODE", help="as for `generate`"
+        "--language",
+        dest="setting_generate_language",
+        action="append",
+        metavar="CODE",
+        help="as for `generate`; the first one counts",
     )
     add_json(parser)
     add_common(parser, "model", "prompts")

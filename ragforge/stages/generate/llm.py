@@ -1,37 +1,43 @@
-"""A language model as writer of queries."""
+"""A language model as writer of queries: several candidates from one call.
 
-from collections.abc import Sequence
+What a reply proposes is handed on as it is, also a quote that stands nowhere: the gates stop and
+count it. To have it mended would cost a call, and so does another source, whose reply is not
+longer by a conversation about the first.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from ragforge.records import Lineage, Turn
+from ragforge.stages.asking import Asker, Way, locate_shown, quoted, quoted_list, visible
+from ragforge.stages.echoes import repeats_data
+from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
+from ragforge.stages.generate.kinds import (
+    KINDS,
+    degree_of,
+    focus_of,
+    length_of,
+    persona_of,
+)
+from ragforge.stages.generate.proposals import (
+    AnyProposal,
+    AnyReply,
+    FollowUp,
+    SaidQuote,
+    lacking,
+    reply_type,
+)
 
-from ragforge.records import Difficulty
-from ragforge.stages.asking import Asker, Way, locate_shown, quoted, quoted_list, upto
-from ragforge.stages.generate.candidates import Candidate
-from ragforge.stages.generate.plan import Seed
-
-
-class GeneratedQuery(BaseModel):
-    """What the writer is asked for; the evidence first, so that the question is about it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    evidence: Annotated[str, upto(800)]
-    question: Annotated[str, upto(300)]
-    answer: Annotated[str, upto(600)]
-    difficulty: Difficulty
-    type: Literal[
-        "fact",
-        "definition",
-        "procedure",
-        "comparison",
-        "why",
-        "list",
-        "troubleshooting",
-        "temporal",
-        "keyword",
-    ]
+MOST_EXAMPLES: Final = 8
+"""Real queries that are shown."""
+_LONGEST_EXAMPLE: Final = 300
+_LONGEST_PASSAGE: Final = 16_000
+"""Characters of a passage that are shown; what is one table or listing can be of any length."""
+_TOKENS_EACH: Final = 256
+"""Room in the reply for each candidate beyond the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,41 +45,125 @@ class LLMQueryWriter:
     """Writes queries by asking a model.
 
     Args:
-        asker: The model and its prompt.
-        language: ISO 639-1 code of the queries.
+        askers: The model with each of `kinds.PROMPTS`, by name.
+        seed: Of the plan, for the lineage.
+        per_call: Candidates asked for in one call.
+        style: Real queries, whose manner is taken on; of the first `MOST_EXAMPLES` the first 300
+            characters are shown.
+        usual_words: Words that a question should have; 0 for what people usually need.
     """
 
-    asker: Asker
-    language: str
+    askers: Mapping[str, Asker]
+    seed: int
+    per_call: int = 3
+    style: tuple[str, ...] = ()
+    usual_words: int = 0
 
-    async def write(self, seed: Seed, asked: Sequence[str]) -> Candidate:
-        """Return a candidate; see `QueryWriter`."""
-        other = f" It asks for something else than these: {quoted_list(list(asked))}."
-        holes = {
-            "section": quoted(" > ".join(seed.chunk.heading_path)),
-            "passage": quoted(seed.chunk.text),
-            "language": self.language,
-            "avoid": other if asked else "",
+    async def write(self, brief: Brief, asked: Sequence[str]) -> list[Candidate]:
+        """Return candidates; see `QueryWriter`.
+
+        A proposal that lacks a part becomes a candidate without quotes.
+        """
+        prompt = KINDS[brief.slot.type].prompt
+        asker = self.askers[prompt]
+        holes = self._holes(brief, asked)
+
+        def broken_rule(reply: AnyReply) -> str | None:
+            if any(repeats_data(each, holes) for each in reply.proposals):
+                return "a proposal repeats an object that stands in the data; write your own"
+            return _all_lacking(reply.proposals)
+
+        way = Way(_vote(brief.slot.slot_id), more_tokens=_TOKENS_EACH * (self.per_call - 1))
+        found = await asker.ask(holes, reply_type(prompt, self.per_call), broken_rule, way)
+        lineage = Lineage(
+            **asker.provenance(found.reply.key).model_dump(),
+            seed=self.seed,
+            slot=brief.slot.slot_id,
+        )
+        proposals = found.value.proposals[: self.per_call]
+        return [_candidate(proposal, brief, lineage) for proposal in proposals]
+
+    def _holes(self, brief: Brief, asked: Sequence[str]) -> dict[str, str]:
+        slot = brief.slot
+        return {
+            "passages": _passages(brief),
+            "asked": quoted_list(list(asked)),
+            "style": quoted_list([text[:_LONGEST_EXAMPLE] for text in self.style[:MOST_EXAMPLES]]),
+            "type": quoted(slot.type),
+            "meaning": KINDS[slot.type].meaning,
+            "difficulty": quoted(slot.difficulty),
+            "degree": degree_of(slot.difficulty, slot.type),
+            "persona": quoted(persona_of(slot.persona)),
+            "language": quoted(slot.language),
+            "length": length_of(slot.type, self.usual_words),
+            "focus": focus_of(slot.type, slot.slot_id, self.per_call),
+            "count": str(self.per_call),
         }
-        text = seed.chunk.text
-        found = await self.asker.ask(
-            holes, GeneratedQuery, lambda reply: _broken_rule(reply, text), way=Way(vote=seed.round)
-        )
-        reply = found.value
-        return Candidate(
-            question=reply.question.strip(),
-            answer=reply.answer.strip(),
-            evidence=reply.evidence,
-            difficulty=reply.difficulty,
-            type=reply.type,
-            lineage=self.asker.provenance(found.reply.key),
-        )
 
 
-def _broken_rule(reply: GeneratedQuery, text: str) -> str | None:
-    for name in ("question", "answer", "evidence"):
-        if not getattr(reply, name).strip():
-            return f"{name} is empty"
-    if locate_shown(reply.evidence, text) is None:
-        return "evidence does not occur in the passage; copy one stretch of it exactly"
-    return None
+def _passages(brief: Brief) -> str:
+    listed = [
+        {
+            "passage": number,
+            "document": visible(chunk.doc_id),
+            "section": visible(" > ".join(chunk.heading_path)),
+            "text": visible(chunk.text[:_LONGEST_PASSAGE]),
+        }
+        for number, chunk in enumerate(brief.chunks, start=1)
+    ]
+    return json.dumps(listed, ensure_ascii=False)
+
+
+def _vote(slot_id: str) -> int:
+    """Return a number by which slots that ask the very same get replies of their own."""
+    return int.from_bytes(hashlib.sha256(slot_id.encode()).digest()[:3])
+
+
+def _all_lacking(proposals: Sequence[AnyProposal]) -> str | None:
+    """Return what the first of several proposals lacks where not one of them is whole."""
+    rules = [lacking(proposal) for proposal in proposals]
+    return rules[0] if rules and all(rules) else None
+
+
+def _candidate(proposal: AnyProposal, brief: Brief, lineage: Lineage) -> Candidate:
+    whole = lacking(proposal) is None
+    said = [said for said in proposal.quotes if said.quote.strip()] if whole else []
+    history: tuple[Turn, ...] = ()
+    standalone = ""
+    if isinstance(proposal, FollowUp):
+        history = _history(proposal)
+        standalone = _one_line(proposal.standalone)
+    return Candidate(
+        question=_one_line(proposal.question),
+        answer=visible(proposal.answer).strip(),
+        quotes=tuple(_quoted(each, brief) for each in said),
+        difficulty=proposal.difficulty,
+        type=brief.slot.type,
+        lineage=lineage,
+        behaviour=KINDS[brief.slot.type].behaviour,
+        standalone=standalone,
+        history=history,
+    )
+
+
+def _history(proposal: FollowUp) -> tuple[Turn, ...]:
+    first, told = _one_line(proposal.first_question), visible(proposal.first_answer).strip()
+    turns = [Turn(role="user", text=first)] if first else []
+    turns += [Turn(role="assistant", text=told)] if told else []
+    return tuple(turns)
+
+
+def _quoted(said: SaidQuote, brief: Brief) -> Quoted:
+    """Return a quote with the passage that it stands in, be it another than is said."""
+    if len(brief.chunks) == 1:
+        return Quoted(said.quote)
+    stated = said.passage - 1
+    places = sorted(range(len(brief.chunks)), key=lambda place: place != stated)
+    there = (
+        place for place in places if locate_shown(said.quote, brief.chunks[place].text) is not None
+    )
+    return Quoted(said.quote, next(there, places[0]))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(visible(text).split())

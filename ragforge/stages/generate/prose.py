@@ -3,7 +3,12 @@
 import re
 from collections.abc import Iterator
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`*\[])")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])\s+(?=[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f"
+    r"\u05d0-\u05ea\u0620-\u064a\"'`*\[])"
+    r"|(?<=[\u3002\uff01\uff1f])\s*(?![\u300d\u300f\u201d\uff09])|(?<=[\u061f\u06d4\u0964])\s+"
+)
+"""Before a capital letter, or one of a script that has none; behind the stops of such scripts."""
 _NOT_PROSE = re.compile(r"\s*(?:#|\||!!!|[-=*_~^+]{3,}\s*$|\.\. |:[a-z-]+:|<)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")

@@ -6,16 +6,14 @@ those of real users, so scores on them flatter lexical retrievers.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 
-from ragforge.records import Chunk, Difficulty, Provenance, QueryType
-from ragforge.stages.generate.candidates import Candidate
-from ragforge.stages.generate.plan import Seed
+from ragforge.records import Chunk, Difficulty, Lineage, QueryType
+from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
 from ragforge.stages.generate.prose import prose_sentences
-from ragforge.stages.words import content_stems
+from ragforge.stages.words import content_stems, words
 
-_LINEAGE = Provenance(kind="baseline", model="offline-rules-1")
+_LINEAGE = Lineage(kind="baseline", model="offline-rules-2")
 
 _DEFINITION = re.compile(
     r"^(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>*`-][^,.;:()|#>*\n]{1,60}?)\s+"
@@ -28,23 +26,63 @@ _VAGUE = frozenset(
 )
 _LONGEST_TERM_WORDS = 6
 _FEWEST_ANSWER_STEMS = 4
+_FEWEST_SEARCH_WORDS, _MOST_SEARCH_WORDS = 2, 6
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+_MARKS = ".,;:!?()[]{}\"'\u201c\u201d\u2018\u2019\u2013\u2014&/-\uff1f\u061f"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleQueryWriter:
-    """Draws queries from the text itself; needs no model and never fails."""
+    """Draws queries from the text itself; needs no model and never fails.
 
-    async def write(self, seed: Seed, asked: Sequence[str]) -> Candidate | None:
-        """Return the chunk's candidate of that round; see `QueryWriter`."""
-        return next(islice(draw(seed.chunk), seed.round, None), None)
+    Args:
+        seed: Of the plan, for the lineage.
+    """
+
+    seed: int
+
+    async def write(self, brief: Brief, asked: Sequence[str]) -> list[Candidate]:
+        """Return all queries that rules find, those of the wanted kind first; see `QueryWriter`.
+
+        They are of the type that they declare, also where another one is wanted: a rule cannot
+        find the cause of a thing. Questions are put in English only.
+        """
+        taken = {tuple(words(question)) for question in asked}
+        slot = brief.slot
+        lineage = _LINEAGE.model_copy(update={"seed": self.seed, "slot": slot.slot_id})
+        found = [
+            replace(
+                candidate,
+                quotes=tuple(replace(quote, passage=place) for quote in candidate.quotes),
+                lineage=lineage,
+            )
+            for place, chunk in enumerate(brief.chunks)
+            for candidate in draw(chunk, slot.language)
+            if tuple(words(candidate.question)) not in taken
+        ]
+        return sorted(
+            found,
+            key=lambda each: (
+                each.type != slot.type,
+                each.type == "keyword",
+                each.difficulty != slot.difficulty,
+            ),
+        )
 
 
-def draw(chunk: Chunk) -> Iterator[Candidate]:
-    """Yield the candidates of a chunk, the best kind first."""
+def draw(chunk: Chunk, language: str) -> Iterator[Candidate]:
+    """Yield the candidates of a chunk, the best kind first.
+
+    Args:
+        chunk: What is asked about.
+        language: Of the questions; in others than English there are only headings, as they stand.
+    """
     sentences = [part for part in prose_sentences(chunk.text) if _tells(part)]
-    yield from _definitions(sentences, chunk)
+    is_english = re.split("[-_]", language.casefold())[0] == "en"
+    if is_english:
+        yield from _definitions(sentences, chunk)
     if sentences and chunk.heading_path:
-        yield from _of_heading(sentences, chunk)
+        yield from _of_heading(sentences, chunk, is_english=is_english)
 
 
 def _definitions(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
@@ -64,32 +102,47 @@ def _definitions(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
         yield _candidate(question, sentence, "easy", "definition")
 
 
-def _of_heading(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
+def _of_heading(sentences: list[str], chunk: Chunk, *, is_english: bool) -> Iterator[Candidate]:
     heading = _plain(chunk.heading_path[-1])
     if not content_stems(heading):
         return
     about = set(content_stems(" ".join(chunk.heading_path)))
     answer = max(sentences, key=lambda part: len(about & set(content_stems(part))))
     title = _plain(chunk.heading_path[0])
-    within = "" if len(chunk.heading_path) == 1 or title == heading else f" ({title})"
-    gerund = re.match(r"\w+ing (?!of\b)\S+ \S", heading)
-    if heading.endswith("?"):
+    if heading.endswith(_QUESTION_MARKS):
         yield _candidate(heading, answer, "easy", "fact")
-    elif heading.lower().startswith("how to "):
-        yield _candidate(f"How do I {heading[7:]}{within}?", answer, "medium", "procedure")
-    elif gerund:
+    elif is_english:
+        within = "" if len(chunk.heading_path) == 1 or title == heading else f" ({title})"
+        yield _about(heading, within, answer)
+    sought = _search_words(heading if title == heading else f"{title} {heading}")
+    if sought:
+        yield _candidate(sought, answer, "easy", "keyword")
+
+
+def _about(heading: str, within: str, answer: str) -> Candidate:
+    """Return the question that a heading of an English text stands for."""
+    if heading.lower().startswith("how to "):
+        return _candidate(f"How do I {heading[7:]}{within}?", answer, "medium", "procedure")
+    if re.match(r"\w+ing (?!of\b)\S+ \S", heading):
         question = f"How do I go about {_lower_first(heading)}{within}?"
-        yield _candidate(question, answer, "medium", "procedure")
-    else:
-        question = f"What should I know about {_lower_first(heading)}{within}?"
-        yield _candidate(question, answer, "medium", "fact")
+        return _candidate(question, answer, "medium", "procedure")
+    question = f"What should I know about {_lower_first(heading)}{within}?"
+    return _candidate(question, answer, "medium", "fact")
+
+
+def _search_words(titles: str) -> str:
+    """Return the words of titles that carry content, each once; "" where they are too few."""
+    parts = (part.strip(_MARKS) for part in titles.split())
+    distinct = {part.casefold(): part for part in parts if content_stems(part)}
+    found = [_lower_first(part) for part in distinct.values()][:_MOST_SEARCH_WORDS]
+    return " ".join(found) if len(found) >= _FEWEST_SEARCH_WORDS else ""
 
 
 def _candidate(
     question: str, sentence: str, difficulty: Difficulty, query_type: QueryType
 ) -> Candidate:
     answer = _LINK.sub(r"\1", " ".join(sentence.split()))
-    return Candidate(question, answer, sentence, difficulty, query_type, _LINEAGE)
+    return Candidate(question, answer, (Quoted(sentence),), difficulty, query_type, _LINEAGE)
 
 
 def _tells(sentence: str) -> bool:

@@ -16,6 +16,13 @@ from ragforge.stages.generate.prose import prose_sentences
         ("Text.\n\n    indented code\n", ["Text."]),
         ("!!! warning\n    Mind the gap.", []),
         ("Title\n=====\n\nText.", ["Title", "Text."]),
+        ("Это первое. Второе.", ["Это первое.", "Второе."]),
+        (
+            "これは文です。次です\uff1f「そう。」と言う。",
+            ["これは文です。", "次です\uff1f", "「そう。」と言う。"],
+        ),
+        ("هذه جملة. وهذه ثانية؟ نعم.", ["هذه جملة.", "وهذه ثانية؟", "نعم."]),
+        ("Use e.g. this one, v1.2. then", ["Use e.g. this one, v1.2. then"]),
     ],
 )
 def test_only_prose_is_cut_into_sentences(text, sentences):

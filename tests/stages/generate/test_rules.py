@@ -1,10 +1,12 @@
 import pytest
 
-from ragforge.records import Chunk
-from ragforge.stages.generate.gates import Passed, check
-from ragforge.stages.generate.plan import Seed
+from ragforge.records import Chunk, Slot
+from ragforge.stages.generate.candidates import Anchored, Brief
+from ragforge.stages.generate.gates.checking import check
+from ragforge.stages.generate.gates.taken import Taken
 from ragforge.stages.generate.rules import RuleQueryWriter, draw
 
+SENTENCE = "Every thread takes the lock before it writes."
 DEFINITION = "A mutex is a lock that one thread holds at a time."
 TEXT = f"""# Locks
 
@@ -26,7 +28,7 @@ def chunk(text=TEXT, *headings):
 
 def test_a_definition_becomes_a_question():
     """It is the one kind of sentence whose question is certain."""
-    [found] = draw(chunk())
+    [found] = draw(chunk(), "en")
 
     assert (found.question, found.answer) == ("What is a mutex?", DEFINITION)
     assert (found.type, found.difficulty) == ("definition", "easy")
@@ -42,7 +44,7 @@ def test_a_definition_becomes_a_question():
 )
 def test_definitions_come_in_several_words(sentence, question):
     """The demo should find what a reader would."""
-    assert next(draw(chunk(sentence))).question == question
+    assert next(draw(chunk(sentence), "en")).question == question
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_definitions_come_in_several_words(sentence, question):
 )
 def test_what_defines_nothing_gives_no_question(sentence):
     """`What is This?` is no query."""
-    assert list(draw(chunk(sentence))) == []
+    assert list(draw(chunk(sentence), "en")) == []
 
 
 @pytest.mark.parametrize(
@@ -73,41 +75,153 @@ def test_what_defines_nothing_gives_no_question(sentence):
 )
 def test_a_heading_becomes_a_question(headings, question):
     """A heading says what its section answers."""
-    found = list(draw(chunk("Every thread takes the lock before it writes.", *headings)))
+    found = list(draw(chunk(SENTENCE, *headings), "en"))
 
-    assert [candidate.question for candidate in found] == [question]
+    assert [each.question for each in found if each.type != "keyword"] == [question]
 
 
 def test_a_definition_names_its_document():
     """`What is a job?` has another answer in every manual."""
-    found = next(draw(chunk(DEFINITION, "POSIX threads")))
+    found = next(draw(chunk(DEFINITION, "POSIX threads"), "en"))
 
     assert found.question == "What is a mutex (POSIX threads)?"
 
 
-def test_every_candidate_passes_the_gates():
-    """An offline set is checked like any other."""
-    source = chunk(TEXT, "Threads", "Shared state")
+def test_a_heading_becomes_search_words():
+    """People type them, and no rule of grammar is needed to find them."""
+    found = list(draw(chunk(SENTENCE, "Threads", "How to lock a `POSIX` Thread"), "en"))
 
-    found = [check(candidate, source, set()) for candidate in draw(source)]
+    assert [(each.question, each.type) for each in found] == [
+        ("How do I lock a POSIX Thread (Threads)?", "procedure"),
+        ("threads lock POSIX thread", "keyword"),
+    ]
 
-    assert [type(each) for each in found] == [Passed, Passed]
+
+@pytest.mark.parametrize("headings", [("Locks",), ("The", "Locks"), ("Locks", "locks")])
+def test_one_word_is_no_query(headings):
+    """It finds half of the corpus, and nobody knows what for."""
+    assert [each.type for each in draw(chunk(SENTENCE, *headings), "en")] == ["fact"]
 
 
-def test_evidence_is_verbatim_and_no_question_is_a_copied_sentence():
+def test_other_languages_get_no_english_questions():
+    """They would be labelled as what they are not; headings are of the text's own language."""
+    source = chunk("Jede Sperre ist frei, bevor ein Thread schreibt.", "Threads", "Sperren setzen")
+
+    assert [each.question for each in draw(source, "de-AT")] == ["threads sperren setzen"]
+
+
+def test_a_question_of_the_text_is_kept_in_any_language():
+    """It is a user's question already."""
+    source = chunk("Jeder Thread nimmt die Sperre, ehe er schreibt.", "Wozu eine Sperre?")
+
+    assert next(draw(source, "de")).question == "Wozu eine Sperre?"
+
+
+def test_quotes_are_verbatim_and_no_question_is_a_copied_sentence():
     """Copied questions are found by any retriever and tell nothing."""
     source = chunk(TEXT, "Threads", "Shared state")
 
-    for candidate in draw(source):
-        assert candidate.evidence in source.text
+    for candidate in draw(source, "en"):
+        assert candidate.quotes[0].text in source.text
         assert candidate.question.rstrip("?") not in source.text
 
 
-def test_rounds_go_through_the_candidates_of_a_chunk(wait):
-    """A further round asks something else, until there is nothing more."""
-    source = chunk(TEXT, "Threads", "Shared state")
-    writer = RuleQueryWriter()
+@pytest.mark.parametrize(
+    "source",
+    [
+        chunk(TEXT, "Threads", "Shared state"),
+        chunk(TEXT, "Threads", "How to share state"),
+        chunk("锁保护共享状态。每个线程在写入之前都会获取锁。", "线程 同步", "锁 使用"),
+    ],
+)
+def test_candidates_pass_the_gates(source, wait):
+    """An offline set is checked like any other."""
+    language = "en" if source.text.isascii() else "zh"
+    slot = Slot(
+        slot_id="000001-0",
+        type="keyword",
+        difficulty="easy",
+        persona="newcomer",
+        language=language,
+        stratum="",
+        chunk_ids=("c",),
+        doc_ids=("d",),
+    )
+    brief = Brief(slot, (source,))
+    candidates = wait(RuleQueryWriter(7).write(brief, []))
 
-    found = [wait(writer.write(Seed(source, number), [])) for number in range(3)]
+    found = [check(each, brief, Taken(), at) for at, each in enumerate(candidates)]
 
-    assert [candidate and candidate.type for candidate in found] == ["definition", "fact", None]
+    assert {type(each) for each in found} == {Anchored}
+
+
+@pytest.fixture
+def write(wait):
+    """Write queries about texts under one heading."""
+
+    def go(*texts, asked=(), **changes):
+        chunks = tuple(chunk(text, "Threads", "Shared state") for text in texts)
+        slot = Slot(
+            slot_id="000001-0",
+            type="fact",
+            difficulty="medium",
+            persona="newcomer",
+            language="en",
+            stratum="",
+            chunk_ids=("c",) * len(texts),
+            doc_ids=("d",) * len(texts),
+        )
+        brief = Brief(slot.model_copy(update=changes), chunks)
+        return wait(RuleQueryWriter(7).write(brief, asked))
+
+    return go
+
+
+@pytest.mark.parametrize(
+    ("wanted", "types"),
+    [
+        ("fact", ["fact", "definition", "keyword"]),
+        ("definition", ["definition", "fact", "keyword"]),
+        ("keyword", ["keyword", "fact", "definition"]),
+        ("why", ["fact", "definition", "keyword"]),
+    ],
+)
+def test_the_wanted_type_comes_first(write, wanted, types):
+    """Where a text gives none of it, what it does give is declared for what it is."""
+    assert [each.type for each in write(TEXT, type=wanted)] == types
+
+
+def test_the_wanted_difficulty_goes_before_the_other(write):
+    """Among what is not of the wanted type it is all there is to go by."""
+    assert write(TEXT, type="why", difficulty="easy")[0].type == "definition"
+
+
+def test_what_is_asked_already_is_left_out(write):
+    """A further slot asks something else, until there is nothing more."""
+    first, *others = write(TEXT)
+
+    assert write(TEXT, asked=[first.question.upper()]) == others
+
+
+def test_a_text_without_statements_gives_nothing(write):
+    """A table is asked about by models only."""
+    assert write("| a | b |\n|---|---|\n| 1 | 2 |") == []
+
+
+def test_quotes_name_their_passage(write):
+    """A slot of two passages is written about all the same."""
+    found = write("| a | b |", SENTENCE)
+
+    assert {quote.passage for each in found for quote in each.quotes} == {1}
+
+
+def test_the_lineage_says_that_rules_wrote_it(write):
+    """Scores on rule-made queries flatter lexical retrievers; a report has to know."""
+    lineage = write(TEXT)[0].lineage
+
+    assert (lineage.kind, lineage.model, lineage.seed, lineage.slot) == (
+        "baseline",
+        "offline-rules-2",
+        7,
+        "000001-0",
+    )

@@ -1,0 +1,212 @@
+"""Replies to the prompts that ask for queries about passages.
+
+Each passage gives questions of its own: they hold words of it, in sentences that no passage has.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ragforge.mock.draws import Draws
+from ragforge.mock.fact_replies import shortened
+
+_PROPOSALS: Final = 3
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_TOKEN = re.compile(r"[^\W_]+")
+_LONGEST_QUOTE = 200
+_LONGEST_ANSWER = 8
+"""Words of a quote in an answer: so few that its language stays that of the question."""
+_LONGEST_WORD, _LONGEST_UNSPACED = 30, 4
+"""Of a script without blanks a match is a whole clause."""
+_PLAIN: Final = ("easy", "medium", "hard")
+_GAPS: Final = ("detail", "entity", "time", "condition", "reason", "quantity")
+
+_FRAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "keyword": (
+        "{0} and {1} {2} overview",
+        "compare {0} and {1} {2}",
+        "{0} with {1} or {2} explained",
+    ),
+    "two_in_one": (
+        "Which rules decide on {0}, and who takes care of {1} or {2}?",
+        "Where do people use {0}, and when should they prefer {1} with {2}?",
+        "How do experts describe {0}, and what do they advise on {1} or {2}?",
+    ),
+    "unanswerable": (
+        "Which apothecary brews {0} alongside {1}?",
+        "Which monarch knighted {0} before {1} abdicated?",
+        "Whose bakery delivers {0} wherever {1} anchors?",
+    ),
+    "false_premise": (
+        "Why does {0} never depend on {1} or {2}?",
+        "Which reasons are there that {0} never meets {1} and {2}?",
+        "Since when do people never combine {0} with {1} and {2}?",
+    ),
+    "follow_up": (
+        "And how does it go together with {1} or {2}?",
+        "Does that change once {1} meets {2}?",
+        "What would they say of {1} beside {2}?",
+    ),
+    "": (
+        "Which facts join {0} and {1} with {2}?",
+        "How would somebody explain {0} who knows only {1} and {2}?",
+        "When does it matter whether {0} agrees with {1} or {2}?",
+        "What should a user check about {0} before relying on {1} and {2}?",
+        "Under which conditions do {0} and {1} depend on {2}?",
+        "Who profits most if {0} takes precedence over {1} and {2}?",
+    ),
+}
+_STANDALONE: Final = (
+    "How does {0} go together with {1} or {2}?",
+    "Does {0} behave otherwise once {1} meets {2}?",
+    "What would people say of {0} beside {1} and {2}?",
+)
+NEVER: Final = " never "
+"""Stands in questions that take something wrong for granted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a proposal is made of: the quotes, and three words of them or of their passages."""
+
+    quotes: list[dict[str, Any]]
+    words: list[str]
+
+    @property
+    def told(self) -> str:
+        """An answer out of words of the quotes, without what only their format needs."""
+        told = [_telling(quote["quote"])[:_LONGEST_ANSWER] for quote in self.quotes]
+        return f"The answer is this: {'; '.join(' '.join(words) for words in told) or 'nothing'}."
+
+
+def written_queries(data: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
+    """Return candidates with a quote of each passage shown.
+
+    Args:
+        data: The passages, and type and difficulty of what is wanted.
+        draws: Advanced.
+    """
+    wanted = str(data.get("type", ""))
+    frames = _FRAMES.get(wanted, _FRAMES[""])
+    return {
+        "candidates": [
+            _proposal(source, frame.format(*source.words), data, draws)
+            for source, frame in _sources(data, frames, draws)
+        ]
+    }
+
+
+def written_follow_ups(data: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
+    """Return follow-ups with what was said before; see `written_queries`."""
+    follow_ups = []
+    for source, frame in _sources(data, _STANDALONE, draws):
+        short = _FRAMES["follow_up"][_STANDALONE.index(frame)]
+        found = _proposal(source, short.format(*source.words), data, draws)
+        before = {
+            "first_question": f"What is there to know about {source.words[0]}?",
+            "first_answer": f"There are several things to know about {source.words[0]}.",
+            "standalone": frame.format(*source.words),
+        }
+        follow_ups.append({"quotes": found.pop("quotes"), **before, **found})
+    return {"follow_ups": follow_ups}
+
+
+def written_near_misses(data: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
+    """Return questions that no passage answers; see `written_queries`."""
+    near_misses = []
+    for source, frame in _sources(data, _FRAMES["unanswerable"], draws):
+        # Of all its long words the corpus has one, so that no passage is graded as an answer.
+        question = frame.format(source.words[0], _unheard_of(draws))
+        found = _proposal(source, question, data, draws)
+        found["answer"] = f"The documentation does not say that of {source.words[0]}."
+        missing = {"missing": _GAPS[draws.below(len(_GAPS))]}
+        near_misses.append({"quotes": found.pop("quotes"), **missing, **found})
+    return {"near_misses": near_misses}
+
+
+def asked_about(question: str) -> list[str]:
+    """Return the words that a question of the mock's own was made of; [] for other questions."""
+    frames = [*(frame for found in _FRAMES.values() for frame in found), *_STANDALONE]
+    for frame in sorted(frames, key=len, reverse=True):
+        parts = [re.escape(part) for part in re.split(r"\{\d\}", frame)]
+        found = re.fullmatch(r"(\S+?)".join(parts), question)
+        if found is not None:
+            return list(found.groups())
+    return []
+
+
+def _proposal(
+    source: _Source, question: str, data: Mapping[str, Any], draws: Draws
+) -> dict[str, Any]:
+    wanted = data.get("difficulty")
+    difficulty = wanted if wanted in _PLAIN else _PLAIN[draws.below(len(_PLAIN))]
+    return {
+        "quotes": source.quotes,
+        "question": question,
+        "answer": source.told,
+        "difficulty": difficulty,
+    }
+
+
+def _sources(
+    data: Mapping[str, Any], frames: tuple[str, ...], draws: Draws
+) -> Iterable[tuple[_Source, str]]:
+    """Yield what each proposal is made of, with the sentence to put it in."""
+    shown = [item for item in data.get("passages", []) if isinstance(item, Mapping)]
+    first = draws.below(len(frames))
+    for number in range(_PROPOSALS):
+        quotes: list[dict[str, Any]] = []
+        for item in shown:
+            others = [quote["quote"] for quote in quotes]
+            quote = _quote(str(item.get("text", "")), others, draws)
+            quotes.append({"passage": item.get("passage", 1), "quote": quote})
+        yield _Source(quotes, _words(quotes, shown, draws)), frames[(first + number) % len(frames)]
+
+
+def _words(quotes: list[dict[str, Any]], shown: list[Mapping[str, Any]], draws: Draws) -> list[str]:
+    """Return three words to ask about: of each quote in turn, then of the passages."""
+    own = [quote["quote"] for quote in quotes]
+    whole = " ".join(str(item.get("text", "")) for item in shown)
+    sources = [*map(_telling, own), *map(_tokens, own), _telling(whole)]
+    found: list[str] = []
+    for there in [*sources[: len(own)] * 3, *sources[len(own) :] * 3]:
+        known = {word.lower() for word in found}
+        left = [word for word in dict.fromkeys(there) if word.lower() not in known]
+        if left:
+            found.append(left[draws.below(len(left))])
+    return [*found, "things", "people", "places"][:3]
+
+
+def _quote(text: str, others: list[str], draws: Draws) -> str:
+    """Return a sentence or line of a text as it stands there, rather one with words in it.
+
+    It is none of the others where the text has more than these.
+    """
+    parts = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    for is_better in (
+        lambda part: part not in others,
+        lambda part: _TOKEN.search(part) is not None,
+        lambda part: len(set(_WORD.findall(part))) > 2,
+    ):
+        parts = list(filter(is_better, parts)) or parts
+    return shortened(parts[draws.below(len(parts))], _LONGEST_QUOTE) if parts else ""
+
+
+def _unheard_of(draws: Draws) -> str:
+    """Return a name that no corpus has."""
+    return "Q" + "".join("aeiou"[draws.below(5)] + "kvxzqj"[draws.below(6)] for _ in range(4))
+
+
+def _telling(text: str) -> list[str]:
+    """Return the longer words of a text, or whatever words it has."""
+    return [_cut(word) for word in _WORD.findall(text)] or _tokens(text)
+
+
+def _tokens(text: str) -> list[str]:
+    return [_cut(word) for word in _TOKEN.findall(text)]
+
+
+def _cut(word: str) -> str:
+    return word if word.isascii() and len(word) <= _LONGEST_WORD else word[:_LONGEST_UNSPACED]
