@@ -1,0 +1,1 @@
+"""Gates by rule: what a candidate must pass before any model looks at it."""

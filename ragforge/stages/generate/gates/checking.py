@@ -1,0 +1,91 @@
+"""The gates by rule: what a candidate must pass before any model is asked about it."""
+
+from collections.abc import Callable, Iterator
+
+from ragforge.stages.answer.refusals import abstains
+from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Rejection
+from ragforge.stages.generate.gates.anchoring import anchored, bad_quote
+from ragforge.stages.generate.gates.copying import copied_run, given_away
+from ragforge.stages.generate.gates.deixis import points_away
+from ragforge.stages.generate.gates.languages import wrong_language
+from ragforge.stages.generate.gates.preamble import meta_talk
+from ragforge.stages.generate.gates.shape import (
+    bad_form,
+    bad_length,
+    broken_shape,
+    hidden_characters,
+)
+from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.words import words
+
+_CERTAIN_OF_ANSWER = 4
+"""Foreign function words that an answer takes; it may name more foreign things than a question."""
+
+
+def check(candidate: Candidate, brief: Brief, taken: Taken, place: int) -> Anchored | Rejection:
+    """Return a candidate with its evidence, or the first gate it fails; see `codes`.
+
+    Args:
+        candidate: What was proposed.
+        brief: What it was proposed for.
+        taken: Questions as they stand on their own (`Candidate.asked`) that are in the set, or
+            were and are retired. What passes is not added.
+        place: Among the candidates of its brief, from 0.
+    """
+    for stopped in _verdicts(candidate, brief):
+        if stopped is not None:
+            return stopped
+    evidence = anchored(candidate, brief)
+    if isinstance(evidence, Rejection):
+        return evidence
+    stopped = (
+        given_away(candidate, brief.slot.language)
+        or copied_run(candidate, brief)
+        or _asked_already(candidate, taken)
+    )
+    return stopped or Anchored(brief, place, candidate, evidence)
+
+
+def _verdicts(candidate: Candidate, brief: Brief) -> Iterator[Rejection | None]:
+    """Yield what the gates say that need no look at the text; each may rely on those before it."""
+    language = brief.slot.language
+    gates: tuple[Callable[[], Rejection | None], ...] = (
+        lambda: broken_shape(candidate, brief),
+        lambda: bad_length(candidate),
+        lambda: hidden_characters(candidate),
+        lambda: meta_talk(candidate),
+        lambda: bad_form(candidate, language),
+        lambda: _no_answer(candidate),
+        lambda: _other_language(candidate, language),
+        lambda: points_away(candidate, language),
+        lambda: bad_quote(candidate, brief),
+    )
+    return (gate() for gate in gates)
+
+
+def _no_answer(candidate: Candidate) -> Rejection | None:
+    if candidate.behaviour != "answer" or not abstains(candidate.answer, candidate.asked):
+        return None
+    return Rejection("no_answer", repr(candidate.answer.strip()[:60]))
+
+
+def _other_language(candidate: Candidate, language: str) -> Rejection | None:
+    for text in dict.fromkeys((candidate.question, candidate.asked)):
+        found = wrong_language(text, language)
+        if found is not None:
+            return Rejection("language", f"the question reads as {found}, not {language}")
+    # Words of the text are in the text's language, whichever that of the question is.
+    said = f" {' '.join(words(candidate.answer))} "
+    if any(said in f" {' '.join(words(quote.text))} " for quote in candidate.quotes):
+        return None
+    found = wrong_language(candidate.answer, language, certain=_CERTAIN_OF_ANSWER)
+    return Rejection("language", f"the answer reads as {found}, not {language}") if found else None
+
+
+def _asked_already(candidate: Candidate, taken: Taken) -> Rejection | None:
+    clash = taken.clash(candidate.asked)
+    if clash is None:
+        return None
+    if clash.exact:
+        return Rejection("duplicate", f"of {clash.query_id}")
+    return Rejection("near_duplicate", f"of {clash.query_id}: {clash.question[:80]!r}")

@@ -1,0 +1,118 @@
+"""What a question may share with its answer and with the text it was drawn from."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
+from ragforge.stages.generate.gates.function_words import function_words
+from ragforge.stages.generate.gates.languages import spoken_of
+from ragforge.stages.words import content_stems, stem, words
+
+_LONGEST_RUN: Final = 9.0
+_LONGEST_SHARE: Final = 0.6
+_LEAST_RUN: Final = 6.0
+"""Shorter runs are names and terms, whatever their share of a short question."""
+_CONTENT_WORDS: Final = 3
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
+)
+_IDEOGRAPH_WEIGHT: Final = 0.5
+"""Words that a character of a script without blanks stands for; for an alphabet half of it."""
+_CHOICE: Final = re.compile(
+    r"\b(?:or|oder|ou|o|u|of|или|أو|eller|lub|czy|nebo|veya|vagy|sau|atau|hoặc)\b|还是|或者?|それとも|または|か、|또는|아니면",
+    re.IGNORECASE,
+)
+
+
+def given_away(candidate: Candidate, language: str) -> Rejection | None:
+    """Return the answer where the question says it, None where it does not.
+
+    One of two things that the question offers is no answer given away, and neither is what an
+    unanswerable question lacks.
+    """
+    if candidate.behaviour == "abstain":
+        return None
+    said = " ".join(words(candidate.answer))
+    asked = candidate.asked
+    if _UNSPACED.search(said):
+        bare = said.replace(" ", "")
+        given = len(bare) > 1 and bare in "".join(words(asked))
+        share = len(bare) / max(1, len("".join(words(asked))))
+    else:
+        answer = _content(candidate.answer, language)
+        question = _content(asked, language)
+        given = bool(answer) and answer <= question
+        share = len(answer) / max(1, len(question))
+    if not given or (share <= 0.5 and _CHOICE.search(asked)):
+        return None
+    return Rejection("answer_in_question", repr(candidate.answer.strip()[:60]))
+
+
+def copied_run(candidate: Candidate, brief: Brief) -> Rejection | None:
+    """Return the run of words that a question took from a text, None where it is short.
+
+    Nine words in a row are too many, and so is more than half of a question, unless it is a name
+    in capitals or a keyword query, which has nothing but the words of the text. An error message
+    in quotation marks is what users paste.
+    """
+    question = candidate.asked
+    if candidate.type == "troubleshooting":
+        question = spoken_of(question)
+    asked = words(question)
+    weights = [_weight(word) for word in asked]
+    for chunk in brief.chunks:
+        run = _longest_run(asked, weights, _told(chunk.text))
+        size = sum(weights[run.start : run.stop])
+        shared = asked[run.start : run.stop]
+        if size >= _LONGEST_RUN or (
+            candidate.type != "keyword"
+            and size >= max(_LEAST_RUN, _LONGEST_SHARE * sum(weights))
+            and not _is_name(shared, question)
+        ):
+            return Rejection("copied", repr(" ".join(shared)[:80]))
+    return None
+
+
+def _content(text: str, language: str) -> set[str]:
+    known = function_words(re.split(r"[-_]", language.lower())[0])
+    return {found for found in content_stems(text) if found not in known}
+
+
+def _weight(word: str) -> float:
+    if not _UNSPACED.search(word):
+        return 1.0
+    return _IDEOGRAPH_WEIGHT * (1.0 if word >= "\u3040" else len(word) / 2)
+
+
+def _longest_run(asked: list[str], weights: list[float], told: str) -> range:
+    """Return the heaviest run of words that stands in a text of words parted by blanks."""
+    best, weight, end = range(0), 0.0, 0
+    for start in range(len(asked)):
+        end = max(end, start)
+        while end < len(asked) and f" {' '.join(asked[start : end + 1])} " in told:
+            end += 1
+        found = sum(weights[start:end])
+        if found > weight:
+            best, weight = range(start, end), found
+        if end == len(asked):
+            break
+    return best
+
+
+@lru_cache(maxsize=256)
+def _told(text: str) -> str:
+    return f" {' '.join(words(text))} "
+
+
+def _is_name(run: list[str], question: str) -> bool:
+    """Whether a run is a title, or has too few words that carry content to be a copy."""
+    if any(_UNSPACED.search(word) for word in run):
+        return False
+    content = {word for word in run if content_stems(word)}
+    written = re.findall(r"\w+", question)
+    titled = {word.casefold() for word in written[1:] if not word.islower()}
+    plain = {word.casefold() for word in written if word.islower() and content_stems(word)}
+    return len({stem(word) for word in content}) < _CONTENT_WORDS or (
+        content <= titled and bool(plain - content)
+    )

@@ -1,0 +1,51 @@
+"""The deictic gate: questions that point at a text which their reader does not see.
+
+A question about documents, tables or contexts is a good question; one that takes for granted which
+document is meant is not. So a noun alone decides nothing: it is what a text is said to tell, or a
+pointer ("this", "above") before or behind it.
+"""
+
+import re
+from functools import cache
+from typing import Final
+
+from ragforge.stages.generate.candidates import Candidate, Rejection
+from ragforge.stages.generate.gates.deictic_patterns import ENGLISH, OTHERS
+from ragforge.stages.generate.gates.languages import spoken_of
+
+_SAID_BEFORE: Final = re.compile(
+    r"above|below|earlier|previously|mentioned|aforesaid|arriba|acima|sopra|oben|hierboven|"
+    r"ci-dessus|выше|أعلاه|上述|上記|前述|上面|前面",
+    re.IGNORECASE,
+)
+_ARABIC_MARKS: Final = re.compile("[\u064b-\u0652\u0640]")
+
+
+def points_away(candidate: Candidate, language: str) -> Rejection | None:
+    """Return what of a question points at a text, None where nothing does.
+
+    A follow-up may point at what was said before it; what it stands for may not.
+    """
+    for text in dict.fromkeys((candidate.question, candidate.asked)):
+        found = _pointer(text, language)
+        may = text != candidate.asked and found is not None and _SAID_BEFORE.search(found)
+        if found is not None and not may:
+            return Rejection("deictic", repr(found))
+    return None
+
+
+def _pointer(text: str, language: str) -> str | None:
+    said = spoken_of(text.replace("\u2019", "'"))
+    said = " ".join(_ARABIC_MARKS.sub("", said).split())
+    for pattern in _patterns(re.split(r"[-_]", language.lower())[0]):
+        found = pattern.search(said)
+        if found is not None:
+            return found.group().strip()[:60]
+    return None
+
+
+@cache
+def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of a language and of English, which models fall back to."""
+    listed = OTHERS.get(language, ())
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in (*ENGLISH, *listed))

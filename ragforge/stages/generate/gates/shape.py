@@ -1,0 +1,180 @@
+"""Whether a candidate is complete: the parts that its type needs, of sensible length and form."""
+
+# ruff: noqa: RUF001 -- letters of one script look like those of another; these are meant.
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from ragforge.records import Behaviour, QueryType
+from ragforge.stages.asking import visible
+from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
+from ragforge.stages.words import words
+
+_MULTI_HOP: Final = ("multi_hop", "multi_hop_across")
+_BEHAVIOURS: Final[dict[QueryType, Behaviour]] = {
+    "unanswerable": "abstain",
+    "false_premise": "correct_premise",
+    "ambiguous": "clarify",
+}
+_MOST_QUOTES: Final = 12
+_LONGEST_HISTORY: Final = 8_000
+
+_QUESTION_CHARS: Final = range(6, 401)
+_QUESTION_WORDS: Final = range(2, 71)
+_KEYWORD_CHARS: Final = range(3, 121)
+_KEYWORD_WORDS: Final = range(1, 13)
+_LONGEST_ANSWER: Final[dict[QueryType, int]] = {
+    "fact": 800,
+    "definition": 800,
+    "temporal": 800,
+    "keyword": 1_200,
+    "unanswerable": 800,
+}
+_LONGEST_OTHER_ANSWER: Final = 2_400
+_DENSE: Final = 3
+"""A character of a script without blanks says as much as so many others, or half a word."""
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
+)
+
+_STANDS_FOR_EMOJI: Final = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+_MARK_AT_END: Final = re.compile(r"[?!\uff1f\uff01\u061f\u037e]\W*$|[^.\s]\.\s*$|[\u3002]\s*$")
+_MARKS: Final = re.compile(r"[?\uff1f\u061f\u037e]")
+_SEVERAL: Final = {
+    "en": r"\b(?:and|or|also|plus)\b|&",
+    "de": r"\b(?:und|oder|sowie|auch)\b|&",
+    "fr": r"\b(?:et|ou|ainsi)\b|&",
+    "es": r"\b(?:y|e|o|u|también)\b",
+    "it": r"\b(?:e|ed|o|oppure|anche)\b",
+    "pt": r"\b(?:e|ou|também)\b",
+    "nl": r"\b(?:en|of|ook)\b|&",
+    "ru": r"\b(?:и|или|а|также)\b",
+}
+
+
+def broken_shape(candidate: Candidate, brief: Brief) -> Rejection | None:
+    """Return why a candidate is not complete, None where it is."""
+    reason = _incomplete(candidate) or _bad_quotes(candidate, brief)
+    return Rejection("schema", reason) if reason else None
+
+
+def hidden_characters(candidate: Candidate) -> Rejection | None:
+    """Return what a candidate holds that nobody sees; quotes are looked up, so they may."""
+    for name, text in _written(candidate):
+        found = _hidden(text)
+        if found:
+            return Rejection("hidden_characters", f"U+{ord(found):04X} in the {name}")
+    return None
+
+
+def bad_length(candidate: Candidate) -> Rejection | None:
+    """Return which part is too short or too long, None where none is."""
+    for question in {candidate.question, candidate.asked}:
+        if not _fits(question, candidate.type, candidate.question == question != candidate.asked):
+            return Rejection("question_length", f"{len(question)} characters")
+    most = _LONGEST_ANSWER.get(candidate.type, _LONGEST_OTHER_ANSWER)
+    if len(candidate.answer) > most:
+        found = f"{len(candidate.answer)} characters, at most {most}"
+        return Rejection("answer_length", found)
+    return None
+
+
+def bad_form(candidate: Candidate, language: str) -> Rejection | None:
+    """Return why a question does not have the form of its type, None where it has."""
+    question = candidate.question.strip()
+    if "\n" in question:
+        return Rejection("question_form", "several lines")
+    if candidate.type == "keyword" and _MARK_AT_END.search(question):
+        return Rejection("question_form", "a keyword query that is a sentence")
+    if candidate.type == "two_in_one" and not _asks_twice(question, language):
+        return Rejection("question_form", "one question, not two")
+    return None
+
+
+def _incomplete(candidate: Candidate) -> str:
+    if not words(candidate.question):
+        return "no question"
+    if not candidate.answer.strip():
+        return "no answer"
+    expected = _BEHAVIOURS.get(candidate.type, "answer")
+    if candidate.behaviour != expected:
+        return f"{candidate.type} goes with {expected}, not {candidate.behaviour}"
+    if candidate.type == "follow_up":
+        return _incomplete_follow_up(candidate)
+    if candidate.standalone or candidate.history:
+        return "what was said before, but no follow-up"
+    return ""
+
+
+def _incomplete_follow_up(candidate: Candidate) -> str:
+    if not candidate.history:
+        return "a follow-up to nothing"
+    if candidate.history[-1].role != "assistant":
+        return "a follow-up before the answer"
+    if sum(len(turn.text) for turn in candidate.history) > _LONGEST_HISTORY:
+        return "too much was said before"
+    if not words(candidate.standalone):
+        return "a follow-up without the question it stands for"
+    return ""
+
+
+def _bad_quotes(candidate: Candidate, brief: Brief) -> str:
+    quotes = candidate.quotes
+    if not quotes:
+        return "no quote"
+    if len(quotes) > _MOST_QUOTES:
+        return f"{len(quotes)} quotes, at most {_MOST_QUOTES}"
+    if not all(0 <= quote.passage < len(brief.chunks) for quote in quotes):
+        return "a quote of a passage that was not shown"
+    if candidate.type not in _MULTI_HOP:
+        return ""
+    if len({" ".join(quote.text.split()) for quote in quotes}) < 2:
+        return "one quote for two hops"
+    if len(brief.chunks) > 1 and len({quote.passage for quote in quotes}) < 2:
+        return "quotes of one passage only"
+    return ""
+
+
+def _written(candidate: Candidate) -> Iterator[tuple[str, str]]:
+    yield "question", candidate.question
+    yield "answer", candidate.answer
+    yield "question on its own", candidate.standalone
+    for turn in candidate.history:
+        yield "history", turn.text
+
+
+def _hidden(text: str) -> str:
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return ""
+    plain = _STANDS_FOR_EMOJI.sub("", text.replace("\r\n", "\n"))
+    if visible(plain) != plain:
+        return next(one for one in plain if visible(one) != one or _is_joiner(one))
+    return next((one for one in plain if one == "\ufffd" or unicodedata.category(one) == "Co"), "")
+
+
+def _is_joiner(character: str) -> bool:
+    return character in "\u200c\u200d"
+
+
+def _fits(question: str, query_type: QueryType, short: bool) -> bool:
+    """Whether a question has a length; what depends on the turns before it may be short."""
+    if len(question) > _QUESTION_CHARS[-1]:
+        return False
+    dense = len(_UNSPACED.findall(question))
+    said = len(question.strip()) + (_DENSE - 1) * dense
+    many = len(words(question)) - dense // 2
+    if query_type == "keyword":
+        return said in _KEYWORD_CHARS and many in _KEYWORD_WORDS
+    if short:
+        return said >= _KEYWORD_CHARS[0] and many <= _QUESTION_WORDS[-1]
+    return said >= _QUESTION_CHARS[0] and (many in _QUESTION_WORDS or dense > 1)
+
+
+def _asks_twice(question: str, language: str) -> bool:
+    """Whether a question may be two; true where the language's words for it are not known."""
+    several = _SEVERAL.get(re.split(r"[-_]", language.lower())[0])
+    if several is None or len(_MARKS.findall(question)) > 1:
+        return True
+    return bool(re.search(several, question, re.IGNORECASE)) or "," in question or ";" in question

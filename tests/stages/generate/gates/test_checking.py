@@ -1,0 +1,128 @@
+import dataclasses
+
+import planted
+import pytest
+
+from ragforge.records import Evidence
+from ragforge.stages.generate.candidates import Anchored, Quoted, Rejection
+from ragforge.stages.generate.gates.checking import check
+from ragforge.stages.generate.gates.taken import Taken
+
+HONEST = {one.what: one for one in planted.honest()}
+FACT = HONEST["fact"]
+
+
+def named(rows):
+    return pytest.mark.parametrize("one", rows, ids=lambda one: one.what)
+
+
+@named(planted.planted())
+def test_every_planted_defect_is_caught_by_its_gate(one):
+    """The codes tell a user what his model does wrong, so the wrong code misleads."""
+    assert planted.verdict(one) == one.code
+
+
+@named(planted.honest())
+def test_honest_candidates_pass(one):
+    """A gate that stops good items skews the set towards what its patterns know."""
+    assert planted.verdict(one) == ""
+
+
+@named(planted.canaries())
+def test_what_a_model_wrote_that_obeyed_its_passage_is_stopped(one):
+    """Orders in a document must not change the set beyond the item's own text."""
+    assert planted.verdict(one) == one.code
+
+
+def anchor(text, quotes, start=0, end=0):
+    [chunk] = FACT.brief.chunks
+    chunk = chunk.model_copy(update={"text": text, "start": start, "end": end})
+    brief = dataclasses.replace(FACT.brief, chunks=(chunk,))
+    candidate = dataclasses.replace(FACT.candidate, quotes=tuple(map(Quoted, quotes)))
+    return check(candidate, brief, Taken(), 2)
+
+
+def test_evidence_has_offsets_in_the_document_and_what_stands_around_it():
+    """That finds it again when the corpus is cut anew, and tells equal quotes apart."""
+    text = "Sockets are cheap to keep, but not free. They are closed after five seconds. So it is."
+    found = anchor(text, ["closed after five seconds"], start=100, end=100 + len(text))
+
+    assert isinstance(found, Anchored)
+    assert found.place == 2
+    assert found.evidence == (
+        Evidence(
+            doc_id="d0",
+            chunk_id="c0",
+            quote="closed after five seconds",
+            start=100 + text.index("closed"),
+            end=100 + text.index("closed") + 25,
+            prefix="to keep, but not free. They are ",
+            suffix=". So it is.",
+        ),
+    )
+
+
+def test_evidence_is_kept_as_it_stands_in_the_chunk():
+    """A quote with other white space would not be found verbatim later."""
+    found = anchor("It is closed\nafter  five seconds.", ["closed after five seconds"])
+
+    assert found.evidence[0].quote == "closed\nafter  five seconds"
+
+
+def test_evidence_of_a_chunk_without_offsets_has_none():
+    """0 would be a place, and the wrong one."""
+    [evidence] = anchor("It is closed after five seconds.", ["closed after five seconds"]).evidence
+
+    assert (evidence.start, evidence.end) == (None, None)
+
+
+def test_hops_are_counted_by_passage():
+    """Quotes of different hops are all needed; two of one passage are one hop."""
+    one = HONEST["multi-hop across"]
+    found = check(one.candidate, one.brief, Taken(), 0)
+
+    assert [evidence.hop for evidence in found.evidence] == [1, 2]
+
+
+def test_a_quote_of_the_other_passage_is_named_as_such():
+    """The reason tells a mixed-up index from a made-up quote."""
+    one = HONEST["multi-hop across"]
+    swapped = dataclasses.replace(
+        one.candidate, quotes=(one.candidate.quotes[0], Quoted("socksio package", 0))
+    )
+    brief = dataclasses.replace(one.brief, slot=one.brief.slot.model_copy(update={"type": "fact"}))
+    swapped = dataclasses.replace(swapped, type="comparison")
+
+    assert check(swapped, brief, Taken(), 0) == Rejection(
+        "quote_not_found", "'socksio package' stands in passage 2, not in 1"
+    )
+
+
+def test_a_question_that_is_taken_says_by_which():
+    """Who reads the rejections wants to see the other one."""
+    taken = Taken([("q_1", FACT.candidate.question.upper())])
+
+    assert check(FACT.candidate, FACT.brief, taken, 0) == Rejection("duplicate", "of q_1")
+
+
+def test_a_follow_up_clashes_by_what_it_stands_for():
+    """ "And why?" is no duplicate of another "And why?"."""
+    one = HONEST["a short follow-up"]
+
+    assert isinstance(check(one.candidate, one.brief, Taken([("q", "And why?")]), 0), Anchored)
+    assert check(one.candidate, one.brief, Taken([("q", one.candidate.standalone)]), 0) == (
+        Rejection("duplicate", "of q")
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 100_000, '"' * 99_999, "based on the " * 8_000, "\n" * 100_000, "ignore all " * 9_000],
+    ids=["a letter", "quotation marks", "words", "line ends", "half an order"],
+)
+@pytest.mark.parametrize("part", ["question", "answer"])
+def test_a_part_of_100_kb_is_turned_away(part, text):
+    """A pattern that looks back over all of it would hold the run for minutes."""
+    found = check(dataclasses.replace(FACT.candidate, **{part: text}), FACT.brief, Taken(), 0)
+
+    assert found.code in ("schema", "question_length", "answer_length")
