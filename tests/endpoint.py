@@ -207,10 +207,11 @@ def valid(body: Body) -> Body:
     system = body["messages"][0]["content"]
     form = body.get("response_format", {}).get("json_schema", {}).get("schema")
     fields = set(form["properties"]) if form else set(re.findall(r'"(\w+)": \{', system))
-    if "grade" in fields:
+    if "grade" in fields and "verdicts" not in fields:
         return _relevance(prompt)
-    if "question" in fields:
-        return _query(prompt)
+    for name, reply in _GENERATION.items():
+        if name in fields:
+            return reply(prompt)
     if "facts" in fields:
         return _statuses(prompt) if "claims" in fields else _facts(prompt)
     return _verdict(prompt)
@@ -228,7 +229,20 @@ def datum(prompt: str, name: str) -> Any:
 
 
 def _relevance(prompt: str) -> Body:
-    query, passage = datum(prompt, "query"), datum(prompt, "passage")
+    return _graded(datum(prompt, "query"), datum(prompt, "passage"))
+
+
+def _batch(prompt: str) -> Body:
+    query = datum(prompt, "query")
+    return {
+        "verdicts": [
+            {"id": shown["id"], **_graded(query, shown["passage"])}
+            for shown in datum(prompt, "passages")
+        ]
+    }
+
+
+def _graded(query: str, passage: str) -> Body:
     shared = {word for word in re.findall(r"\w{4,}", query.lower()) if word in passage.lower()}
     grade = min(3, len(shared))
     return {
@@ -239,16 +253,37 @@ def _relevance(prompt: str) -> Body:
     }
 
 
-def _query(prompt: str) -> Body:
-    passage = datum(prompt, "passage")
-    first, *_, last = re.findall(r"\w{4,}", passage)
+def _proposal(prompt: str) -> Body:
+    passages = datum(prompt, "passages")
+    lines = [shown["text"].strip().split("\n")[0] for shown in passages]
+    first, *_, last = re.findall(r"\w{4,}", " ".join(shown["text"] for shown in passages))
+    sentence = f"Which facts join {first} with {last}, and why?"
+    is_keyword = datum(prompt, "type") == "keyword"
     return {
-        "evidence": passage.split("\n")[0],
-        "question": f"Which facts join {first} with {last}?",
-        "answer": passage.split("\n")[0],
-        "difficulty": "easy",
-        "type": "fact",
+        "quotes": [
+            {"passage": shown["passage"], "quote": line}
+            for shown, line in zip(passages, lines, strict=True)
+        ],
+        "question": f"{first} with {last} and more" if is_keyword else sentence,
+        "answer": f"It is said that {' '.join(lines)}",
+        "difficulty": datum(prompt, "difficulty"),
     }
+
+
+def _candidates(prompt: str) -> Body:
+    return {"candidates": [_proposal(prompt)]}
+
+
+def _follow_ups(prompt: str) -> Body:
+    before = {"first_question": "What is there to know?", "first_answer": "Several things."}
+    proposal = _proposal(prompt)
+    short = {"question": "And what joins them?", "standalone": proposal["question"]}
+    return {"follow_ups": [{**proposal, **before, **short}]}
+
+
+def _near_misses(prompt: str) -> Body:
+    answer = "The documentation does not say that."
+    return {"near_misses": [{**_proposal(prompt), "missing": "reason", "answer": answer}]}
 
 
 def _facts(prompt: str) -> Body:
@@ -273,3 +308,44 @@ def _verdict(prompt: str) -> Body:
         "unsupported": [],
         "verdict": "correct" if same else "incorrect",
     }
+
+
+def _questions(prompt: str) -> Body:
+    verdict = {"readings": ["one thing", "another thing"], "missing": "", "clear": "yes"}
+    return {
+        "questions": [
+            {"id": one["id"], "question": one["question"], **verdict, "answer": "unknown"}
+            for one in datum(prompt, "questions")
+        ]
+    }
+
+
+def _pairs(prompt: str) -> Body:
+    verdict = {"difference": "", "verdict": "agrees"}
+    return {
+        "pairs": [
+            {"id": one["id"], "question": one["question"], **verdict}
+            for one in datum(prompt, "pairs")
+        ]
+    }
+
+
+def _from_quotes(prompt: str) -> Body:
+    quote = datum(prompt, "quotes")[0]["quote"]
+    return {"quote": quote, "premise": "ok", "answerable": "yes", "answer": f"It says: {quote}"}
+
+
+def _search(_prompt: str) -> Body:
+    return {"id": "", "quote": "", "found": "no"}
+
+
+_GENERATION: dict[str, Callable[[str], Body]] = {
+    "verdicts": _batch,
+    "candidates": _candidates,
+    "follow_ups": _follow_ups,
+    "near_misses": _near_misses,
+    "questions": _questions,
+    "pairs": _pairs,
+    "premise": _from_quotes,
+    "found": _search,
+}

@@ -21,11 +21,24 @@ schema = "relevance"
 system = 'Be strict.'
 user = '<$marker> $query and $passage <$marker>'
 """
+WRITTEN = {"marker", "passages", "asked", "style", "type", "meaning", "difficulty", "degree"} | {
+    "persona",
+    "language",
+    "length",
+    "focus",
+    "count",
+}
 HOLES = {
+    "check_question": {"marker", "questions"},
+    "check_answer": {"marker", "question", "quotes"},
+    "compare_answers": {"marker", "pairs"},
+    "find_answer": {"marker", "question", "passages"},
     "check_claims": {"marker", "question", "answer", "passages"},
     "extract_facts": {"marker", "question", "expected"},
     "grade_facts": {"marker", "question", "facts", "answer", "passages"},
-    "generate_query": {"marker", "section", "passage", "language", "avoid"},
+    "generate_queries": WRITTEN,
+    "generate_follow_ups": WRITTEN,
+    "generate_unanswerable": WRITTEN,
     "grade_answer": {"marker", "question", "expected", "answer", "passages"},
     "judge_grade_only": {"marker", "query", "passage"},
     "judge_relevance": {"marker", "query", "passage"},

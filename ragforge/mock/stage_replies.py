@@ -9,18 +9,26 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ragforge.mock.check_replies import (
+    answered_from_quotes,
+    checked_questions,
+    compared_answers,
+    no_answer_found,
+)
 from ragforge.mock.claim_replies import checked_claims
 from ragforge.mock.draws import Draws
 from ragforge.mock.fact_replies import drawn_facts, fact_statuses, shortened
+from ragforge.mock.query_replies import written_follow_ups, written_near_misses, written_queries
 
-_DATUM = re.compile(r"^(query|passage|expected answer|answer|facts|passages): (.+)$", re.MULTILINE)
-_LISTS = frozenset({"facts", "passages"})
+_DATUM = re.compile(
+    r"^(query|passage|expected answer|answer|facts|passages|type|difficulty|question|questions"
+    r"|quotes|pairs): (.+)$",
+    re.MULTILINE,
+)
+_LISTS = frozenset({"facts", "passages", "questions", "quotes", "pairs"})
 _DECODER = json.JSONDecoder()
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LONGEST_QUOTE = 400
-_LONGEST_WORD = 4
-"""Of a script without blanks: there a match is a whole clause."""
-_KINDS = ("fact", "definition", "procedure", "comparison", "why", "list")
 
 Data = Mapping[str, Any]
 Reply = dict[str, Any]
@@ -64,7 +72,9 @@ def _relevance(data: Data, draws: Draws) -> Reply:
     asked = set(_WORD.findall(data.get("query", "").lower()))
     shared = sum(word in folded for word in asked)
     quote = _quote(passage, draws)
-    grade = min(3 if quote else 1, shared)
+    # As sparse as relevance is: a chunk that shares a word or two is on the topic at most.
+    most = 3 if quote else 1
+    grade = min(most, max(int(4 * shared / max(1, len(asked))), int(shared > 0)))
     return {
         "reasoning": f"The passage holds {shared} of {len(asked)} words of the query.",
         "evidence": quote if grade >= 2 else "",
@@ -84,20 +94,6 @@ def _batch(data: Data, draws: Draws) -> Reply:
             one = {"query": data.get("query", ""), "passage": str(shown.get("passage", ""))}
             verdicts.append({"id": str(shown.get("id", "")), **_relevance(one, draws)})
     return {"verdicts": verdicts}
-
-
-def _query(data: Data, draws: Draws) -> Reply:
-    passage = data.get("passage", "")
-    quote = _quote(passage, draws)
-    found = _WORD.findall(passage) or ["things"]
-    first, second, third = (_shortened(found[draws.below(len(found))]) for _ in range(3))
-    return {
-        "evidence": quote,
-        "question": f"Which facts join {first} and {second} with {third}?",
-        "answer": f"It says: {quote}",
-        "difficulty": ("easy", "medium", "hard")[draws.below(3)],
-        "type": _KINDS[draws.below(len(_KINDS))],
-    }
 
 
 def _verdict(data: Data, draws: Draws) -> Reply:
@@ -133,12 +129,34 @@ def _claims(data: Data, draws: Draws) -> Reply:
     return checked_claims(data.get("answer", ""), data.get("passages", []))
 
 
+def _questions(data: Data, draws: Draws) -> Reply:
+    return checked_questions(data.get("questions", []), draws)
+
+
+def _from_quotes(data: Data, draws: Draws) -> Reply:
+    return answered_from_quotes(data.get("question", ""), data.get("quotes", []))
+
+
+def _pairs(data: Data, draws: Draws) -> Reply:
+    return compared_answers(data.get("pairs", []))
+
+
+def _search(data: Data, draws: Draws) -> Reply:
+    return no_answer_found()
+
+
 _STAGES: tuple[tuple[set[str], Callable[[Data, Draws], Reply]], ...] = (
     ({"grade", "evidence", "contains_answer"}, _relevance),
     ({"grade"}, _grade),
     ({"verdicts"}, _batch),
-    ({"question", "evidence", "answer"}, _query),
+    ({"candidates"}, written_queries),
+    ({"follow_ups"}, written_follow_ups),
+    ({"near_misses"}, written_near_misses),
     ({"verdict", "unsupported"}, _verdict),
+    ({"questions"}, _questions),
+    ({"premise", "answerable"}, _from_quotes),
+    ({"pairs"}, _pairs),
+    ({"found", "quote"}, _search),
     ({"claims", "no_claim"}, _claims),
     ({"facts", "claims"}, _statuses),
     ({"facts"}, _facts),
@@ -149,7 +167,3 @@ def _quote(text: str, draws: Draws) -> str:
     """Return one of the lines of a text as it stands there, "" where all are blank."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     return shortened(lines[draws.below(len(lines))], _LONGEST_QUOTE) if lines else ""
-
-
-def _shortened(word: str) -> str:
-    return word if word.isascii() and len(word) <= 30 else word[:_LONGEST_WORD]

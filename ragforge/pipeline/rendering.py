@@ -1,6 +1,6 @@
 """What a model would be asked, caught from the stage that asks it; nothing is asked."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,13 +13,21 @@ from ragforge.llm.connect import OFFLINE, key_of
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.bench import Bench
 from ragforge.pipeline.picking import Picked
+from ragforge.pipeline.rendering_checks import (
+    answer_from_evidence,
+    answer_looked_for,
+    answers_compared,
+    question_alone,
+)
 from ragforge.prompts import Prompt, load_prompt
+from ragforge.records import QueryType, Slot
 from ragforge.stages.answer.by_facts import FactJudge
 from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.asking import Asker
+from ragforge.stages.generate.candidates import Brief
+from ragforge.stages.generate.kinds import PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
-from ragforge.stages.generate.plan import Seed
 from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.judge.examples import refuse_shared_queries
 
@@ -92,9 +100,16 @@ async def _relevance_batch(asker: Asker, picked: Picked, settings: Settings) -> 
     return await bench.slate_judge(batched=True).mark(slate)
 
 
-async def _generated_query(asker: Asker, picked: Picked, settings: Settings) -> object:
-    writer = LLMQueryWriter(asker, settings.generate.language)
-    return await writer.write(Seed(picked.chunk(), 0), ())
+async def _generated_queries(asker: Asker, picked: Picked, settings: Settings) -> object:
+    return await _written(asker, picked, settings, "fact")
+
+
+async def _generated_follow_ups(asker: Asker, picked: Picked, settings: Settings) -> object:
+    return await _written(asker, picked, settings, "follow_up")
+
+
+async def _generated_unanswerable(asker: Asker, picked: Picked, settings: Settings) -> object:
+    return await _written(asker, picked, settings, "unanswerable")
 
 
 async def _answer_facts(asker: Asker, picked: Picked, _settings: Settings) -> object:
@@ -118,13 +133,43 @@ STAGES: Final[Mapping[str, _Stage]] = {
     "relevance": _relevance,
     "relevance_grade": _relevance,
     "relevance_batch": _relevance_batch,
-    "generated_query": _generated_query,
+    "generated_queries": _generated_queries,
+    "generated_follow_ups": _generated_follow_ups,
+    "generated_unanswerable": _generated_unanswerable,
     "answer_facts": _answer_facts,
     "fact_statuses": _fact_statuses,
     "answer_verdict": _answer_verdict,
     "claims_check": _claims_check,
+    "questions_check": question_alone,
+    "evidence_answer": answer_from_evidence,
+    "answers_comparison": answers_compared,
+    "answer_search": answer_looked_for,
 }
 """By the schema of the reply."""
+
+
+async def _written(
+    asker: Asker, picked: Picked, settings: Settings, query_type: QueryType
+) -> object:
+    """Ask for queries about a chunk as the first persona would put them, in the first language."""
+    chunk = picked.chunk()
+    slot = Slot(
+        slot_id="000000-0",
+        type=query_type,
+        difficulty="medium",
+        persona=_first(settings.generate.personas),
+        language=_first(settings.generate.language),
+        stratum="",
+        chunk_ids=(chunk.chunk_id,),
+        doc_ids=(chunk.doc_id,),
+    )
+    askers = dict.fromkeys(PROMPTS, asker)
+    writer = LLMQueryWriter(askers, settings.model.seed, settings.generate.per_call)
+    return await writer.write(Brief(slot, (chunk,)), ())
+
+
+def _first(shares: Sequence[str]) -> str:
+    return shares[0].rpartition("=")[0]
 
 
 def _bench(asker: Asker, settings: Settings, *, batch: int) -> Bench:

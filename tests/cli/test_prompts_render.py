@@ -15,14 +15,14 @@ from ragforge.files.opening import open_dataset
 from ragforge.llm.store import CallStore
 from ragforge.pipeline.rendering import STAGES
 from ragforge.prompts import load_prompt, prompt_names
-from ragforge.records import Answer, Fact
+from ragforge.records import Answer, Fact, Slot
 from ragforge.stages.answer.by_facts import FactJudge
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.asking import Asker
+from ragforge.stages.generate.candidates import Brief
 from ragforge.stages.generate.llm import LLMQueryWriter
-from ragforge.stages.generate.plan import Seed
 from ragforge.stages.ground.exchange import Exchange, Passage
 from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.judge.llm import LLMJudge
@@ -105,17 +105,35 @@ def test_the_messages_for_a_pair_of_a_dataset_are_the_judges(render, asked, data
     assert json.loads(out)["messages"] == sent
 
 
-def test_the_messages_for_a_chunk_are_the_writers(render, asked, dataset):
+@pytest.mark.parametrize(
+    ("name", "listed", "query_type"),
+    [
+        ("generate_queries", "candidates", "fact"),
+        ("generate_follow_ups", "follow_ups", "follow_up"),
+        ("generate_unanswerable", "near_misses", "unanswerable"),
+    ],
+)
+def test_the_messages_for_a_chunk_are_the_writers(render, asked, dataset, name, listed, query_type):
     """Generation is tuned by the same means."""
     chunk = next(open_dataset(dataset).chunks())
-    kind = {"difficulty": "easy", "type": "fact", "evidence": chunk.text}
-    said = {"question": "Why?", "answer": "So.", **kind}
+    slot = Slot(
+        slot_id="000000-0",
+        type=query_type,
+        difficulty="medium",
+        persona="newcomer",
+        language="de",
+        stratum="",
+        chunk_ids=(chunk.chunk_id,),
+        doc_ids=(chunk.doc_id,),
+    )
     sent = asked(
-        "generate_query", said, lambda asker: LLMQueryWriter(asker, "de").write(Seed(chunk, 0), ())
+        name,
+        {listed: []},
+        lambda asker: LLMQueryWriter({name: asker}, 0).write(Brief(slot, (chunk,)), ()),
     )
 
-    where = ("--dataset", dataset, "--chunk", chunk.chunk_id, "--language", "de")
-    code, out, _ = render("generate_query", *where, "--json")
+    where = ("--dataset", dataset, "--chunk", chunk.chunk_id, "--language", "de=80,en=20")
+    code, out, _ = render(name, *where, "--json")
 
     assert code == 0
     assert json.loads(out)["messages"] == sent
@@ -204,12 +222,12 @@ def test_the_messages_about_facts_are_those_of_their_stages(render, asked, answe
     dataset = open_dataset(answered)
     [answer] = dataset.answers("rag")
     plain = next(each for each in dataset.queries() if each.query_id == answer.query_id)
-    fact = Fact(fact_id="f1", text="Ten percent.")
+    fact = Fact(fact_id="f1", text=plain.expected_answer)
     query = plain.model_copy(update={"facts": (fact,)})
     dataset.write_queries([query])
     texts = {chunk.chunk_id: chunk.text for chunk in dataset.chunks()}
     case = Case(query, answer.answer, (texts[answer.chunk_ids[0]],))
-    drawn = {"facts": [{"statement": "Ten percent.", "importance": "vital"}]}
+    drawn = {"facts": [{"statement": plain.expected_answer, "importance": "vital"}]}
     judged = {"facts": [{"id": "f1", "quote": "", "status": "missing"}], "claims": []}
     drawing = asked("extract_facts", drawn, lambda asker: with_facts(plain, asker))
     grading = asked("grade_facts", judged, lambda asker: FactJudge(asker).grade(case))
@@ -346,7 +364,7 @@ def test_hidden_characters_are_shown_and_in_json_kept(tmp_path, render, pairs):
         ("judge_relevance", ["--row", "3"], "has fewer pairs"),
         ("judge_relevance", ["--row", "0"], "--row 0: expected a whole number from 1"),
         ("judge_relevance", ["--chunk", "x"], "go with --dataset, not with --pairs"),
-        ("generate_query", [], "give --dataset DIR with --chunk CHUNK_ID"),
+        ("generate_queries", [], "give --dataset DIR with --chunk CHUNK_ID"),
         ("grade_answer", [], "with --query QUERY_ID and --answers NAME"),
         ("nobody", [], "no prompt 'nobody'"),
     ],
@@ -365,7 +383,7 @@ def test_what_cannot_be_rendered_from_a_file_of_pairs_is_told(render, pairs, nam
         ("judge_relevance", [], "give --dataset DIR with --query QUERY_ID and --chunk"),
         ("judge_relevance", ["--row", "1"], "--row goes with --pairs, not with --dataset"),
         ("judge_relevance", ["--query", "x", "--chunk", "y"], "has no 'x'; it has 3 queries, such"),
-        ("generate_query", ["--chunk", "y"], "chunks.jsonl has no 'y'"),
+        ("generate_queries", ["--chunk", "y"], "chunks.jsonl has no 'y'"),
         ("extract_facts", [], "give --dataset DIR with --query QUERY_ID"),
         ("judge_relevance_batch", ["--chunk", "y"], "and --chunk CHUNK_ID twice or more"),
         ("check_claims", [], "with --query QUERY_ID and --answers NAME"),

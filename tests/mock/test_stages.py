@@ -8,15 +8,15 @@ from ragforge.config import ModelSettings
 from ragforge.llm.dialect import Dialect
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
 from ragforge.prompts import load_prompt
-from ragforge.records import Chunk, Query
+from ragforge.records import Chunk, Query, Slot
 from ragforge.stages.answer.by_facts import FactJudge
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.asking import Asker
-from ragforge.stages.generate.gates import Passed, check
+from ragforge.stages.generate.candidates import Brief
+from ragforge.stages.generate.kinds import KINDS
 from ragforge.stages.generate.llm import LLMQueryWriter
-from ragforge.stages.generate.plan import Seed
 from ragforge.stages.ground.exchange import Exchange, Passage
 from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.judge.llm import LLMJudge
@@ -85,17 +85,27 @@ def test_a_passage_that_shares_nothing_has_grade_0(judge):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("text", TEXTS)
-def test_a_query_about_any_text_passes_the_gates(through, text, mode):
-    """A rejected one would be drawn anew, and the run would never end."""
-    chunk = Chunk(chunk_id="c", doc_id="d", text=text)
+@pytest.mark.parametrize("query_type", ["fact", "follow_up", "unanswerable"])
+def test_a_writer_is_answered_however_it_asks(through, query_type, mode):
+    """Each prompt for queries has a form of reply of its own."""
+    chunk = Chunk(chunk_id="c", doc_id="d", text=TEXTS[0])
+    slot = Slot(
+        slot_id="000000-0",
+        type=query_type,
+        difficulty="easy",
+        persona="newcomer",
+        language="en",
+        stratum="",
+        chunk_ids=("c",),
+        doc_ids=("d",),
+    )
 
     async def write(asker):
-        return await LLMQueryWriter(asker, "en").write(Seed(chunk, 0), ["What is it?"])
+        return await LLMQueryWriter({asker.prompt.name: asker}, 0).write(Brief(slot, (chunk,)), [])
 
-    candidate = through("generate_query", mode, write)
+    found = through(KINDS[query_type].prompt, mode, write)
 
-    assert isinstance(check(candidate, chunk, set()), Passed)
+    assert [one.type for one in found] == [query_type] * 3
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_text_of_an_example_stays_within_its_fence(prompt):
     assert len(asked.content.splitlines()) == 5
 
 
-@pytest.mark.parametrize("name", ["grade_answer", "generate_query"])
+@pytest.mark.parametrize("name", ["grade_answer", "generate_queries"])
 def test_examples_go_with_prompts_for_pairs_only(name):
     """Another stage has other replies."""
     with pytest.raises(ConfigError, match=f"prompt '{name}': has the schema .* 'relevance' only"):

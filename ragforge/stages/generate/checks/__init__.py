@@ -1,0 +1,1 @@
+"""Checks by a model other than the writer, where one is configured."""

@@ -1,0 +1,205 @@
+"""Several questions in one call: each verdict is tied to its question, or it is no verdict.
+
+A verdict must carry an id that no text can foresee and repeat its question. One that repeats the
+question of another entry shows that verdicts have slipped, and then none of the reply counts. What
+a batch leaves open is asked for alone, once.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
+
+from ragforge.errors import CallError
+from ragforge.stages.asking import Asker, Way
+from ragforge.stages.quotes import has_content
+from ragforge.stages.together import together
+from ragforge.stages.words import words
+
+MOST = 8
+"""Entries of a batch."""
+_NOTHING = frozenset({"none", "nothing", "null", "na", "n a"})
+
+
+def at_most(entries: int) -> FieldInfo:
+    """Return a list whose length a grammar may bound; see `upto`."""
+    found: FieldInfo = Field(json_schema_extra={"maxItems": entries})
+    return found
+
+
+class Verdict(Protocol):
+    """What is said of one entry."""
+
+    @property
+    def id(self) -> str:
+        """The id that the entry had in this call."""
+
+    @property
+    def question(self) -> str:
+        """The question of the entry, repeated."""
+
+
+V = TypeVar("V", bound=Verdict)
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One question of a batch.
+
+    Args:
+        question: What its verdict must repeat.
+        shown: What else is shown, by name; its texts as `visible` leaves them.
+    """
+
+    question: str
+    shown: Mapping[str, object]
+
+    @property
+    def mark(self) -> tuple[str, ...]:
+        """What tells it from others of its batch."""
+        return tuple(words(self.question))
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Generic[V]):
+    """A verdict with the key of the reply that holds it."""
+
+    verdict: V
+    call_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[R, V]):
+    """How a batch is asked for.
+
+    Args:
+        asker: The model with its prompt.
+        hole: Of the prompt, for the list of entries.
+        reply_type: What the reply must be.
+        verdicts: Takes the verdicts out of a reply.
+        broken_rule: Returns the rule that a verdict breaks by itself, None where it breaks none.
+        tokens_each: Room in the reply for each entry beyond the first.
+    """
+
+    asker: Asker
+    hole: str
+    reply_type: type[R]
+    verdicts: Callable[[R], Sequence[V]]
+    broken_rule: Callable[[V], str | None]
+    tokens_each: int
+
+
+def batches(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """Return entries in batches of at most MOST, in their order.
+
+    Questions that cannot be told apart never share a batch.
+    """
+    found: list[list[Entry]] = []
+    for entry in entries:
+        last = found[-1] if found else []
+        if not last or len(last) == MOST or entry.mark in [other.mark for other in last]:
+            found.append([entry])
+        else:
+            last.append(entry)
+    return found
+
+
+async def ask_batch(entries: Sequence[Entry], form: Form[R, V]) -> list[Said[V] | CallError]:
+    """Return a verdict or an error for each entry, in their order.
+
+    A batch for which no reply came at all (kind `error`) is not taken apart: single entries would
+    go the same way, at several times the price.
+
+    Raises:
+        EndpointError, BudgetError: Nothing can be asked any more.
+    """
+    if len(entries) == 1:
+        return await together([_alone(entries[0], form)])
+    found: dict[int, Said[V]] = {}
+    try:
+        found = await _together(entries, form)
+    except CallError as error:
+        if error.kind == "error":
+            return [error] * len(entries)
+    left = [number for number in range(len(entries)) if number not in found]
+    again = await together([_alone(entries[number], form) for number in left]) if left else []
+    rest = dict(zip(left, again, strict=True))
+    return [found[number] if number in found else rest[number] for number in range(len(entries))]
+
+
+def names_something(text: str) -> bool:
+    """Whether a field that may stay empty is filled; models write "none" there too."""
+    return has_content(text) and " ".join(words(text)) not in _NOTHING
+
+
+async def _alone(entry: Entry, form: Form[R, V]) -> Said[V]:
+    [name] = names = _names([entry], form)
+
+    def broken_rule(reply: R) -> str | None:
+        verdicts = form.verdicts(reply)
+        if [verdict.id for verdict in verdicts] != names:
+            return f"expected exactly one entry, with the id {name!r}"
+        return form.broken_rule(verdicts[0])
+
+    reply = await form.asker.ask(_holes(names, [entry], form), form.reply_type, broken_rule)
+    return Said(form.verdicts(reply.value)[0], reply.reply.key)
+
+
+async def _together(entries: Sequence[Entry], form: Form[R, V]) -> dict[int, Said[V]]:
+    """Return the verdicts that can be used, by the place of their entry."""
+    names = _names(entries, form)
+    by_name = dict(zip(names, entries, strict=True))
+    reply = await form.asker.ask(
+        _holes(names, entries, form),
+        form.reply_type,
+        lambda reply: _slipped(form.verdicts(reply), by_name),
+        Way(more_tokens=form.tokens_each * (len(entries) - 1)),
+    )
+    verdicts = form.verdicts(reply.value)
+    said = [verdict.id for verdict in verdicts]
+    return {
+        names.index(verdict.id): Said(verdict, reply.reply.key)
+        for verdict in verdicts
+        if said.count(verdict.id) == 1
+        and _mark(verdict) == by_name[verdict.id].mark
+        and form.broken_rule(verdict) is None
+    }
+
+
+def _slipped(verdicts: Sequence[Verdict], by_name: Mapping[str, Entry]) -> str | None:
+    """Return what shows that verdicts stand under other ids than theirs; then none can be used."""
+    if not verdicts:
+        return "the list is empty; each question gets exactly one entry"
+    marks = {entry.mark: name for name, entry in by_name.items()}
+    for verdict in verdicts:
+        if verdict.id not in by_name:
+            return f"no question has the id {verdict.id!r}; the ids are {', '.join(by_name)}"
+        own = marks.get(_mark(verdict), verdict.id)
+        if own != verdict.id:
+            return f"under the id {verdict.id!r} stands the question of {own!r}"
+    return None
+
+
+def _mark(verdict: Verdict) -> tuple[str, ...]:
+    return tuple(words(verdict.question))
+
+
+def _holes(names: Sequence[str], entries: Sequence[Entry], form: Form[R, V]) -> dict[str, str]:
+    listed = [{"id": name, **entry.shown} for name, entry in zip(names, entries, strict=True)]
+    return {form.hole: json.dumps(listed, ensure_ascii=False)}
+
+
+def _names(entries: Sequence[Entry], form: Form[R, V]) -> list[str]:
+    """Return an id for each entry that no text can foresee, because all of them decide it."""
+    content = json.dumps([form.hole, *(dict(entry.shown) for entry in entries)])
+    found: dict[str, None] = {}
+    number = 0
+    while len(found) < len(entries):
+        found[hashlib.sha256(f"{number}\n{content}".encode()).hexdigest()[:5]] = None
+        number += 1
+    return list(found)
