@@ -1,7 +1,9 @@
 """Grade how well chunks answer queries: 0 off topic, 1 same topic, 2 part, 3 all of the answer.
 
 In a dataset, the top ranks of its runs are pooled and judged; pairs that have a grade are left
-alone. Or judge the pairs of a file, one JSON object a line: {query_id, query, chunk_id, text}.
+alone. With --complete the pool is what probes find in the whole corpus, with or without runs: the
+query, its answer and its source as queries, neighbours and near-duplicates; it grows while its end
+is relevant. Or judge the pairs of a file, a JSON object a line: {query_id, query, chunk_id, text}.
 A pair whose judgment fails gets no grade; it is counted and bounds what it could change.
 Where rows hold the `grade` of a person, or with --on-labels in a dataset, the judge is held against
 people with the lexical baseline beside it; it never sees their grades.
@@ -9,6 +11,7 @@ people with the lexical baseline beside it; it never sees their grades.
 
 Examples:
   ragforge judge --dataset set/ --run bm25 --depth 10 --model gpt-5-mini
+  ragforge judge --dataset set/ --complete --model gpt-5-mini
   ragforge judge --pairs pairs.jsonl --out judged.jsonl --model m --base-url http://127.0.0.1:8080/v1
 """
 
@@ -46,11 +49,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="judge the pairs that people graded, and compare; their grades stay",
     )
+    parser.add_argument(
+        "--complete",
+        action="store_true",
+        help="pool what probes find in the corpus instead of what runs retrieved",
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="where judged pairs are written")
     parser.add_argument("--per-query", action="store_true", help="print the summary of each query")
     add_mode(parser, again=True)
     add_json(parser)
-    add_common(parser, "judge", *PAID)
+    add_common(parser, "judge", "pool", *PAID)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,6 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     if arguments.setting_judge_permutations is not None and settings.judge.batch == 1:
         raise UsageError("--permutations goes with --batch")
+    if arguments.complete:
+        from ragforge.cli.judge_complete import complete
+
+        return complete(arguments, open_dataset(arguments.dataset), settings, mode)
     if arguments.pairs:
         place = arguments.out
         judge = partial(judge_file, arguments.pairs, place)
@@ -92,8 +104,22 @@ def _check(arguments: argparse.Namespace) -> None:
         _check_pairs(arguments)
     elif arguments.out is not None:
         raise UsageError("--out goes with --pairs; a dataset keeps its own judgments.jsonl")
+    if arguments.complete:
+        _check_complete(arguments)
     if arguments.on_labels and arguments.run:
         raise UsageError("--on-labels judges no run; leave out --run")
+
+
+def _check_complete(arguments: argparse.Namespace) -> None:
+    beside = {
+        "--pairs": arguments.pairs,
+        "--run": arguments.run,
+        "--on-labels": arguments.on_labels,
+        "--per-query": arguments.per_query,
+        "--depth": arguments.setting_judge_depth is not None,
+    }
+    for flag in (name for name, given in beside.items() if given):
+        raise UsageError(f"{flag} does not go with --complete, whose pool is found by probes")
 
 
 def _is_made(old: Judgment) -> bool:

@@ -102,6 +102,8 @@ def print_estimate(estimate: dict[str, Any], *, as_json: bool) -> None:
         print("the offline baseline asks nothing and costs nothing")
         return
     print(f"calls at worst, if replies have to be asked for again: {estimate['calls_high']}")
+    if "calls_if_all_pools_grow" in estimate:
+        print(f"calls if all pools grow to the end: {estimate['calls_if_all_pools_grow']}")
     seconds = estimate["seconds"]
     print("time: unknown before the first replies" if seconds is None else f"time: {seconds:.0f} s")
     for name, tokens in estimate["tokens"].items():

@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.holes import holes_of, told
     from ragforge.pipeline.retrieving import make_run
 
     settings = settings_of(arguments)
@@ -63,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps({**found, "failed": len(made.failures)}))
     else:
         complain(f"{len(made.rankings)} queries retrieved, {len(made.failures)} failed")
+        for line in filter(None, (told(holes, dataset) for holes in holes_of(dataset, [name]))):
+            complain(line)
         print(path)
     return 0
 

@@ -154,6 +154,7 @@ async def open_bench(
     *,
     mode: Mode,
     failures: Callable[[], Iterable[Failure]],
+    purse: Purse | None = None,
 ) -> AsyncIterator[Bench]:
     """Open the models that judge; those of a panel share one budget.
 
@@ -163,6 +164,7 @@ async def open_bench(
         observer: Told of calls and retries.
         mode: Whether to ask, and what to ask again.
         failures: Those of earlier runs.
+        purse: What other stages of the same run have spent; one of its own where None.
 
     Raises:
         UsageError: Ways of judging that exclude each other.
@@ -175,12 +177,12 @@ async def open_bench(
     _warn_of_other_rubric(settings, observer)
     members = how.panel or (settings.model.name,)
     prompt = how.prompt or (BATCH if how.batch > 1 else POINTWISE)
-    purse = Purse()
+    purse = purse or Purse()
     async with AsyncExitStack() as stack:
         backends = [
             await stack.enter_async_context(
                 open_backend(
-                    _of_member(settings, member),
+                    of_member(settings, member),
                     prompt,
                     store_path,
                     observer,
@@ -241,7 +243,7 @@ def _warn_of_other_rubric(settings: Settings, observer: Observer) -> None:
         )
 
 
-def _of_member(settings: Settings, member: str) -> Settings:
+def of_member(settings: Settings, member: str) -> Settings:
     """Return the settings of one model of a panel, `NAME` or `NAME@URL`."""
     name, at, address = member.rpartition("@")
     changed = {"name": member}

@@ -22,6 +22,7 @@ from ragforge.pipeline.pooling import (
     queries_of,
     with_texts,
 )
+from ragforge.pipeline.pools_way import as_the_pools
 from ragforge.pipeline.sitting import JudgingResult, Sitting
 from ragforge.records import Failure
 from ragforge.stages.judge.examples import refuse_shared_queries
@@ -54,6 +55,7 @@ async def judge_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
+    settings = as_the_pools(dataset, settings, observer, mode)
     queries = queries_of(dataset, settings.judge.split)
     pooled = pool_of(dataset, queries, run_names, settings.judge.depth)
     with ChunkTexts(dataset.path / "chunks.jsonl", {pair.chunk_id for pair in pooled}) as texts:

@@ -1,0 +1,238 @@
+"""Completing pools: what else in the corpus is relevant to a query, found by probes and judged."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from ragforge.config import JudgeSettings, Settings
+from ragforge.corpus.survey import Survey
+from ragforge.files.dataset import Dataset
+from ragforge.llm.budget import Purse
+from ragforge.llm.connect import EndpointEmbedder
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.bench import open_bench
+from ragforge.pipeline.judging import refused_if_all_failed
+from ragforge.pipeline.pool_items import items_of, queries_to_complete
+from ragforge.pipeline.pool_waves import Asked, Waves
+from ragforge.pipeline.sitting import JudgingResult
+from ragforge.pipeline.surveyed import Surveyed
+from ragforge.pipeline.surveying import open_survey
+from ragforge.report.completion import CompletionSummary, PooledItem, summarise_completion
+from ragforge.retrieval import Buildable, Retriever
+from ragforge.stages.complete.growth import Growth, ranked_items
+from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
+from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.pouring import Collected
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What completing came to.
+
+    Args:
+        judging: Of all pairs that were judged now.
+        summary: The figures of the pools; None in a dry run.
+        failed_probes: For how many queries a probe failed, by its name.
+        estimate: What a dry run counted; None in earnest.
+    """
+
+    judging: JudgingResult
+    summary: CompletionSummary | None
+    failed_probes: Mapping[str, int]
+    estimate: dict[str, object] | None = None
+
+    @property
+    def conflicts(self) -> tuple[str, ...]:
+        """Ids of unanswerable queries that the corpus answers, sorted."""
+        return self.summary.conflicts if self.summary else ()
+
+
+async def complete_dataset(
+    dataset: Dataset,
+    survey: Survey,
+    retrievers: Mapping[str, Retriever],
+    settings: Settings,
+    observer: Observer,
+    mode: Mode = EARNEST,
+    query_ids: Collection[str] | None = None,
+    purse: Purse | None = None,
+) -> Completion:
+    """Pool what probes find for queries, and judge it; pools grow while their end is relevant.
+
+    Retrievers look for the query, the query with its answer, and the text of its source chunks;
+    beside these stand neighbours and near-duplicates of the sources. Pairs that have a grade are
+    not judged again, nor is a query's own evidence.
+
+    Args:
+        dataset: Has queries; gets pools and judgments.
+        survey: Its corpus.
+        retrievers: Who looks, by the name that the pool gives them.
+        settings: Depth of the pools, models and budget.
+        observer: Told of progress.
+        mode: A dry run writes nothing, and asks no retriever that has to be built first.
+        query_ids: Which queries, of any status; the accepted ones of the split where None.
+        purse: What was spent of the budget before; nothing where None.
+
+    Raises:
+        DataError: No query is in the split.
+        UsageError: Another model or prompt graded a part of the pools; see `Mode`.
+        EndpointError, BudgetError: The run was stopped, what was judged is written; or nothing
+            could be judged.
+    """
+    queries = queries_to_complete(dataset, settings.judge.split, query_ids)
+    items = items_of(dataset, queries, survey, observer)
+    if mode.dry_run:
+        retrievers = _free(retrievers, observer)
+    looked = await _look(items, survey, retrievers, settings, observer)
+    if not mode.dry_run:
+        tried = {probe.key for probe in probes_of(items, retrievers)}
+        dataset.replace_failures("retrieve", looked.failures, tried.__contains__)
+    failed = Counter(one.key.partition("/")[0] for one in looked.failures)
+    ranked = ranked_items(items, looked.results)
+    asked = {
+        query.query_id: Asked(query.asked, query.answerable, found)
+        for query, found in zip(queries, ranked, strict=True)
+    }
+    async with open_bench(
+        judging_settings(settings),
+        dataset.store_path,
+        observer,
+        mode=mode,
+        failures=dataset.failures,
+        purse=purse,
+    ) as bench:
+        refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})
+        growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
+        waves = Waves(dataset, survey, bench, asked, growth, mode, observer)
+        await waves.judge()
+        if mode.dry_run:
+            return Completion(waves.result, None, failed, _estimate(waves))
+    summary = _summary(dataset, waves)
+    if not summary.n_calls and not waves.result.n_judged:
+        refused_if_all_failed(waves.result, waves.result.n_failed)
+    return Completion(waves.result, summary, failed)
+
+
+async def complete_whole(
+    dataset: Dataset, settings: Settings, observer: Observer, mode: Mode = EARNEST
+) -> Completion:
+    """Complete the pools of a dataset's accepted queries by what its own corpus holds.
+
+    Args and errors are those of `complete_dataset`.
+    """
+    place = dataset.path / ".ragforge"
+    with open_survey(
+        dataset.path / "chunks.jsonl", place, observer, seed=settings.model.seed
+    ) as survey:
+        retrievers = probing_retrievers(survey, settings, observer)
+        return await complete_dataset(dataset, survey, retrievers, settings, observer, mode)
+
+
+def probing_retrievers(
+    survey: Surveyed, settings: Settings, observer: Observer
+) -> dict[str, Retriever]:
+    """Return who looks for chunks: BM25, and embeddings where a model for them is set."""
+    found = {"bm25": survey.bm25}
+    if settings.model.embedding_model:
+        from ragforge.retrieval.dense import DenseRetriever
+
+        chunks = (survey.chunk(card.chunk_id) for card in survey.cards())
+        embedder = EndpointEmbedder(settings.model, observer)
+        found["dense"] = DenseRetriever(chunks, embedder)
+    return found
+
+
+def judging_settings(settings: Settings) -> Settings:
+    """Return the settings with which pools are judged: by the checker, in batches.
+
+    A panel, and anything that says how to judge, stays as it is set.
+    """
+    how, changes = settings.judge, dict[str, object]()
+    if settings.generate.checker and not how.panel:
+        changes["panel"] = (settings.generate.checker,)
+    plain = JudgeSettings(depth=how.depth, split=how.split, panel=how.panel)
+    if how.model_copy(update={"permutations": plain.permutations}) == plain:
+        changes |= {"batch": settings.pool.pool_batch, "permutations": 1}
+    return settings.model_copy(update={"judge": how.model_copy(update=changes)})
+
+
+def _free(retrievers: Mapping[str, Retriever], observer: Observer) -> dict[str, Retriever]:
+    """Return the retrievers that ask nobody."""
+    free = {name: one for name, one in retrievers.items() if not isinstance(one, Buildable)}
+    costly = sorted(set(retrievers).difference(free))
+    if costly:
+        told = f"{', '.join(costly)}: not asked in a dry run; its probes will find more"
+        observer(Event("note", message=told))
+    return free
+
+
+async def _look(
+    items: Sequence[Item],
+    survey: Survey,
+    retrievers: Mapping[str, Retriever],
+    settings: Settings,
+    observer: Observer,
+) -> Collected[Found]:
+    most = settings.pool.pool_most
+    looked = await look(
+        probes_of(items, retrievers),
+        retrievers,
+        most=most,
+        concurrency=settings.model.concurrency,
+        observer=observer,
+    )
+    looked.results.extend(found for item in items for found in beside(item, survey, most))
+    return looked
+
+
+def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
+    pools = {
+        query_id: {entry.chunk_id: entry for entry in one.ranked.entries(waves.depths[query_id])}
+        for query_id, one in waves.asked.items()
+    }
+    grades: dict[str, dict[str, int]] = {query_id: {} for query_id in waves.asked}
+    calls = set[str]()
+    for old in dataset.each_judgment():
+        one = waves.asked.get(old.query_id)
+        if one is None or old.grade is None or not waves.stands(old):
+            continue
+        if one.answerable or old.source != "evidence":
+            grades[old.query_id][old.chunk_id] = old.grade
+        if old.chunk_id in pools[old.query_id] and old.source == "judge" and old.provenance:
+            calls |= {old.provenance.call_key, *(vote.call_key for vote in old.votes)}
+    return summarise_completion(
+        [
+            PooledItem(
+                query_id=query_id,
+                answerable=one.answerable,
+                depth=waves.depths[query_id],
+                sources=one.ranked.sources,
+                entries=[*pools[query_id].values()],
+                grades=grades[query_id],
+            )
+            for query_id, one in waves.asked.items()
+        ],
+        n_calls=len(calls - {""}),
+    )
+
+
+def _estimate(waves: Waves) -> dict[str, object]:
+    """Return what the first blocks take, and how far that goes if all pools grow to the end."""
+    bench, result, blocks = waves.bench, waves.result, list(waves.open_blocks())
+    new = sum(first for first, *_ in blocks)
+    counts = {
+        "in_pool": result.n_pairs,
+        "graded": result.n_pairs - new,
+        "new": new,
+        "new_if_all_pools_grow": sum(map(sum, blocks)),
+        "distinct_texts": result.n_texts,
+    }
+    estimate = {"pairs": counts, **bench.estimate(result.n_texts)}
+    if bench.is_dry:
+        how = bench.settings.judge
+        each = len(bench.backends) * (how.permutations if bench.batch > 1 else how.votes)
+        calls = sum(ceil(pairs / bench.batch) for pool in blocks for pairs in pool)
+        estimate["calls_if_all_pools_grow"] = each * calls
+    return estimate

@@ -1,0 +1,60 @@
+"""Holes of runs: retrieved chunks that nobody graded, which measures take for not relevant."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.files.dataset import Dataset
+
+TOP: Final = 10
+"""Ranks that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunHoles:
+    """What of the top ranks of a run has no grade."""
+
+    run: str
+    n_retrieved: int
+    n_holes: int
+
+
+def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
+    """Return the holes of runs, of all where none is named; [] where nothing is graded at all.
+
+    Only accepted queries count.
+
+    Raises:
+        DataError: There is no such run.
+    """
+    accepted = {query.query_id for query in dataset.queries()}
+    graded = {
+        (one.query_id, one.chunk_id)
+        for one in dataset.each_judgment()
+        if one.grade is not None and one.query_id in accepted
+    }
+    if not graded:
+        return []
+    return [_holes(dataset, run, accepted, graded) for run in list(runs) or dataset.run_names()]
+
+
+def told(holes: RunHoles, dataset: Dataset) -> str:
+    """Return what a user should know of a run's holes, "" where there are none."""
+    if not holes.n_holes:
+        return ""
+    return (
+        f"run {holes.run}: {holes.n_holes:,} of {holes.n_retrieved:,} chunks in the top {TOP} are "
+        f"holes; `ragforge judge --dataset {dataset.path} --run {holes.run}` judges them"
+    )
+
+
+def _holes(
+    dataset: Dataset, run: str, accepted: set[str], graded: set[tuple[str, str]]
+) -> RunHoles:
+    n_retrieved = n_holes = 0
+    for ranking in dataset.each_ranking(run):
+        if ranking.query_id in accepted:
+            top = [(ranking.query_id, hit.chunk_id) for hit in ranking.ranking[:TOP]]
+            n_retrieved += len(top)
+            n_holes += sum(pair not in graded for pair in top)
+    return RunHoles(run, n_retrieved, n_holes)

@@ -1,0 +1,200 @@
+"""Judging pools that grow, wave by wave: all queries that are to get a block get it at once."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+
+from ragforge.corpus.survey import Survey
+from ragforge.files.dataset import Dataset
+from ragforge.observe import Observer
+from ragforge.pipeline.backend import Mode
+from ragforge.pipeline.bench import Bench
+from ragforge.pipeline.judged_spool import JudgedSpool
+from ragforge.pipeline.pooling import Standing, mind_other_judges, other_judges
+from ragforge.pipeline.sitting import JudgingResult, Sitting
+from ragforge.records import Judgment, PoolEntry
+from ragforge.report.completion import RELEVANT
+from ragforge.stages.complete.growth import Growth, Ranked
+from ragforge.stages.judge.pairs import Pair, PairId
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query whose pool is judged.
+
+    Args:
+        text: The question as it stands on its own.
+        answerable: Whether the corpus is to answer it.
+        ranked: What the probes found.
+    """
+
+    text: str
+    answerable: bool
+    ranked: Ranked
+
+
+@dataclass(slots=True)
+class Waves:
+    """The pools of some queries.
+
+    Args:
+        dataset: Gets judgments and pools.
+        survey: Has the texts.
+        bench: Who judges.
+        asked: The queries, by id.
+        growth: How deep pools get.
+        mode: A dry run counts the first wave.
+        observer: Told of progress.
+        depths: Of each pool so far, by query id.
+        result: Of all waves.
+    """
+
+    dataset: Dataset
+    survey: Survey
+    bench: Bench
+    asked: Mapping[str, Asked]
+    growth: Growth
+    mode: Mode
+    observer: Observer
+    depths: dict[str, int] = field(default_factory=dict)
+    result: JudgingResult = field(default_factory=lambda: JudgingResult(""))
+    _standing: Standing = field(init=False)
+    _grades: dict[tuple[str, str], int] = field(default_factory=dict)
+    _others: str | None = None
+
+    def __post_init__(self) -> None:
+        self._standing = Standing(self.bench.provenances(), again=self.mode.again)
+        self.result = JudgingResult(self.bench.name)
+
+    async def judge(self) -> None:
+        """Judge the first block of each pool, and further ones while they bring relevant chunks.
+
+        Judgments are written after each wave, and the pools as deep as they are at the end, also
+        where it is stopped.
+
+        Raises:
+            UsageError: Another model or prompt graded a part of the pools; see `Mode`.
+            EndpointError, BudgetError: The run was stopped.
+        """
+        self.depths = dict.fromkeys(self.asked, self.growth.start)
+        self._read()
+        above = dict.fromkeys(self.asked, 0)
+        todo = self._todo(above)
+        self._mind_others(len(todo))
+        try:
+            while above:
+                await self._wave(todo)
+                if self.mode.dry_run:
+                    return
+                above = self._grow(above)
+                todo = self._todo(above)
+                if todo:
+                    self._mind_others(len(todo))
+        finally:
+            if not self.mode.dry_run:
+                self._write_pools()
+
+    def stands(self, old: Judgment) -> bool:
+        """Whether a grade is not asked for again; that of a query's own evidence never is."""
+        own = old.source == "evidence" and old.grade is not None
+        return own or self._standing.stays(old)
+
+    def entries(self) -> Iterator[PoolEntry]:
+        """Yield the pools as deep as they are, sorted by query and chunk."""
+        for query_id in sorted(self.depths):
+            yield from self.asked[query_id].ranked.entries(self.depths[query_id])
+
+    def open_blocks(self) -> Iterator[list[int]]:
+        """Yield, for each pool, the pairs without a grade in each of its blocks, if it grew."""
+        depths = self.growth.depths()
+        blocks = [(0, depths[0]), *pairwise(depths)]
+        for query_id, one in self.asked.items():
+            yield [
+                sum(
+                    (query_id, chunk_id) not in self._grades
+                    for chunk_id in one.ranked.pool(to, above)
+                )
+                for above, to in blocks
+            ]
+
+    def _read(self) -> None:
+        """Take the grades that stand from the dataset."""
+        for old in self.dataset.each_judgment():
+            if old.query_id in self.asked and old.grade is not None and self.stands(old):
+                self._grades[old.query_id, old.chunk_id] = old.grade
+
+    def _todo(self, above: Mapping[str, int]) -> list[PairId]:
+        """Return the pairs without a grade that pools hold beyond a depth, and count all there.
+
+        Args:
+            above: That depth, by query; queries that are not in it have no part.
+        """
+        pairs = [
+            PairId(query_id, chunk_id)
+            for query_id in sorted(above)
+            for chunk_id in self.asked[query_id].ranked.pool(self.depths[query_id], above[query_id])
+        ]
+        self.result.n_pairs += len(pairs)
+        return [pair for pair in pairs if pair not in self._grades]
+
+    def _mind_others(self, n_open: int) -> None:
+        if self.mode.mix:
+            return
+        if self._others is None:
+            kept = {pair for pair in self._grades if pair[1] in self.asked[pair[0]].ranked.ranks}
+            self._others = other_judges(self.dataset, kept, self._standing)
+        mind_other_judges(self._others, n_open, self._standing, self.observer)
+
+    async def _wave(self, todo: list[PairId]) -> None:
+        if not todo:
+            return
+        result = JudgingResult(self.bench.name, len(todo))
+        with JudgedSpool(self.dataset.path) as judged:
+            try:
+                await self._sit(todo, judged, result)
+            finally:
+                self._add(result)
+                if judged.has_any and not self.mode.dry_run:
+                    judged.add_to(self.dataset, grades=result.n_judged > 0 or not self.mode.again)
+                    self.bench.note_in(self.dataset)
+                    self._read()
+
+    async def _sit(self, todo: list[PairId], judged: JudgedSpool, result: JudgingResult) -> None:
+        def pairs() -> Iterator[Pair]:
+            for query_id, chunk_id in todo:
+                text = self.survey.chunk(chunk_id).text
+                yield Pair(query_id, self.asked[query_id].text, chunk_id, text)
+
+        sitting = Sitting(self.bench, judged, result, self.observer)
+        await sitting.judge(pairs, len(todo), self._standing.failed(self.dataset))
+
+    def _grow(self, wave: Mapping[str, int]) -> dict[str, int]:
+        """Deepen the pools of a wave that are to grow; return how deep they were."""
+        grown: dict[str, int] = {}
+        for query_id in wave:
+            one, depth = self.asked[query_id], self.depths[query_id]
+            is_relevant = partial(self._is_relevant, query_id)
+            deeper = self.growth.next_depth(one.ranked, depth, is_relevant)
+            # One chunk that answers is enough to say that a query is not unanswerable.
+            if deeper is not None and one.answerable:
+                grown[query_id], self.depths[query_id] = depth, deeper
+        return grown
+
+    def _is_relevant(self, query_id: str, chunk_id: str) -> bool:
+        return self._grades.get((query_id, chunk_id), 0) >= RELEVANT
+
+    def _write_pools(self) -> None:
+        others = [old for old in self.dataset.pool() if old.query_id not in self.depths]
+        self.dataset.write_pool([*others, *self.entries()])
+
+    def _add(self, wave: JudgingResult) -> None:
+        total = self.result
+        total.n_judged += wave.n_judged
+        total.n_failed += wave.n_failed
+        total.n_copied += wave.n_copied
+        total.n_texts += wave.n_texts
+        total.grades += wave.grades
+        total.flags += wave.flags
+        total.first_failure = total.first_failure or wave.first_failure
+        total.gave_up_batches = total.gave_up_batches or wave.gave_up_batches

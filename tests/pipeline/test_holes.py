@@ -1,0 +1,50 @@
+import pytest
+
+from ragforge.files.opening import create_dataset
+from ragforge.pipeline.holes import RunHoles, holes_of, told
+from ragforge.records import Hit, Judgment, Query, Ranking
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A query with twelve retrieved chunks, one that was retired, and two runs."""
+    made = create_dataset(tmp_path / "set", made_from={})
+    made.write_queries(
+        [Query(query_id="q", query="?"), Query(query_id="old", query="!", status="retired")]
+    )
+    hits = tuple(Hit(chunk_id=f"c{at:02}", score=-at) for at in range(12))
+    made.write_run("bm25", [Ranking(query_id=name, ranking=hits) for name in ("q", "old")])
+    made.write_run("short", [Ranking(query_id="q", ranking=hits[:1])])
+    return made
+
+
+def test_nothing_is_told_before_anything_is_graded(dataset):
+    """Everything is a hole then, and judging is what comes next anyway."""
+    dataset.write_judgments([Judgment(query_id="q", chunk_id="c00", grade=None, failure="error")])
+
+    assert holes_of(dataset) == []
+
+
+def test_chunks_without_a_grade_are_holes(dataset):
+    """A failed judgment leaves as much of a hole as none."""
+    grades = {"c00": 2, "c01": None, "c02": 0, "c11": 3}
+    dataset.write_judgments(
+        Judgment(
+            query_id="q", chunk_id=name, grade=grade, failure="error" if grade is None else None
+        )
+        for name, grade in grades.items()
+    )
+
+    assert holes_of(dataset) == [RunHoles("bm25", 10, 8), RunHoles("short", 1, 0)]
+    assert holes_of(dataset, ["short"]) == [RunHoles("short", 1, 0)]
+
+
+def test_the_command_that_fills_holes_is_named(dataset):
+    """Who reads of a hole wants to be rid of it."""
+    line = told(RunHoles("bm25", 1000, 8), dataset)
+
+    assert line == (
+        "run bm25: 8 of 1,000 chunks in the top 10 are holes; "
+        f"`ragforge judge --dataset {dataset.path} --run bm25` judges them"
+    )
+    assert told(RunHoles("bm25", 10, 0), dataset) == ""
