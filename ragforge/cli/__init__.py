@@ -20,6 +20,7 @@ COMMANDS = {
     "evaluate": "compute measures from judgments and runs",
     "report": "write a page about a dataset: measures, worst queries, failures",
     "import": "bring a hand-made set of queries with relevant passages into a dataset",
+    "review": "have people approve, edit, reject or pin queries: a sheet out, decisions in",
     "validate": "check a dataset: formats, ids, digests",
     "schema": "print the JSON schema of a record",
     "prompts": "list, show, compare or copy the prompts; render what a model would be asked",

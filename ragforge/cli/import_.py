@@ -2,21 +2,46 @@
 
 Queries come in many shapes, such as {"queries": [{id, query, relevant_doc_ids}]}, BEIR folders,
 CSV, or JSON Lines with quotes: {query_id, query, expected_answer, relevant: [{doc_id, quote,
-grade}]}. A quote is looked up in the chunks, so the set outlives a change of the chunk size.
+grade}]}; a table has a line for each quote: question,answer,doc_id,quote,difficulty,category. A
+quote is looked up in the chunks, so the set outlives a change of the chunk size.
 
-Example: ragforge import golden.jsonl --documents docs/ --out set/
+A log of what users asked is brought in with --logs: questions that people labelled become queries,
+the others are kept as real_queries.jsonl, whose length and style generated queries are to have.
+
+Examples:
+  ragforge import golden.jsonl --documents docs/ --out set/
+  ragforge import --logs log.jsonl --dataset set/ --as-queries
 """
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import Progress, complain
+from ragforge.report.shown import plural
+
+if TYPE_CHECKING:
+    from ragforge.files.dataset import Dataset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("queries", type=Path, metavar="FILE", help="the hand-made set")
+    parser.add_argument("queries", nargs="?", type=Path, metavar="FILE", help="the hand-made set")
+    parser.add_argument(
+        "--logs", nargs="+", type=Path, metavar="LOG", help="logs of what users asked"
+    )
+    parser.add_argument(
+        "--as-queries",
+        action="store_true",
+        help="with --logs: questions without labels become queries too, to retrieve for and judge",
+    )
+    parser.add_argument(
+        "--clicks",
+        choices=("ignore", "relevant"),
+        default="ignore",
+        help="with --logs: whether what was clicked counts as labelled relevant (default: ignore)",
+    )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument(
         "--documents", nargs="+", type=Path, metavar="DOCS", help="files or folders to chunk"
@@ -32,25 +57,77 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.errors import UsageError
-    from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.corpus import load_chunks
-    from ragforge.pipeline.importing import dataset_for, import_queries
 
+    if (arguments.queries is None) == (arguments.logs is None):
+        raise UsageError("name either a hand-made set, or logs with --logs")
+    if arguments.logs is None and (arguments.as_queries or arguments.clicks != "ignore"):
+        raise UsageError("--as-queries and --clicks go with --logs")
     observer = Progress(arguments.quiet)
-    if arguments.dataset is None:
-        if arguments.out is None:
-            raise UsageError("--documents and --chunks need --out DIR")
-        settings = settings_of(arguments)
-        documents = arguments.documents or []
-        chunks = load_chunks(documents, arguments.chunks, settings.chunk, observer)
-        dataset = dataset_for(arguments.out, chunks)
-    else:
-        dataset = open_dataset(arguments.dataset)
-    result = import_queries(arguments.queries, dataset, observer, made_by=arguments.made_by)
+    dataset = _dataset(arguments, observer)
+    told, found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
     if arguments.json:
-        counts = {"queries": result.n_queries, "judgments": result.n_judgments}
-        print(dumps({"dataset": str(dataset.path), **counts, "lost": result.n_lost}))
+        print(dumps({"dataset": str(dataset.path), **found}))
     else:
-        complain(f"{result.n_queries} queries, {result.n_judgments} judgments taken in")
+        complain(told)
         print(dataset.path)
     return 0
+
+
+def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
+    from ragforge.errors import UsageError
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.generation.source import ChunkSource
+    from ragforge.pipeline.importing import dataset_for
+
+    if arguments.dataset is not None:
+        return open_dataset(arguments.dataset)
+    if arguments.out is None:
+        raise UsageError("--documents and --chunks need --out DIR")
+    documents = arguments.documents or []
+    settings = settings_of(arguments)
+    return dataset_for(
+        arguments.out, ChunkSource(documents, arguments.chunks, settings.chunk, observer)
+    )
+
+
+def _set(
+    arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
+) -> tuple[str, dict[str, int]]:
+    from ragforge.pipeline.importing import import_queries
+
+    result = import_queries(arguments.queries, dataset, observer, made_by=arguments.made_by)
+    counts = {"queries": result.n_queries, "judgments": result.n_judgments}
+    told = f"{result.n_queries} queries, {result.n_judgments} judgments taken in"
+    return told, {**counts, "lost": result.n_lost}
+
+
+def _logs(
+    arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
+) -> tuple[str, dict[str, int]]:
+    from ragforge.pipeline.importing_logs import import_logs
+
+    result = import_logs(
+        arguments.logs,
+        dataset,
+        observer,
+        made_by=arguments.made_by,
+        clicks=arguments.clicks,
+        unlabelled="add" if arguments.as_queries else "keep",
+    )
+    found = {
+        "rows": result.n_rows,
+        "passed_over": result.n_passed_over,
+        "queries": result.n_labelled + result.n_added,
+        "labelled": result.n_labelled,
+        "judgments": result.n_judgments,
+        "lost": result.n_lost,
+        "real_queries": result.n_real,
+        "masked": result.n_masked,
+        "clicked": result.n_clicked,
+    }
+    labelled = plural(result.n_labelled, "labelled query", "labelled queries")
+    judgments = plural(result.n_judgments, "judgment")
+    real = plural(result.n_real, "other question")
+    added = ", which became queries too" if arguments.as_queries else ""
+    rows = plural(result.n_rows, "row")
+    return f"{rows}: {labelled} with {judgments} taken in, {real} kept{added}", found

@@ -96,10 +96,16 @@ EXPECTED_ANSWER = Field(
         "expected_output",
     ),
 )
-DIFFICULTY = Field("difficulty", ("difficulty",))
+DIFFICULTY = Field("difficulty", ("difficulty", "difficulty_level", "complexity"))
 TYPE = Field("type", ("type", "query_type"))
 CATEGORY = Field("category", ("category",))
 ANSWERABLE = Field("answerable", ("answerable", "is_answerable"))
+EXPECTED_BEHAVIOUR = Field(
+    "expected_behaviour", ("expected_behaviour", "expected_behavior", "behaviour", "behavior")
+)
+QUOTE_OF_ROW = Field("quote", ("quote", "evidence", "evidence_quote", "supporting_quote"))
+DOCUMENT_OF_ROW = Field("doc_id", ("doc_id", "document_id", "source_doc_id"))
+"""In rows about a query that name one passage."""
 LANGUAGE = Field("language", ("language", "lang"))
 PERSONA = Field("persona", ("persona",))
 ANSWER = Field("answer", ("answer", "generated_answer", "actual_output", "response", "output"))

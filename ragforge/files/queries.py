@@ -13,25 +13,23 @@ from ragforge.files.fields import Row
 from ragforge.files.jsonl import explain
 from ragforge.files.lines import open_source
 from ragforge.files.names import (
-    ANSWERABLE,
     CATEGORY,
-    DIFFICULTY,
     EXPECTED_ANSWER,
-    GRADES,
     LANGUAGE,
     PERSONA,
     QUERY,
     QUERY_ID,
-    RELEVANT,
     TYPE,
     Field,
     normal_name,
 )
 from ragforge.files.qrels import beir_split, read_qrels
-from ragforge.files.relevance import Anchor, Relevance, grade_of_listed, read_relevance
+from ragforge.files.query_labels import behaviour_of, difficulty_of
+from ragforge.files.relevance import Anchor, Relevance, grade_of_listed
+from ragforge.files.row_relevance import joined, relevance_of_row
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import shown
-from ragforge.records import Difficulty, Query, QueryType
+from ragforge.records import Query, QueryType
 
 SHAPES: Final = (
     'golden set: {"query_id": "h1", "query": "How …?", "expected_answer": "…", '
@@ -43,11 +41,9 @@ SHAPES: Final = (
     "a dataset's queries.jsonl",
     'a BEIR folder: queries.jsonl with {"_id": "q1", "text": "How …?"}, and qrels/test.tsv',
     "CSV or TSV with a header: query_id,query,expected_answer,relevant_doc_ids (ids between ;)",
+    "CSV or TSV of passages: question,answer,doc_id,quote,difficulty,category (rows of one "
+    "question belong together)",
 )
-_WORDS_OF_TRUTH: Final = {
-    **dict.fromkeys(("true", "yes", "1"), True),
-    **dict.fromkeys(("false", "no", "0"), False),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +55,6 @@ class ImportedQuery:
     """Grades by the ids of the file, which may be of chunks or of documents; any whole number."""
     anchors: tuple[Anchor, ...] = ()
     """Passages named by quotes."""
-    category: str = ""
-    """What the file calls its category, in its own words."""
 
 
 def read_queries(path: Path, make_id: Callable[[str], str]) -> list[ImportedQuery]:
@@ -69,8 +63,9 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> list[ImportedQuer
     Rows of a dataset's own `queries.jsonl` (which has `origin` in each) are taken as they are;
     all others become queries of human origin. Fields that are not known are passed over. Ids
     listed as relevant without grade get the lowest grade that counts as relevant in the file, see
-    `grade_of_listed`. A category that is the name of a query type is the type, too. Of a BEIR
-    folder, the queries that are judged are taken.
+    `grade_of_listed`. A category is kept as it is; one that is the name of a query type is the
+    type, too. Rows that are equal but for their passages are one query. Of a BEIR folder, the
+    queries that are judged are taken.
 
     Args:
         path: A file of one of `SHAPES`, a BEIR folder, or another folder with queries.jsonl.
@@ -97,21 +92,30 @@ class _Found:
 
 
 def _read(path: Path, make_id: Callable[[str], str]) -> list[_Found]:
-    found: list[_Found] = []
+    found: dict[str, _Found] = {}
     seen: dict[str, str] = {}
     for row in _rows(path):
         one = _found(row, make_id)
         query_id = one.imported.query.query_id
         first = seen.setdefault(query_id, row.where)
-        if len(seen) == len(found):
-            raise DataError(
-                f"{row.where}: query {shown(query_id)} comes twice, first in {first} "
-                f"({shown(one.imported.query.query)})"
-            )
-        found.append(one)
+        if query_id in found:
+            one = _together(found[query_id], one, row.where, first)
+        found[query_id] = one
     if not found:
         raise none_found(path, "query")
-    return found
+    return list(found.values())
+
+
+def _together(first: _Found, second: _Found, where: str, first_where: str) -> _Found:
+    """Return one query of two rows that name different passages of it."""
+    query = second.imported.query
+    if query != first.imported.query or Relevance({}) in (first.relevance, second.relevance):
+        raise DataError(
+            f"{where}: query {shown(query.query_id)} comes twice, first in {first_where} "
+            f"({shown(query.query)})"
+        )
+    relevance = joined(first.relevance, second.relevance, where)
+    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance)
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -126,25 +130,28 @@ def _rows(path: Path) -> Iterator[Row]:
 def _found(row: Row, make_id: Callable[[str], str]) -> _Found:
     if "origin" in row.given and row.given.keys() <= Query.model_fields.keys():
         return _Found(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
-    relevance = read_relevance(row) if row.has(RELEVANT, GRADES) else Relevance({})
+    relevance = relevance_of_row(row)
     text = row.text(QUERY)
     category = row.optional_text(CATEGORY) or ""
     query_type = _type(row, category)
+    behaviour = behaviour_of(row, query_type)
     query = _query(
         row,
         {
             "query_id": row.identifier(QUERY_ID) if _is_set(row, QUERY_ID) else make_id(text),
             "query": text,
             "expected_answer": row.optional_text(EXPECTED_ANSWER),
-            "difficulty": _one_of(row, DIFFICULTY, get_args(Difficulty)),
+            "difficulty": difficulty_of(row),
             "type": query_type,
             "persona": row.optional_text(PERSONA),
             "language": row.optional_text(LANGUAGE) or "en",
-            "answerable": _answerable(row, query_type),
+            "answerable": behaviour != "abstain",
+            "expected_behaviour": behaviour,
+            "category": category,
             "origin": "human",
         },
     )
-    return _Found(ImportedQuery(query, {}, relevance.anchors, category), relevance)
+    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance)
 
 
 def _beir(folder: Path, make_id: Callable[[str], str]) -> list[ImportedQuery]:
@@ -193,15 +200,3 @@ def _one_of(row: Row, name: Field, known: tuple[str, ...]) -> str | None:
 def _known(text: str, known: tuple[str, ...]) -> str | None:
     """Return the known word that a text is, without regard to case, dashes and blanks."""
     return next((word for word in known if normal_name(word) == normal_name(text)), None)
-
-
-def _answerable(row: Row, query_type: str | None) -> bool:
-    value = row.get(ANSWERABLE)
-    if value is None or value == "":
-        return query_type != "unanswerable"
-    if isinstance(value, bool):
-        return value
-    found = _WORDS_OF_TRUTH.get(str(value).lower())
-    if found is None:
-        raise row.wrong(ANSWERABLE, "true or false", value)
-    return found

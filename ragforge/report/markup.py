@@ -11,7 +11,7 @@ from typing import Final
 from ragforge.report.shown import visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-_VOID: Final = frozenset({"meta", "br", "hr"})
+_VOID: Final = frozenset({"meta", "br", "hr", "input"})
 _FORBIDDEN_TAGS: Final = frozenset({
     "script", "style", "link", "iframe", "object", "embed", "base", "form", "img", "use", "image",
 })  # fmt: skip
@@ -54,7 +54,9 @@ def join(children: Iterable[Child]) -> Html:
     return Html("".join(map(_code, children)))
 
 
-def document(*, lang: str, head: Iterable[Html], body: Iterable[Html], css: str) -> Html:
+def document(
+    *, lang: str, head: Iterable[Html], body: Iterable[Html], css: str, script: str = ""
+) -> Html:
     """Return a whole page with its style sheet and a policy that lets nothing else in.
 
     Args:
@@ -62,21 +64,30 @@ def document(*, lang: str, head: Iterable[Html], body: Iterable[Html], css: str)
         head: What else goes into the head.
         body: The page.
         css: The style sheet: part of the program, never data.
+        script: Likewise; "" for a page that runs none.
 
     Raises:
-        ValueError: The style sheet would end its element.
+        ValueError: The style sheet or the script would end its element.
     """
-    if "</" in css or "<!--" in css:
-        raise ValueError("style sheet: expected no markup")
-    policy = element("meta", http_equiv="Content-Security-Policy", content=_policy(css))
+    if any(mark in code for code in (css, script) for mark in ("</", "<!--")):
+        raise ValueError("style sheet, script: expected no markup")
+    policy = element("meta", http_equiv="Content-Security-Policy", content=_policy(css, script))
     start = join([Html('<meta charset="utf-8">'), policy, *head, Html(f"<style>{css}</style>")])
-    page = f"<head>{start.code}</head>\n<body>{join(body).code}</body>"
+    run = f"<script>{script}</script>" if script else ""
+    page = f"<head>{start.code}</head>\n<body>{join(body).code}{run}</body>"
     return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
 
 
-def _policy(css: str) -> str:
-    digest = b64encode(sha256(css.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+def _policy(css: str, script: str) -> str:
+    runs = f"script-src {_source(script)}; " if script else ""
+    return (
+        f"default-src 'none'; style-src {_source(css)}; {runs}base-uri 'none'; form-action 'none'"
+    )
+
+
+def _source(code: str) -> str:
+    """Return the name under which a policy lets in a piece of code, and none other."""
+    return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
 
 
 def _code(child: Child) -> str:

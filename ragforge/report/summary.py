@@ -7,7 +7,7 @@ from typing import Literal
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
-from ragforge.files.manifest import Spent
+from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.measures.graders import Agreement
 from ragforge.records import Failure, JudgeAudit, Query
@@ -72,6 +72,8 @@ class Making:
     """Prompt name to the sha256 of its file."""
     made_from: dict[str, str]
     spent: Spent
+    audit: ReviewAudit | None = None
+    """What people found of queries drawn at random; None where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,4 +294,5 @@ def _making(dataset: Dataset) -> Making:
         prompts=dict(sorted(manifest.prompts.items())),
         made_from=dict(sorted(manifest.made_from.items())),
         spent=manifest.spent,
+        audit=manifest.audit,
     )

@@ -192,6 +192,7 @@ def making(made: Making) -> Table:
         ("tool", f"ragforge {made.tool_version}" if made.tool_version else UNKNOWN),
         ("models", ", ".join(made.models) or MISSING),
         ("licence", made.licence or "not stated"),
+        ("reviewed", made.audit.in_words() if made.audit else "by nobody"),
         *_spent(made.spent),
         *((f"made from: {name}", value or MISSING) for name, value in made.made_from.items()),
         *((f"prompt {name}", f"sha256 {digest}") for name, digest in made.prompts.items()),

@@ -143,7 +143,13 @@ def test_spreadsheets_are_read(tmp_path):
 
     assert read(write(tmp_path / "set.csv", text)) == [
         ImportedQuery(
-            human(query='Why, "so"?', difficulty="easy", type="multi_hop", answerable=False),
+            human(
+                query='Why, "so"?',
+                difficulty="easy",
+                type="multi_hop",
+                answerable=False,
+                expected_behaviour="abstain",
+            ),
             grades={"a.md": 1, "b.md": 1},
         )
     ]
@@ -158,7 +164,7 @@ def test_category_is_kept_in_its_own_words(tmp_path):
 
     found = read(write(tmp_path / "s.json", text))
 
-    assert [(one.category, one.query.type) for one in found] == [
+    assert [(one.query.category, one.query.type) for one in found] == [
         ("billing", None),
         ("comparison", "comparison"),
     ]
@@ -227,3 +233,127 @@ def test_unknown_shape_is_answered_with_those_accepted(tmp_path, text):
 
     with pytest.raises(DataError, match=r"accepted:\n  golden set: \{"):
         read(file)
+
+
+HEADER = "question,answer,doc_id,quote,difficulty,category\n"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_table_of_passages_keeps_difficulty_and_category(tmp_path, mark):
+    """That is how experts label by hand: one line, one quote."""
+    text = HEADER + 'Why?,So.,a.md,"for so,\nit is",complex,Billing & tax\n'
+    file = write(tmp_path / "set.csv", mark + text.encode())
+
+    assert read(file) == [
+        ImportedQuery(
+            human("made-4", expected_answer="So.", difficulty="hard", category="Billing & tax"),
+            anchors=(Anchor("a.md", "for so,\nit is", 3),),
+        )
+    ]
+
+
+def test_tabs_separate_as_well(tmp_path):
+    """Copying from a spreadsheet gives tabs."""
+    text = "query\texpected_answer\trelevant_ids\nWhy?\tSo.\ta|b\n"
+
+    assert read(write(tmp_path / "set.tsv", text)) == [
+        ImportedQuery(human("made-4", expected_answer="So."), grades={"a": 1, "b": 1})
+    ]
+
+
+def test_rows_of_one_question_belong_together(tmp_path):
+    """A table has one line for each passage."""
+    text = (
+        "question,doc_id,quote,grade\n"
+        "Why?,a.md,so,3\nWhen?,b.md,then,\nWhy?,c.md,thus,2\nWhy?,c.md,thus,2\n"
+    )
+
+    assert [one.anchors for one in read(write(tmp_path / "set.csv", text))] == [
+        (Anchor("a.md", "so", 3), Anchor("c.md", "thus", 2)),
+        (Anchor("b.md", "then", 3),),
+    ]
+
+
+def test_pairs_of_question_and_document_are_read(tmp_path):
+    """Graded pairs are the plainest thing people label."""
+    text = "question,doc_id,grade\nWhy?,a.md,3\nWhy?,b.md,0\nWhen?,a.md,1\n"
+
+    assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
+        {"a.md": 3, "b.md": 0},
+        {"a.md": 1},
+    ]
+
+
+def test_documents_without_grades_are_listed(tmp_path):
+    """Several stand in one cell."""
+    text = "question,doc_id\nWhy?,a.md;b.md\n"
+
+    assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
+        {"a.md": 1, "b.md": 1}
+    ]
+
+
+def test_explanation_without_a_document_is_passed_over(tmp_path):
+    """Evidence means many things in the files of others."""
+    text = '[{"query": "Why?", "evidence": "It says so.", "relevant": ["a"]}]'
+
+    assert read(write(tmp_path / "s.json", text)) == [ImportedQuery(human("made-4"), {"a": 1})]
+
+
+@pytest.mark.parametrize(
+    ("word", "difficulty"),
+    [("Simple", "easy"), ("2", "medium"), (3, "hard"), ("complex", "hard"), ("", None)],
+)
+def test_words_of_other_tools_for_difficulty_are_known(tmp_path, word, difficulty):
+    """Slices by difficulty should hold the whole set."""
+    text = json.dumps([{"query": "A?", "difficulty": word}])
+
+    assert read(write(tmp_path / "s.json", text))[0].query.difficulty == difficulty
+
+
+@pytest.mark.parametrize(
+    ("fields", "behaviour", "answerable"),
+    [
+        ({}, "answer", True),
+        ({"expected_behaviour": "refuse"}, "abstain", False),
+        ({"expected_behavior": "Clarify"}, "clarify", True),
+        ({"answerable": "no"}, "abstain", False),
+        ({"type": "false premise"}, "correct_premise", True),
+        ({"type": "ambiguous", "answerable": True}, "clarify", True),
+        ({"type": "unanswerable", "answerable": True}, "answer", True),
+        ({"type": "ambiguous", "expected_behaviour": "answer"}, "answer", True),
+    ],
+)
+def test_expected_behaviour_is_kept_and_goes_with_answerable(
+    tmp_path, fields, behaviour, answerable
+):
+    """A refusal is right for some questions and wrong for the others."""
+    query = read(write(tmp_path / "s.json", json.dumps([{"query": "A?", **fields}])))[0].query
+
+    assert (query.expected_behaviour, query.answerable) == (behaviour, answerable)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEADER + "Why?,So.,a.md,so,mean,\n", "set.csv:2: difficulty: expected one of easy, medi"),
+        (HEADER + "Why?,So.,a.md\n", "set.csv:2: expected 6 cells as in the header, got 3"),
+        ("question,answer,answer\nWhy?,a,b\n", "set.csv:1: column 'answer' comes twice"),
+        ("frage,antwort\nWarum?,So.\n", "has none of the shapes accepted"),
+        ("question,doc_id,grade\nWhy?,a,2\nWhy?,a,3\n", "set.csv:3: 'a': expected grade 2 as in"),
+        ("question,answer\nWhy?,So.\nWhy?,So.\n", "set.csv:3: query 'made-4' comes twice, first"),
+        ("question,answer,doc_id\nWhy?,So.,a\nWhy?,No.,b\n", "set.csv:3: query 'made-4' comes tw"),
+        ("question,doc_id,quote,grade\nWhy?,a,so,4\n", "grade: expected 0, 1, 2 or 3, got '4'"),
+        ("question,answerable,behaviour\nA?,yes,abstain\n", "behaviour: expected another behavio"),
+        ("question,answerable,behaviour\nA?,no,answer\n", "behaviour: expected abstain, as ans"),
+        ("question,behaviour\nA?,dance\n", "behaviour: expected one of answer, abstain, correct_"),
+        ("question,doc_id\nGröße?,a\n".encode("cp1252"), "set.csv:2: byte 2 (0xf6) is not UTF-8"),
+        ("question,doc_id\nA?,a\n".encode("utf-16"), "is UTF-16; only UTF-8 is read"),
+        (b"PK\x03\x04\x14\x00\x06\x00", "is binary (holds a NUL byte)"),
+        ("question,doc_id\n", "set.csv: holds no query"),
+    ],
+)
+def test_faulty_tables_are_refused_with_their_place(tmp_path, text, message):
+    """A table made by hand has hand-made faults."""
+    with pytest.raises(DataError, match=re.escape(message)):
+        read(write(tmp_path / "set.csv", text))

@@ -1,0 +1,123 @@
+"""Have people look at queries: write a sheet for them, and take in what they decided.
+
+  export   a table (.csv) or one offline page (.html): the queries on which checks disagree first,
+           then some drawn at random, which alone tell how many of all queries are right
+  import   the filled-in table, or what the page saved; all of it is taken in, or nothing
+
+Decisions: approve, edit (with new_query or new_answer), reject, pin (approve and keep for good).
+
+Examples:
+  ragforge review export --dataset set/ --out review.html --reviewer Ann
+  ragforge review import review.json --dataset set/ --reviewer Ann --dry-run
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragforge.cli.flags import add_json, dumps
+from ragforge.cli.talk import complain
+from ragforge.report.shown import plural
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.reviewing import ReviewResult
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="export|import")
+    export = _add(actions, "export", "write a sheet for a reviewer")
+    export.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="a new .csv or .html file"
+    )
+    export.add_argument(
+        "--sample", type=int, metavar="N", help="drawn at random (default: 5 %%, at least 10)"
+    )
+    export.add_argument("--reviewer", default="", metavar="NAME", help="for whom the sheet is")
+    bring = _add(actions, "import", "take decisions in")
+    bring.add_argument("file", type=Path, metavar="FILE", help="a filled-in .csv, or a saved .json")
+    bring.add_argument("--reviewer", default="", metavar="NAME", help="who decided")
+    bring.add_argument(
+        "--overrule", action="store_true", help="decide otherwise than another reviewer did"
+    )
+    bring.add_argument("--dry-run", action="store_true", help="check the file, and write nothing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    if arguments.action == "export":
+        _export(arguments)
+    else:
+        _import(arguments)
+    return 0
+
+
+def _add(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=what, description=what, allow_abbrev=False)
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    add_json(parser)
+    return parser
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.review_sheets import export_sheet
+
+    out = arguments.out
+    rows = export_sheet(
+        open_dataset(arguments.dataset), out, arguments.sample, " ".join(arguments.reviewer.split())
+    )
+    drawn = sum(bool(row.random) for row in rows)
+    if arguments.json:
+        print(dumps({"file": str(out), "queries": len(rows), "random": drawn}))
+    else:
+        complain(
+            f"{plural(len(rows), 'query', 'queries')} to decide about, {drawn} drawn at random"
+        )
+        print(out)
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.reviewing import review_dataset
+
+    result = review_dataset(
+        open_dataset(arguments.dataset),
+        arguments.file,
+        arguments.reviewer,
+        overrule=arguments.overrule,
+        dry_run=arguments.dry_run,
+    )
+    if arguments.json:
+        audit = result.audit.model_dump() if result.audit else None
+        stale = {
+            "stale_judgments": result.stale_judgments,
+            "own_facts": result.own_facts,
+            "drawn_open": result.drawn_open,
+        }
+        print(dumps({**result.counts, **stale, "audit": audit, "dry_run": arguments.dry_run}))
+        return
+    for line in _told(result, dry_run=arguments.dry_run):
+        complain(line)
+    print(arguments.dataset)
+
+
+def _told(result: "ReviewResult", *, dry_run: bool) -> list[str]:
+    counts = ", ".join(f"{name} {count}" for name, count in result.counts.items() if count)
+    lines = [f"{'nothing written; it would be: ' if dry_run else ''}{counts}"]
+    if result.stale_judgments:
+        grades = plural(result.stale_judgments, "grade")
+        lines.append(f"{grades} given for a former wording taken out; judge and retrieve again")
+    if result.own_facts:
+        answers = plural(result.own_facts, "edited answer")
+        lines.append(f"{answers} with facts that a person wrote; look at them")
+    if result.audit is not None:
+        lines.append(result.audit.in_words())
+    if result.drawn_open:
+        lines.append(
+            f"{result.drawn_open} drawn at random are undecided; if they were left for being hard, "
+            "the share above flatters the set"
+        )
+    return lines

@@ -1,0 +1,93 @@
+"""What people and other tools call the difficulty of a query and the behaviour it asks for."""
+
+from collections.abc import Mapping
+from typing import Final, get_args
+
+from ragforge.files.fields import Row
+from ragforge.files.names import (
+    ANSWERABLE,
+    DIFFICULTY,
+    EXPECTED_BEHAVIOUR,
+    Field,
+    normal_name,
+)
+from ragforge.records import Behaviour, Difficulty
+
+DIFFICULTIES: Final = {
+    **{word: word for word in get_args(Difficulty)},
+    **dict.fromkeys(("simple", "basic", "beginner", "low", "1"), "easy"),
+    **dict.fromkeys(("moderate", "intermediate", "normal", "2"), "medium"),
+    **dict.fromkeys(("complex", "difficult", "advanced", "challenging", "high", "3"), "hard"),
+}
+BEHAVIOURS: Final = {
+    **{word: word for word in get_args(Behaviour)},
+    **dict.fromkeys(("refuse", "decline", "no_answer", "not_answerable", "idk"), "abstain"),
+    **dict.fromkeys(("correct", "correct_the_premise"), "correct_premise"),
+    **dict.fromkeys(("ask", "ask_back", "clarification"), "clarify"),
+}
+_OF_TYPE: Final = {
+    "unanswerable": "abstain",
+    "false_premise": "correct_premise",
+    "ambiguous": "clarify",
+}
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "1"), True),
+    **dict.fromkeys(("false", "no", "0"), False),
+}
+
+
+def difficulty_of(row: Row) -> str | None:
+    """Return the difficulty that a row gives in any of the known words; None where it gives none.
+
+    Raises:
+        DataError: The word is not known; it is no category that could be kept.
+    """
+    return _known(row, DIFFICULTY, DIFFICULTIES)
+
+
+def behaviour_of(row: Row, query_type: str | None) -> str:
+    """Return the behaviour that a row asks for, else the one that goes with the type.
+
+    Raises:
+        DataError: The word is not known, or the row says that an answerable query asks to abstain
+            or the other way round.
+    """
+    answerable = _answerable(row)
+    given = _known(row, EXPECTED_BEHAVIOUR, BEHAVIOURS)
+    if given is None and answerable is not None:
+        of_type = _OF_TYPE.get(query_type or "", "answer")
+        return "abstain" if not answerable else of_type.replace("abstain", "answer")
+    behaviour = given or _OF_TYPE.get(query_type or "", "answer")
+    if answerable is not None and answerable == (behaviour == "abstain"):
+        fitting = "another behaviour" if answerable else "abstain"
+        raise row.wrong(EXPECTED_BEHAVIOUR, f"{fitting}, as answerable says", behaviour)
+    return behaviour
+
+
+def _answerable(row: Row) -> bool | None:
+    """Return whether a row says that the corpus answers its query; None where it does not say."""
+    value = row.get(ANSWERABLE)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return value
+    found = _TRUTHS.get(str(value).lower())
+    if found is None:
+        raise row.wrong(ANSWERABLE, "true or false", value)
+    return found
+
+
+def _known(row: Row, field: Field, words: Mapping[str, str]) -> str | None:
+    value = row.get(field)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str):
+        raise row.wrong(field, "text", value)
+    by_name = {normal_name(word): meant for word, meant in words.items()}
+    found = by_name.get(normal_name(text))
+    if found is None:
+        meant = dict.fromkeys(words.values())
+        others = [word for word in words if word not in meant]
+        raise row.wrong(field, f"one of {', '.join(meant)} (or {', '.join(others)})", value)
+    return found

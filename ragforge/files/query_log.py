@@ -1,0 +1,143 @@
+"""Logs of what users asked: the questions, and what people labelled in them.
+
+Who asked, when, and what a system answered or retrieved is never read.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.fields import Row, cell_items, make_row
+from ragforge.files.lines import open_source
+from ragforge.files.names import (
+    CHUNK_ID,
+    GRADES,
+    LANGUAGE,
+    RELEVANT,
+    Field,
+    normal_name,
+)
+from ragforge.files.relevance import Relevance, read_relevance
+from ragforge.files.row_relevance import joined
+from ragforge.files.rows import read_rows_of, unknown_shape
+
+SHAPES: Final = (
+    'questions: {"query": "How …?"} (who asked and when is not read)',
+    'graded passages: {"query": "How …?", "chunk_id": "d7", "label": 2} (0-3, or relevant)',
+    'relevant passages: {"query": "How …?", "relevant_ids": ["d7"], "labels": {"d8": 0}}',
+    "CSV or TSV with a header, such as query,count or query,chunk_id,label",
+)
+QUERY: Final = Field("query", ("query", "question", "query_text", "user_input", "search", "q"))
+COUNT: Final = Field("count", ("count", "frequency", "freq"))
+LABEL: Final = Field(
+    "label", ("label", "human_label", "human_grade", "human_relevance", "grade", "relevance")
+)
+LABELS: Final = Field("labels", ("labels", "human_labels", "grades", *GRADES.accepted))
+CLICKED: Final = Field(
+    "clicked", ("clicked", "clicks", "clicked_ids", "clicked_doc_ids", "clicked_chunk_ids")
+)
+HUMAN_ANSWER: Final = Field(
+    "expected_answer", ("expected_answer", "ground_truth", "reference_answer", "expected_output")
+)
+"""Not `answer`: in a log that is what the system said."""
+_RELEVANT_WORDS: Final = frozenset({"relevant", "yes", "true", "positive"})
+_OTHER_WORDS: Final = frozenset({"irrelevant", "notrelevant", "nonrelevant", "no", "false"})
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedQuery:
+    """A row of a log."""
+
+    where: str
+    query: str
+    """On one line; "" where the row has none."""
+    count: int
+    language: str
+    expected_answer: str | None
+    """Written by a person."""
+    relevance: Relevance
+    """As people labelled it."""
+    clicked: tuple[str, ...]
+    """What the user opened: no label, for people click on what stands first."""
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether a person said what is relevant or what the answer is."""
+        return self.expected_answer is not None or self.relevance != Relevance({})
+
+
+def read_log(path: Path) -> Iterator[LoggedQuery]:
+    """Yield the rows of a log.
+
+    Args:
+        path: A file of one of `SHAPES`.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes, or a value is of a wrong type.
+    """
+    first = True
+    for row in read_rows_of(open_source(path, "query"), SHAPES):
+        if first and not row.has(QUERY):
+            raise unknown_shape(path, SHAPES)
+        first = False
+        yield _logged(row)
+
+
+def _logged(row: Row) -> LoggedQuery:
+    relevance = read_relevance(row) if row.has(RELEVANT) else Relevance({})
+    relevance = joined(relevance, _labels(row), row.where)
+    return LoggedQuery(
+        where=row.where,
+        query=" ".join((row.optional_text(QUERY) or "").split()),
+        count=_count(row),
+        language=row.optional_text(LANGUAGE) or "",
+        expected_answer=row.optional_text(HUMAN_ANSWER),
+        relevance=joined(relevance, _pair(row), row.where),
+        clicked=_clicked(row),
+    )
+
+
+def _count(row: Row) -> int:
+    value = row.get(COUNT)
+    if value in (None, ""):
+        return 1
+    count = row.as_whole(value, COUNT)
+    if count < 1:
+        raise row.wrong(COUNT, "a whole number of at least 1", value)
+    return count
+
+
+def _labels(row: Row) -> Relevance:
+    value = row.get(LABELS)
+    if value in (None, "") or value in ([], {}):
+        return Relevance({})
+    return read_relevance(make_row(row.where, {GRADES.name: value}))
+
+
+def _pair(row: Row) -> Relevance:
+    """Return what a row says of the one passage that it names."""
+    label = row.get(LABEL)
+    if label in (None, "") or row.get(CHUNK_ID) in (None, ""):
+        return Relevance({})
+    chunk_id = row.identifier(CHUNK_ID)
+    word = normal_name(str(label))
+    if word in _RELEVANT_WORDS:
+        return Relevance({}, (chunk_id,))
+    if word in _OTHER_WORDS:
+        return Relevance({chunk_id: 0})
+    try:
+        return Relevance({chunk_id: row.as_whole(label, LABEL)})
+    except DataError:
+        raise row.wrong(LABEL, "0, 1, 2, 3, relevant or irrelevant", label) from None
+
+
+def _clicked(row: Row) -> tuple[str, ...]:
+    value = cell_items(row, CLICKED)
+    items = [value] if isinstance(value, int | str) else value
+    if isinstance(items, Mapping) or not isinstance(items, list):
+        raise row.wrong(CLICKED, "a list of ids", value)
+    if any(isinstance(item, bool) for item in items):
+        return ()  # Whether anything was opened, not what.
+    return tuple(dict.fromkeys(row.as_id(item, CLICKED) for item in items))

@@ -1,0 +1,112 @@
+"""A browser that a test steers, over the pipes that chromium offers for it."""
+
+import json
+import os
+import subprocess
+from contextlib import contextmanager
+from itertools import count
+
+
+class Page:
+    """An open page."""
+
+    def __init__(self, to_browser, from_browser):
+        self._to = to_browser
+        self._from = from_browser
+        self._numbers = count(1)
+        self._session = {}
+        self._events = []
+
+    def call(self, method, **params):
+        """Return the result of a command."""
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": params, **self._session}
+        self._to.write(json.dumps(message).encode() + b"\0")
+        self._to.flush()
+        while True:
+            reply = json.loads(self._read())
+            if reply.get("id") == number:
+                assert "error" not in reply, reply
+                return reply["result"]
+            self._events.append(reply)
+
+    def attach(self, target):
+        """Speak to a tab from now on."""
+        found = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = {"sessionId": found["sessionId"]}
+
+    def event(self, **wanted):
+        """Return the parameters of the first event that has these among them."""
+        while True:
+            params = (self._events.pop(0) if self._events else json.loads(self._read())).get(
+                "params", {}
+            )
+            if wanted.items() <= params.items():
+                return params
+
+    def complaints(self):
+        """Return what the console was told so far."""
+        methods = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        return [event for event in self._events if event.get("method") in methods]
+
+    def value(self, expression):
+        """Return what an expression comes to in the page, waited for if it is a promise."""
+        found = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def press(self, key):
+        """Press a key."""
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key[:1])
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def _read(self):
+        parts = []
+        while (byte := self._from.read(1)) != b"\0":
+            assert byte, "the browser is gone"
+            parts.append(byte)
+        return b"".join(parts)
+
+
+@contextmanager
+def opened(path, profile, flags):
+    """Open a file in a browser without a window."""
+    read_theirs, write_ours = os.pipe()
+    read_ours, write_theirs = os.pipe()
+
+    def place():
+        # Chromium reads at 3 and writes at 4.
+        spare = os.dup(read_theirs), os.dup(write_theirs)
+        os.dup2(spare[0], 3)
+        os.dup2(spare[1], 4)
+
+    browser = subprocess.Popen(
+        ["chromium", *flags, "--remote-debugging-pipe", f"--user-data-dir={profile}"],
+        preexec_fn=place,
+        pass_fds=(3, 4),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(read_theirs)
+    os.close(write_theirs)
+    with os.fdopen(write_ours, "wb") as to_browser, os.fdopen(read_ours, "rb") as from_browser:
+        try:
+            page = Page(to_browser, from_browser)
+            page.attach(page.call("Target.createTarget", url="about:blank")["targetId"])
+            navigate(page, path)
+            yield page
+        finally:
+            browser.kill()
+            browser.wait()
+
+
+def navigate(page, path):
+    """Go to a file, and wait until it is there."""
+    page.call("Page.enable")
+    page.call("Page.navigate", url=path.as_uri())
+    page.value(
+        "new Promise((done) => document.readyState === 'complete' && location.protocol === 'file:'"
+        " ? done(1) : addEventListener('load', () => done(1)))"
+    )

@@ -1,0 +1,194 @@
+import json
+
+import pytest
+
+from ragforge.errors import DataError
+from ragforge.files.opening import create_dataset
+from ragforge.observe import silent
+from ragforge.pipeline.importing_logs import import_logs
+from ragforge.records import Chunk, Evidence, Judgment, Pin, Query, RealQuery
+from ragforge.stages.generate.stage import query_id
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    made = create_dataset(tmp_path / "set", {})
+    made.write_chunks(
+        [
+            Chunk(chunk_id="c1", doc_id="a.md", text="The fee is ten percent."),
+            Chunk(chunk_id="c2", doc_id="b.md", text="Beeswax is for oak."),
+        ]
+    )
+    return made
+
+
+@pytest.fixture
+def bring(dataset, tmp_path):
+    """Import a log into the dataset."""
+
+    def run(*rows, observer=silent, **options):
+        path = tmp_path / "log.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        return import_logs([path], dataset, observer, **options)
+
+    return run
+
+
+FEE = "What is the fee?"
+
+
+def test_only_labelled_questions_become_queries(dataset, bring):
+    """Nobody knows what is right for the others."""
+    result = bring(
+        {"query": FEE, "chunk_id": "c1", "label": 3, "user": "u1", "timestamp": 1},
+        {"query": "reset password", "user": "u2", "timestamp": 2},
+        made_by="support",
+    )
+
+    [query] = dataset.all_queries()
+    assert (query.query, query.origin, query.lineage.model) == (FEE, "log", "support")
+    assert [(item.chunk_id, item.grade, item.source) for item in dataset.judgments()] == [
+        ("c1", 3, "human")
+    ]
+    assert dataset.real_queries() == [RealQuery(query="reset password")]
+    assert (result.n_labelled, result.n_real, result.n_added) == (1, 1, 0)
+
+
+def test_nothing_about_who_asked_and_when_is_kept(dataset, bring):
+    """A published set must not name its users."""
+    bring({"query": "reset password ann@mail.example", "user": "ann-7", "timestamp": "2024-05-06"})
+
+    written = b"".join(path.read_bytes() for path in dataset.path.glob("*.json*"))
+    assert b"reset password [e-mail]" in written
+    assert not any(trace in written for trace in (b"ann", b"2024-05-06"))
+
+
+def test_spellings_and_near_duplicates_are_counted_together(dataset, bring):
+    """One way to ask is one target, however often it comes."""
+    bring(
+        {"query": "how do i reset my password", "language": "en"},
+        {"query": "How do I reset my password?", "count": 4},
+        {"query": "how do i reset my account password please please", "count": 1},
+        {"query": "install httpx 0.27"},
+        {"query": "install httpx 0.28"},
+    )
+
+    assert dataset.real_queries() == [
+        RealQuery(query="How do I reset my password?", count=5, language="en"),
+        RealQuery(query="how do i reset my account password please please"),
+        RealQuery(query="install httpx 0.27"),
+        RealQuery(query="install httpx 0.28"),
+    ]
+
+
+def test_labels_of_all_rows_of_a_question_come_together(dataset, bring):
+    """A log has a row for each passage, and for each person."""
+    bring(
+        {"query": FEE, "chunk_id": "c1", "label": 3},
+        {"query": "what is the fee", "chunk_id": "c1", "label": 2},
+        {"query": FEE, "chunk_id": "c1", "label": 0},
+        {"query": FEE, "chunk_id": "c2", "label": 0},
+        {"query": FEE},
+    )
+
+    [query] = dataset.all_queries()
+    assert query.query == FEE
+    assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 2), ("c2", 0)]
+    assert dataset.real_queries() == []
+
+
+def test_clicks_are_no_labels_unless_said_so(dataset, bring):
+    """People click on what stands first."""
+    told = []
+    rows = [{"query": FEE, "clicked": ["c1"]}]
+
+    assert bring(*rows, observer=told.append).n_labelled == 0
+    assert "1 rows with clicks, which are no labels" in told[0].message
+    assert bring(*rows, clicks="relevant").n_labelled == 1
+    assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 2)]
+
+
+def test_unlabelled_questions_become_queries_where_asked_for(dataset, bring):
+    """They can be retrieved for and judged, without an answer to compare with."""
+    result = bring({"query": "fee", "count": 3}, {"query": "Fee?"}, unlabelled="add")
+
+    [query] = dataset.queries()
+    assert (query.query, query.origin, query.status) == ("fee", "log", "accepted")
+    assert (query.expected_answer, query.evidence) == (None, ())
+    assert (result.n_added, result.n_real) == (1, 1)
+
+
+@pytest.mark.parametrize("unlabelled", ["keep", "add"])
+def test_bringing_a_log_in_again_changes_nothing(dataset, bring, unlabelled):
+    """A nightly job brings the same file in."""
+    rows = [{"query": FEE, "chunk_id": "c1", "label": 1}, {"query": "fee"}, {"query": "oak wax"}]
+    bring(*rows, unlabelled=unlabelled)
+    before = {path.name: path.read_bytes() for path in dataset.path.glob("*.json*")}
+
+    bring(*reversed(rows), unlabelled=unlabelled)
+
+    assert {path.name: path.read_bytes() for path in dataset.path.glob("*.json*")} == before
+
+
+def test_query_that_is_there_already_stays_and_gets_the_grades(dataset, bring):
+    """A log knows less than the set that people made."""
+    quote = Evidence(doc_id="a.md", chunk_id="c1", quote="The fee is ten percent.")
+    query = Query(
+        query_id=query_id(FEE, "en"),
+        query=FEE,
+        expected_answer="Ten percent.",
+        pinned=Pin(by="Ann"),
+        source_chunk_ids=("c1",),
+        evidence=(quote,),
+    )
+    dataset.write_queries([query])
+    dataset.write_judgments(
+        [Judgment(query_id=query.query_id, chunk_id="c1", grade=3, source="human")]
+    )
+
+    bring({"query": FEE, "chunk_id": "c2", "label": 1})
+
+    [found] = dataset.all_queries()
+    assert (found.expected_answer, found.pinned, found.revision) == (
+        "Ten percent.",
+        Pin(by="Ann"),
+        1,
+    )
+    assert [(item.chunk_id, item.grade, item.source) for item in dataset.judgments()] == [
+        ("c1", 3, "human"),
+        ("c2", 2, "human"),
+    ]
+
+
+def test_rows_that_are_no_question_are_counted(dataset, bring):
+    """What is left out must be said."""
+    told = []
+
+    result = bring(
+        {"query": ""}, {"query": "???"}, {"query": "word " * 300}, {"query": "fee"},
+        observer=told.append,
+    )  # fmt: skip
+
+    assert (result.n_rows, result.n_passed_over, result.n_real) == (4, 3, 1)
+    assert told[0].message.startswith("3 of 4 rows passed over")
+
+
+def test_log_without_a_question_is_refused(dataset, bring):
+    """It is the wrong file."""
+    with pytest.raises(DataError, match="holds no question"):
+        bring({"query": "?"})
+
+
+def test_log_of_other_documents_is_refused_whole(dataset, bring):
+    """Labels for passages that are not here say nothing."""
+    with pytest.raises(DataError, match="1 relevant passages are in no chunk"):
+        bring({"query": FEE, "chunk_id": "c9", "label": 3}, {"query": "fee"})
+
+    assert dataset.real_queries() == []
+
+
+def test_ten_thousand_rows_are_taken_in(dataset, bring):
+    """Logs are long."""
+    rows = [{"query": f"device{number}"} for number in range(10_000)]
+
+    assert bring(*rows).n_real == 10_000

@@ -1,0 +1,416 @@
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from ragforge.errors import DataError, UsageError
+from ragforge.files.opening import create_dataset
+from ragforge.files.review_sheet import SheetRow, write_sheet
+from ragforge.pipeline.review_drawing import sheet_rows
+from ragforge.pipeline.reviewing import review_audit, review_dataset
+from ragforge.records import (
+    Chunk,
+    Evidence,
+    Fact,
+    GateResult,
+    Judgment,
+    Measured,
+    Pin,
+    Provenance,
+    Query,
+    Review,
+)
+
+QUOTE = Evidence(doc_id="a.md", chunk_id="c1", quote="so it is")
+
+
+def made(name="q1", **fields):
+    known = {"query": f"What is {name}?", "expected_answer": "So.", "evidence": (QUOTE,)}
+    return Query(query_id=name, **{**known, **fields})
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    made = create_dataset(tmp_path / "set", {})
+    made.write_chunks([Chunk(chunk_id="c1", doc_id="a.md", text="so it is")])
+    return made
+
+
+@pytest.fixture
+def decide(dataset, tmp_path):
+    """Fill in a sheet of the dataset and take it in."""
+
+    def run(*rows, reviewer="Ann", **options):
+        path = tmp_path / "review.json"
+        path.write_text(json.dumps(list(rows)), encoding="utf-8")
+        return review_dataset(dataset, path, reviewer, **options)
+
+    return run
+
+
+def decided(decision, name="q1", revision=1, **fields):
+    return {"query_id": name, "revision": revision, "decision": decision, **fields}
+
+
+def one(dataset):
+    [query] = dataset.all_queries()
+    return query
+
+
+def test_approved_query_carries_who_approved_it(dataset, decide):
+    """A set that people signed says who did."""
+    dataset.write_queries([made()])
+
+    result = decide(decided("approve", note="fine"))
+
+    assert one(dataset) == made(reviewed=Review(decision="approve", by="Ann", note="fine"))
+    assert result.counts == {
+        "approve": 1, "edit": 0, "reject": 0, "pin": 0, "known": 0, "undecided": 0
+    }  # fmt: skip
+
+
+def test_pinned_query_is_approved_too(dataset, decide):
+    """A pin says more than an approval."""
+    dataset.write_queries([made()])
+
+    decide(decided("pin", note="contract"))
+
+    assert one(dataset).pinned == Pin(by="Ann", note="contract")
+    assert one(dataset).reviewed.decision == "approve"
+
+
+def test_rejected_query_is_retired_and_stays_known(dataset, decide):
+    """Else generation would write the same question again."""
+    dataset.write_queries([made()])
+
+    decide(decided("reject"))
+
+    assert one(dataset).status == "retired"
+    assert dataset.queries() == []
+
+
+def test_quarantined_query_is_accepted_once_a_person_approves(dataset, decide):
+    """That is what quarantine waits for."""
+    dataset.write_queries([made(status="quarantined")])
+
+    decide(decided("approve"))
+
+    assert one(dataset).status == "accepted"
+
+
+def test_edited_query_keeps_its_id_and_evidence_and_gets_a_revision(dataset, decide):
+    """Runs and judgments name it by its id."""
+    by = Provenance(kind="llm", model="m")
+    gate = GateResult(gate="premise", verdict="fail")
+    fact = Fact(fact_id="f1", text="So.")
+    old = made(gates=(gate,), measured=Measured(depth=3), facts=(fact,), facts_by=by, facts_of="x")
+    dataset.write_queries([old])
+
+    decide(decided("edit", new_query="What else?", new_answer="Thus."))
+
+    review = Review(decision="edit", by="Ann")
+    assert one(dataset) == made(
+        query="What else?", expected_answer="Thus.", revision=2, reviewed=review
+    )
+
+
+def test_edited_question_loses_the_grades_that_models_gave_for_the_former_one(dataset, decide):
+    """They answer another question; those of people and of the quote are about the passage."""
+    dataset.write_queries([made(), made("q2")])
+    grades = [
+        Judgment(query_id=name, chunk_id=source, grade=2, source=source)
+        for name in ("q1", "q2")
+        for source in ("judge", "carried", "human", "evidence")
+    ]
+    dataset.write_judgments(grades)
+
+    result = decide(decided("edit", new_query="What else?"))
+
+    left = [(item.query_id, item.source) for item in dataset.judgments()]
+    assert left[:2] == [("q1", "evidence"), ("q1", "human")]
+    assert len(left) == 6
+    assert result.stale_judgments == 2
+
+
+def test_edited_answer_leaves_grades_and_a_persons_facts(dataset, decide):
+    """The question is the same, and what a person wrote is theirs to change."""
+    fact = Fact(fact_id="f1", text="So.")
+    dataset.write_queries([made(facts=(fact,))])
+    dataset.write_judgments([Judgment(query_id="q1", chunk_id="c1", grade=2)])
+
+    result = decide(decided("edit", new_answer="Thus."))
+
+    assert one(dataset).facts == (fact,)
+    assert (result.stale_judgments, result.own_facts) == (0, 1)
+    assert len(dataset.judgments()) == 1
+
+
+def test_follow_up_is_edited_with_what_it_asks_alone(dataset, decide):
+    """What is retrieved for is the question as it stands alone."""
+    dataset.write_queries([made(standalone="What is q1 of A?")])
+
+    decide(decided("edit", new_query="And why?", new_standalone="Why is q1 of A?"))
+
+    assert one(dataset).asked == "Why is q1 of A?"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (decided("approve", "q9"), "query 'q9': is no query of this dataset"),
+        (decided("approve", revision=2), "is stale: revision 2, but now it is 1"),
+        (decided("aprove"), "decision: expected one of approve, edit, reject, pin, got 'aprove'"),
+        (decided("", new_query="New?"), "decision: expected one of approve, edit, reject, pin"),
+        (decided("edit"), "edit: expected a new text, got none or the same"),
+        (decided("edit", new_query="What is q1?"), "edit: expected a new text, got none or the sa"),
+        (decided("edit", new_query=" \n"), "edit: expected a new text, got none"),
+        (decided("approve", new_query="New?"), "has a new text, but its decision is approve"),
+        (decided("edit", new_query="what is  Q2?"), "new_query is the question of 'q2' already"),
+        (decided("edit", new_standalone="New?"), "is no follow-up"),
+        (decided("edit", "q3", new_query="New?"), "is a follow-up: new_query and new_standalone"),
+        (decided("approve", query="What is Q1?"), "the text was changed where it stands"),
+        (decided("approve", expected_answer="No."), "the text was changed where it stands"),
+        (decided("approve", "q4"), "is retired"),
+    ],
+)
+def test_row_that_cannot_be_taken_stops_the_whole_sheet(dataset, decide, row, message):
+    """Half a sheet would leave nobody knowing what was decided."""
+    queries = [
+        made(),
+        made("q2"),
+        made("q3", standalone="What is q3 of A?"),
+        made("q4", status="retired"),
+        made("q5"),
+    ]
+    dataset.write_queries(queries)
+    before = (dataset.path / "queries.jsonl").read_bytes()
+
+    with pytest.raises(DataError, match=re.escape(message)):
+        decide(decided("approve", "q5"), row)
+
+    assert (dataset.path / "queries.jsonl").read_bytes() == before
+
+
+def test_all_faulty_rows_are_named_up_to_some(dataset, decide):
+    """A reviewer mends a sheet in one go."""
+    dataset.write_queries([made()])
+
+    with pytest.raises(DataError, match=r"'x0'.*\n(.*\n){7}and 12 more\n.*nothing was taken in"):
+        decide(*[decided("approve", f"x{number}") for number in range(20)])
+
+
+def test_query_that_comes_twice_is_refused(dataset, decide):
+    """The later row would win by its place."""
+    dataset.write_queries([made()])
+
+    with pytest.raises(DataError, match=r"item 2: query 'q1': comes twice, first in .*item 1"):
+        decide(decided("approve"), decided("reject"))
+
+
+def test_sheet_without_a_decision_is_refused(dataset, decide):
+    """Sending back the wrong file is easily done."""
+    dataset.write_queries([made()])
+
+    with pytest.raises(DataError, match="holds no decision; write one of approve, edit"):
+        decide(decided(""))
+
+
+def test_spreadsheet_may_change_the_blanks_of_what_it_shows(dataset, decide):
+    """Line ends do not survive every program."""
+    dataset.write_queries([made(expected_answer="One.\nTwo.")])
+
+    decide(decided("approve", query="What is q1? ", expected_answer="One.\r\nTwo."))
+
+    assert one(dataset).reviewed.decision == "approve"
+
+
+def test_dry_run_tells_and_writes_nothing(dataset, decide):
+    """A sheet of hours is tried first."""
+    dataset.write_queries([made()])
+    before = {path.name: path.read_bytes() for path in dataset.path.glob("*.json*")}
+
+    result = decide(decided("reject", random="random"), dry_run=True)
+
+    assert (result.counts["reject"], result.audit.n_right) == (1, 0)
+    assert {path.name: path.read_bytes() for path in dataset.path.glob("*.json*")} == before
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        decided("approve", random="random"),
+        decided("edit", new_query="New?", new_answer="Yes.", random="random"),
+        decided("reject"),
+        decided("pin"),
+    ],
+)
+def test_sheet_taken_in_again_changes_nothing(dataset, decide, row):
+    """People send the same file twice."""
+    dataset.write_queries([made()])
+    decide(row)
+    before = (dataset.path / "queries.jsonl").read_bytes()
+
+    result = decide(row)
+
+    assert result.counts["known"] == 1
+    assert (dataset.path / "queries.jsonl").read_bytes() == before
+
+
+def test_second_reviewer_who_decides_otherwise_is_told(dataset, decide):
+    """Two people who disagree have something to talk about."""
+    dataset.write_queries([made()])
+    decide(decided("approve"))
+
+    with pytest.raises(DataError, match=r"Ann decided approve; settle it, then .* --overrule"):
+        decide(decided("reject"), reviewer="Ben")
+
+    decide(decided("reject"), reviewer="Ben", overrule=True)
+    assert one(dataset).reviewed == Review(decision="reject", by="Ben")
+
+
+def test_pin_of_another_is_not_undone_silently(dataset, decide):
+    """A pin is a person's word."""
+    dataset.write_queries([made(pinned=Pin(by="Ann"))])
+
+    with pytest.raises(DataError, match="Ann decided approve"):
+        decide(decided("edit", new_answer="No."), reviewer="Ben")
+
+
+def test_second_reviewer_who_agrees_changes_nothing(dataset, decide):
+    """The first signature stays."""
+    dataset.write_queries([made()])
+    decide(decided("approve"))
+
+    result = decide(decided("approve"), reviewer="Ben")
+
+    assert result.counts["known"] == 1
+    assert one(dataset).reviewed.by == "Ann"
+
+
+def test_reviewer_may_change_their_mind(dataset, decide):
+    """The second thought is the better one."""
+    dataset.write_queries([made()])
+    decide(decided("reject"))
+
+    decide(decided("approve"))
+
+    assert one(dataset).status == "accepted"
+
+
+def test_nameless_sheet_is_refused(dataset, decide):
+    """A decision nobody made counts for nothing."""
+    dataset.write_queries([made()])
+
+    with pytest.raises(UsageError, match="who decided"):
+        decide(decided("approve"), reviewer=" ")
+
+
+def test_sheet_for_another_reviewer_is_refused(dataset, decide):
+    """Mixing up two files would sign in a wrong name."""
+    dataset.write_queries([made()])
+
+    with pytest.raises(UsageError, match="--reviewer Ann: the sheet is for Ben"):
+        decide(decided("approve", reviewer="Ben"))
+
+
+def test_name_on_the_sheet_is_enough(dataset, decide):
+    """The page was made for somebody."""
+    dataset.write_queries([made()])
+
+    decide(decided("approve", reviewer="Ben"), reviewer="")
+
+    assert one(dataset).reviewed.by == "Ben"
+
+
+def test_precision_counts_what_was_drawn_at_random_alone(dataset, decide):
+    """Queries picked for being doubtful say nothing about the others."""
+    dataset.write_queries([made(f"q{number}") for number in range(12)])
+    drawn = [decided("approve", f"q{number}", random="random") for number in range(8)]
+    wrong = [
+        decided("edit", "q8", new_answer="No.", random="random"),
+        decided("reject", "q9", random="random"),
+    ]
+
+    decide(*drawn, *wrong, decided("reject", "q10"), decided("pin", "q11"))
+
+    audit = dataset.manifest.audit
+    assert (audit.n, audit.n_right, audit.precision, audit.reviewers) == (10, 8, 0.8, ("Ann",))
+    assert (round(audit.low, 4), round(audit.high, 4)) == (0.4902, 0.9433)
+
+
+def test_edited_query_stays_wrong_for_the_audit_whoever_approves_it_then():
+    """The audit is about queries as they were made."""
+    review = Review(decision="edit", by="Ann", random=True)
+
+    assert review_audit([made(reviewed=review)]).n_right == 0
+
+
+def test_approval_of_an_edit_keeps_the_edit(dataset, decide):
+    """Else a second pass would turn every mended query into one that was right."""
+    dataset.write_queries([made()])
+    decide(decided("edit", new_answer="No.", random="random"))
+
+    decide(decided("approve", revision=2, random="random"), reviewer="Ben", overrule=True)
+
+    assert dataset.manifest.audit.n_right == 0
+
+
+def test_query_drawn_after_its_decision_counts_with_it(dataset, decide):
+    """The doubtful ones were looked at before the draw, and belong to it."""
+    dataset.write_queries([made()])
+    decide(decided("reject"))
+    assert dataset.manifest.audit is None
+
+    result = decide(decided("reject", random="random"))
+
+    assert (result.counts["known"], result.audit.n, result.audit.n_right) == (1, 1, 0)
+
+
+def test_drawn_queries_left_undecided_are_counted(dataset, decide):
+    """Leaving the hard ones open would make the set look better."""
+    dataset.write_queries([made(), made("q2"), made("q3")])
+
+    result = decide(
+        decided("approve", random="random"),
+        decided("", "q2", random="random"),
+        decided("", "q3"),
+    )
+
+    assert (result.drawn_open, result.counts["undecided"]) == (1, 2)
+
+
+def test_audit_of_nothing_is_none():
+    """A precision of 0 or 1 over no query would be a lie."""
+    assert review_audit([made()]) is None
+
+
+def test_sheet_of_ten_thousand_rows_goes_out_and_comes_back(dataset, tmp_path):
+    """Large sets are reviewed in spreadsheets too."""
+    dataset.write_queries([made(f"q{number}", answerable=False) for number in range(10_000)])
+    rows = sheet_rows(dataset)
+    path = tmp_path / "review.csv"
+    write_sheet(path, [replace(row, decision="approve") for row in rows])
+
+    result = review_dataset(dataset, path, "Ann")
+
+    assert (result.counts["approve"], result.audit.n) == (10_000, 500)
+
+
+def test_formulas_come_back_as_they_went(dataset, tmp_path):
+    """The apostrophe is for the spreadsheet, not for the set."""
+    text = "=HYPERLINK(\"http://x\",'a')"
+    dataset.write_queries([made(query=text, expected_answer="-1")])
+    [row] = sheet_rows(dataset)
+    path = tmp_path / "review.csv"
+    write_sheet(path, [replace(row, decision="edit", new_answer="'=2", note="+1")])
+
+    review_dataset(dataset, path, "Ann")
+
+    assert (one(dataset).query, one(dataset).expected_answer) == (text, "'=2")
+    assert one(dataset).reviewed.note == "+1"
+
+
+def test_row_is_all_text():
+    """A number would be written in the locale of a spreadsheet."""
+    assert {field.type for field in SheetRow.__dataclass_fields__.values()} == {str}
