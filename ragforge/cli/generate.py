@@ -1,26 +1,33 @@
 r"""Make queries with answers and evidence from documents or chunks.
 
-Without a model, queries are drawn from the text by rule: enough for a first run and for CI. With a
-model, each query comes with an answer, a difficulty, a type and a quote that is checked against
-the chunk. The same command goes on where an earlier run stopped.
+A plan comes first, without a call: so many queries of each type and difficulty, spread over all
+documents. Each candidate must pass rules (its quote stands in the text, the question stands on
+its own, nothing like it is in the set) and, with a model, checks: is it clear without the text, is
+it answered from the evidence alone, does it need each of its hops, is it really unanswerable. Then
+the chunks that could be relevant are pooled and judged, so that more than the source is known.
+
+Without a model, queries are drawn from the text by rule: enough for a first run and for CI. The
+same command goes on where an earlier run stopped; a larger -n adds to the set.
 
 Examples:
   ragforge generate --documents docs/ -n 20 --out set/
   ragforge generate --chunks chunks.jsonl -n 50 --out set/ \
-      --model qwen3 --base-url http://127.0.0.1:8080/v1
+      --model qwen3 --base-url http://127.0.0.1:8080/v1 --checker gemma4
+  ragforge generate --documents docs/ -n 50 --out set/ --model gpt-5-mini --dry-run
+  ragforge generate --rederive --documents docs/ --max-chars 1000 --out set/
 """
 
 import argparse
 import asyncio
-from collections import Counter
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
-from ragforge.errors import ShortfallError
+from ragforge.config import Settings
+from ragforge.errors import BudgetError, EndpointError, ShortfallError, UsageError
 from ragforge.pipeline.generating import GenerationResult
-from ragforge.stages.generate.stage import Generated
+from ragforge.pipeline.generation.source import ChunkSource
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,57 +40,107 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, type=Path, metavar="DIR", help="directory of the dataset"
     )
+    parser.add_argument(
+        "--rederive",
+        action="store_true",
+        help="generate nothing: put these chunks under the set, and look its evidence up in them",
+    )
     add_mode(parser)
     add_json(parser)
-    add_common(parser, "generate", "chunk", *PAID)
+    add_common(parser, "generate", "pool", "chunk", *PAID)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.pipeline.corpus import load_chunks
-    from ragforge.pipeline.generating import generate_dataset, shortfall
-
     settings = settings_of(arguments)
-    documents = arguments.documents or []
     with observed(arguments) as observer:
-        chunks = load_chunks(documents, arguments.chunks, settings.chunk, observer)
+        source = ChunkSource(arguments.documents or [], arguments.chunks, settings.chunk, observer)
+        if arguments.rederive and arguments.dry_run:
+            raise UsageError(
+                "--rederive asks nothing, so that it has no dry run; copy the set first"
+            )
+        if arguments.rederive:
+            return _rederive(arguments, source)
+        return _generate(arguments, source, settings)
+
+
+def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Settings) -> int:
+    from ragforge.pipeline.generating import generate_dataset
+    from ragforge.report.generation import shortfall
+
+    try:
         result = asyncio.run(
-            generate_dataset(arguments.out, chunks, settings, observer, mode_of(arguments))
+            generate_dataset(arguments.out, source, settings, source.observer, mode_of(arguments))
         )
-    if result.estimate is not None:
-        print_estimate(result.estimate, as_json=arguments.json)
+    except (BudgetError, EndpointError):
+        _tell_of_stopped(arguments)
+        raise
+    if result.report is None:
+        print_estimate(result.estimate or {}, as_json=arguments.json)
         return 0
-    short = shortfall(result, settings.generate.n)
+    short = shortfall(result.report, gave_up=result.generated.gave_up)
     if arguments.json:
-        print(dumps({**_json(result, len(chunks)), "shortfall": short or None}))
+        print(dumps({**_json(result), "shortfall": short or None}))
     else:
-        _tell(result.generated, len(chunks))
+        _tell(result)
         print(arguments.out)
     if short:
-        complain(f"ragforge: error: {short}")
+        complain(f"ragforge: error: {arguments.out}: {short}")
         return ShortfallError.exit_code
     return 0
 
 
-def _json(result: GenerationResult, n_chunks: int) -> dict[str, object]:
-    queries = result.generated.queries
+def _tell_of_stopped(arguments: argparse.Namespace) -> None:
+    """Print what a run came to before it was stopped: it tells whether going on is worth it."""
+    from ragforge.files.dataset import Dataset
+    from ragforge.report.generation import generation_text
+
+    report = Dataset(arguments.out).generation()
+    if report is not None and not arguments.json:
+        complain(generation_text(report))
+
+
+def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.rederiving import rederive_dataset
+    from ragforge.report.shown import one_line, share
+
+    dataset = open_dataset(arguments.out)
+    with source.prepared(dataset.store_path.parent) as chunks:
+        found = rederive_dataset(dataset, chunks)
+    if arguments.json:
+        print(dumps(found.as_json()))
+        return 0
+    complain(
+        f"{found.n_found} of {found.n_quotes} quotes found again "
+        f"({share(found.n_found, found.n_quotes)}); grades: {found.n_kept} carried, "
+        f"{found.n_dropped} dropped with their chunks"
+    )
+    for query_id, lost in found.lost:
+        complain(f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}")
+    if found.quarantined:
+        complain(f"quarantined for a lost quote: {len(found.quarantined)} queries")
+    print(arguments.out)
+    return 0
+
+
+def _json(result: GenerationResult) -> dict[str, object]:
+    assert result.report is not None
+    from ragforge.report.completion import completion_json
+
+    summary = result.completion.summary if result.completion else None
     return {
         "dataset": str(result.dataset.path),
-        "chunks": n_chunks,
-        "queries": len(queries),
+        **result.report.model_dump(),
         "failed": len(result.generated.failures),
-        "rejected": dict(sorted(result.generated.rejected.items())),
-        "difficulty": dict(sorted(Counter(item.difficulty or "" for item in queries).items())),
-        "documents_covered": len({item.evidence[0].doc_id for item in queries}),
+        "completion": completion_json(summary) if summary else None,
         "spent": result.dataset.manifest.spent.model_dump(),
     }
 
 
-def _tell(generated: Generated, n_chunks: int) -> None:
-    documents = {item.evidence[0].doc_id for item in generated.queries}
-    complain(
-        f"{len(generated.queries)} queries from {n_chunks} chunks, {len(documents)} documents "
-        f"covered; rejected: {sum(generated.rejected.values())}, failed: {len(generated.failures)}"
-    )
-    for code, count in sorted(generated.rejected.items()):
-        complain(f"  rejected, {code}: {count}")
+def _tell(result: GenerationResult) -> None:
+    from ragforge.report.generation import generation_text, spent_line
+
+    assert result.report is not None
+    complain(generation_text(result.report))
+    complain(spent_line(result.dataset.manifest.spent, result.report.n_accepted))

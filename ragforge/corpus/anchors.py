@@ -31,17 +31,20 @@ class Placement:
     """Where a quote stands in a document that is cut into chunks.
 
     Args:
-        chunks: Those that hold it, in the order of the document: all of it, or half of it where it
-            runs over several; where none has half of it, all that have a part.
-        text: The quote as the document has it.
+        chunks: Those that hold it, in the order of the document: all of it, or a quarter of it
+            where it runs over several; where none has a quarter, all that have a part.
+        text: The quote as the chunks have it, one behind the other.
+        is_whole: Whether a chunk has all of it, so that the text is that of the document; between
+            two chunks the document may have other blanks than those that join them here.
         start, end: Its offsets in the document; None where the chunks have none.
-        before, after: Up to `CONTEXT_CHARS` characters around it.
+        before, after: Up to `CONTEXT_CHARS` characters around it, not beyond its chunks.
     """
 
     chunks: tuple[Chunk, ...]
     text: str
     start: int | None
     end: int | None
+    is_whole: bool
     before: str
     after: str
 
@@ -129,6 +132,14 @@ class ChunkIndex:
         """
         return self._page(evidence.doc_id).place(evidence)
 
+    def places(self, quote: str, doc_id: str) -> list[Placement]:
+        """Return all places of a quote in a document, from its beginning on, without overlaps."""
+        return self._page(doc_id).places(quote)
+
+    def documents_with(self, quote: str) -> list[str]:
+        """Return the ids of the documents that hold a quote; it looks through all of them."""
+        return [doc_id for doc_id in self._chunks if self._page(doc_id).has(quote)]
+
     def _page(self, doc_id: str) -> "_Page":
         if doc_id not in self._pages:
             self._pages[doc_id] = _Page(self._chunks.get(doc_id, []))
@@ -175,8 +186,14 @@ class _Page:
             found |= {at for at in self._near(location) if _holds(self._places[at], location)}
         return [self._chunks[at] for at in sorted(found)]
 
+    def has(self, quote: str) -> bool:
+        return next(self._folded.locations(quote), None) is not None
+
+    def places(self, quote: str) -> list[Placement]:
+        return [self._placed(location) for location in self._folded.locations(quote)]
+
     def place(self, evidence: Evidence) -> Placement | None:
-        found = [self._placed(location) for location in self._folded.locations(evidence.quote)]
+        found = self.places(evidence.quote)
 
         def likeness(placed: Placement) -> tuple[bool, int]:
             at_home = placed.start is not None and placed.start == evidence.start
@@ -187,7 +204,9 @@ class _Page:
 
     def _placed(self, location: Location) -> Placement:
         near = [at for at in self._near(location) if _shared(self._places[at], location)]
-        held = [at for at in near if _holds(self._places[at], location)] or near
+        quarter = (location.end - location.start) / 4
+        held = [at for at in near if _shared(self._places[at], location) >= quarter] or near
+        first, last = self._places[near[0]], self._places[near[-1]]
         start = end = None
         if self._anchored:
             start = self._chunks[near[0]].start + location.start - self._places[near[0]].start
@@ -197,8 +216,9 @@ class _Page:
             text=self._text[location.start : location.end],
             start=start,
             end=end,
-            before=self._text[max(0, location.start - CONTEXT_CHARS) : location.start],
-            after=self._text[location.end : location.end + CONTEXT_CHARS],
+            is_whole=len(near) == 1 or any(_covers(self._places[at], location) for at in near),
+            before=self._text[max(first.start, location.start - CONTEXT_CHARS) : location.start],
+            after=self._text[location.end : min(last.end, location.end + CONTEXT_CHARS)],
         )
 
     def _near(self, location: Location) -> range:
@@ -220,6 +240,10 @@ def _anchored(chunks: Sequence[Chunk]) -> bool:
 def _holds(place: Location, quote: Location) -> bool:
     shared = _shared(place, quote)
     return shared > 0 and 2 * shared >= quote.end - quote.start
+
+
+def _covers(place: Location, quote: Location) -> bool:
+    return place.start <= quote.start and quote.end <= place.end
 
 
 def _shared(place: Location, quote: Location) -> int:

@@ -30,10 +30,15 @@ from ragforge.records import (
     AnswerGrade,
     Chunk,
     Failure,
+    GenerationReport,
     JudgeAudit,
     Judgment,
+    PoolEntry,
     Query,
     Ranking,
+    RealQuery,
+    Rejected,
+    Slot,
     Stage,
 )
 
@@ -145,9 +150,66 @@ class Dataset:
         """Return the grades of a system's answers."""
         return self._named("answer_grades", name, AnswerGrade)
 
+    def plan(self) -> list[Slot]:
+        """Return the plan of generation, sorted by slot; [] where there is none."""
+        return self._optional("plan.jsonl", Slot, lambda slot: slot.slot_id)
+
+    def rejected(self) -> list[Rejected]:
+        """Return the candidates that gates stopped, sorted by slot and place."""
+        return self._optional("rejected.jsonl", Rejected, _slot_and_place)
+
+    def pool(self) -> list[PoolEntry]:
+        """Return what the probes found, sorted by query and chunk; [] where none were made."""
+        return self._optional("pool.jsonl", PoolEntry, _pooled)
+
+    def generation(self) -> GenerationReport | None:
+        """Return what generating the set came to; None where it was not generated."""
+        path = self.path / "generation.json"
+        return read_object(path, GenerationReport) if path.exists() else None
+
+    def write_generation(self, report: GenerationReport) -> None:
+        """Write what generating the set came to."""
+        write_object(self.path / "generation.json", report)
+        self._enter("generation.json", 1)
+
+    def write_card(self, text: str) -> None:
+        """Write the card of the set, its README.md."""
+        write_whole(self.path / "README.md", [text])
+        self._enter("README.md", 1)
+
+    def real_queries(self) -> list[RealQuery]:
+        """Return what users asked, sorted by text; [] where no log was brought in."""
+        return self._optional("real_queries.jsonl", RealQuery, lambda real: real.query)
+
+    def write_real_queries(self, real: Iterable[RealQuery]) -> None:
+        """Write what users asked."""
+        self._write("real_queries.jsonl", real, lambda one: one.query)
+
+    def write_plan(self, slots: Iterable[Slot]) -> None:
+        """Write the plan of generation."""
+        self._write("plan.jsonl", slots, lambda slot: slot.slot_id)
+
+    def write_rejected(self, rejected: Iterable[Rejected]) -> None:
+        """Write the candidates that gates stopped."""
+        self._write("rejected.jsonl", rejected, _slot_and_place)
+
+    def write_pool(self, entries: Iterable[PoolEntry]) -> None:
+        """Write what the probes found."""
+        self._write("pool.jsonl", entries, _pooled)
+
     def write_chunks(self, chunks: Iterable[Chunk]) -> None:
         """Write the chunks."""
         self._write("chunks.jsonl", chunks, lambda chunk: chunk.chunk_id)
+
+    def take_chunks(self, path: Path, count: int) -> None:
+        """Make a file of chunks, sorted by id and on the same disk, the set's own.
+
+        It is moved; where the set has the same one already, nothing happens.
+        """
+        mine = self.path / "chunks.jsonl"
+        if not mine.exists() or digest_file(mine) != digest_file(path):
+            path.replace(mine)
+        self._enter("chunks.jsonl", count)
 
     def write_queries(self, queries: Iterable[Query]) -> None:
         """Write all queries."""
@@ -284,6 +346,14 @@ def checked_name(name: str) -> str:
 
 def _pair(judgment: Judgment) -> tuple[str, str]:
     return (judgment.query_id, judgment.chunk_id)
+
+
+def _slot_and_place(rejected: Rejected) -> tuple[str, str]:
+    return (rejected.slot_id, f"{rejected.place:06d}")
+
+
+def _pooled(entry: PoolEntry) -> tuple[str, str]:
+    return (entry.query_id, entry.chunk_id)
 
 
 def _pair_and_judge(judgment: Judgment) -> tuple[str, ...]:

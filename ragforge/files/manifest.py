@@ -1,7 +1,6 @@
 """`manifest.json`: what a dataset is, what it was made from, and the digests of its files."""
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +28,42 @@ class Spent(BaseModel):
     """None where the price of a model that was used is not known."""
 
 
+class ReviewAudit(BaseModel):
+    """How many of the queries that were drawn at random people found right as they were."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    n: Annotated[int, Field(ge=1)]
+    """Drawn at random and decided about."""
+    n_right: Annotated[int, Field(ge=0)]
+    """Approved; an edited one was not right."""
+    precision: float
+    low: float
+    high: float
+    """Ends of the 95 % Wilson interval of the precision."""
+    reviewers: tuple[str, ...]
+    """Who decided, sorted."""
+
+    def in_words(self) -> str:
+        """Return what was found as part of a sentence."""
+        return (
+            f"drawn at random: {self.n_right} of {self.n} right as they were, "
+            f"{self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
+            f"decided by {', '.join(self.reviewers)}"
+        )
+
+
+class GenerationStep(BaseModel):
+    """A number of queries that was asked for, when people had rejected some of those before."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    n: Annotated[int, Field(gt=0)]
+    """Never smaller than in the step before."""
+    taken_out: tuple[str, ...] = ()
+    """Ids of generated queries that were rejected since the step before, sorted."""
+
+
 class Manifest(BaseModel):
     """The contents of `manifest.json`."""
 
@@ -41,10 +76,15 @@ class Manifest(BaseModel):
     made_from: dict[str, str] = {}
     """What decides which queries come out: corpus digest, model, prompt digests, seed, language."""
     files: dict[str, FileEntry] = {}
+    steps: tuple[GenerationStep, ...] = ()
+    """What generation was asked for, one after the other; made again in the same order, a set
+    that grew comes out as it is."""
     models: tuple[str, ...] = ()
     prompts: dict[str, str] = {}
     """Prompt name to the sha256 of its file."""
     spent: Spent = Spent()
+    audit: ReviewAudit | None = None
+    """None where nobody decided about queries drawn at random."""
     licence: str = ""
     tool_version: str = ""
 
@@ -53,13 +93,3 @@ def digest_file(path: Path) -> str:
     """Return the sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def digest_texts(parts: Mapping[str, str]) -> str:
-    """Return one sha256 over named texts, independent of their order."""
-    digest = hashlib.sha256()
-    for name in sorted(parts):
-        for text in (name, parts[name]):
-            raw = text.encode("utf-8", "surrogatepass")
-            digest.update(len(raw).to_bytes(8, "big") + raw)
-    return digest.hexdigest()

@@ -46,11 +46,18 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
         )
         return dataset
     old = dataset.manifest.made_from
+    if set(made_from) == {"chunks"} and old.get("chunks") == made_from["chunks"]:
+        return dataset
+    if set(old) == {"chunks"} and old["chunks"] == made_from.get("chunks"):
+        # It was imported; what is generated now stands beside that.
+        new = dataset.manifest.model_copy(update={"made_from": dict(made_from)})
+        dataset.write_manifest(new)
+        return dataset
     differs = sorted(key for key in {*old, *made_from} if old.get(key) != made_from.get(key))
     if differs:
         raise UsageError(
             f"{path}: holds another dataset (made from other {', '.join(differs)}); "
-            "name another --out, or remove that directory"
+            "name another --out"
         )
     return dataset
 

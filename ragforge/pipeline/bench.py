@@ -1,5 +1,6 @@
 """Who judges relevance: the offline baseline, one model, or a panel, alone or in batches."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ragforge.config import JudgeSettings, Settings
+from ragforge.config.values import address
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.examples import Example, load_examples
@@ -28,6 +30,8 @@ from ragforge.stages.judge.slates import Alone, SlateJudge
 POINTWISE = "judge_relevance"
 BATCH = "judge_relevance_batch"
 BATCH_SCHEMA = "relevance_batch"
+
+_ELSEWHERE = re.compile(r"(.*?)@(https?://.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,13 +248,27 @@ def _warn_of_other_rubric(settings: Settings, observer: Observer) -> None:
 
 
 def of_member(settings: Settings, member: str) -> Settings:
-    """Return the settings of one model of a panel, `NAME` or `NAME@URL`."""
-    name, at, address = member.rpartition("@")
-    changed = {"name": member}
-    if at and address.startswith(("http://", "https://")):
-        changed = {"name": name, "base_url": address}
+    """Return the settings of one model of a panel, `NAME` or `NAME@URL`.
+
+    Raises:
+        ConfigError: There is no name, or the address cannot be asked.
+    """
+    elsewhere = _ELSEWHERE.fullmatch(member)
+    if elsewhere is None:
+        changed = {"name": member}
+    else:
+        changed = {"name": elsewhere[1], "base_url": _url(elsewhere[1], elsewhere[2])}
+    if not changed["name"].strip():
+        raise ConfigError("a model that checks or judges: expected NAME or NAME@URL, got no name")
     model = settings.model.model_validate({**settings.model.model_dump(), **changed})
     return settings.model_copy(update={"model": model})
+
+
+def _url(name: str, text: str) -> str:
+    try:
+        return address(text)
+    except ValueError as error:
+        raise ConfigError(f"the model {name!r} that checks or judges: {error}") from error
 
 
 def _turns(asker: Asker, examples: tuple[Example, ...], schema: str) -> tuple[Message, ...]:

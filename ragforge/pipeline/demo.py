@@ -9,9 +9,9 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.resources import shipped
 from ragforge.observe import Observer
 from ragforge.pipeline.answering import AnsweringResult, grade_system
-from ragforge.pipeline.corpus import load_chunks
 from ragforge.pipeline.evaluating import Evaluation, evaluate_dataset
 from ragforge.pipeline.generating import generate_dataset
+from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.importing import ImportResult, import_queries
 from ragforge.pipeline.judging import judge_dataset
 from ragforge.pipeline.reporting import write_report
@@ -50,8 +50,9 @@ async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
     """
     sample = shipped("datasets") / "helpcentre"
     documents = sample / "documents"
-    chunks = load_chunks([documents], None, settings.chunk, observer)
-    made = await generate_dataset(out, chunks, settings, observer)
+    source = ChunkSource([documents], None, settings.chunk, observer)
+    made = await generate_dataset(out, source, settings, observer)
+    assert made.report is not None
     dataset = made.dataset
     imported = import_queries(
         sample / "golden.jsonl", dataset, observer, made_by="makers of the sample"
@@ -69,8 +70,8 @@ async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
     write_report(dataset, report, "html", settings.evaluate)
     return Demo(
         dataset=dataset,
-        n_documents=len({chunk.doc_id for chunk in chunks}),
-        n_chunks=len(chunks),
+        n_documents=made.report.documents.total,
+        n_chunks=made.report.chunks.total,
         n_generated=len(made.generated.queries),
         imported=imported,
         judging=judging,

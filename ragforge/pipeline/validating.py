@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.records import Judgment, Query
@@ -26,16 +27,18 @@ def validate(dataset: Dataset) -> Findings:
     """Read every file of a dataset and compare them with each other and with the manifest."""
     found = Findings()
     texts = {chunk.chunk_id: chunk.text for chunk in _read(dataset.chunks, found)}
-    queries = _read(dataset.queries, found)
-    query_ids = {query.query_id for query in queries}
+    every = _read(dataset.all_queries, found)
+    queries = [query for query in every if query.status == "accepted"]
+    query_ids = {query.query_id for query in every}
     judgments = _read(dataset.judgments, found)
     _read(dataset.failures, found)
-    _check_evidence(queries, texts, found)
+    _check_evidence(dataset, queries, texts, found)
     judged = "judgments.jsonl"
     found.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
     found.problems += _unknown(judged, "chunk", (j.chunk_id for j in judgments), texts)
     checks = _read(dataset.label_checks, found)
     _read(lambda: [dataset.audit()], found)
+    _read(dataset.real_queries, found)
     found.notes += _ungraded(checks, judgments)
     for name in dataset.run_names():
         rankings, where = _read(partial(dataset.run, name), found), f"runs/{name}.jsonl"
@@ -47,6 +50,8 @@ def validate(dataset: Dataset) -> Findings:
         found.notes += _unknown(where, "query", (a.query_id for a in answers), query_ids)
     for name in dataset.answer_grade_names():
         _read(partial(dataset.answer_grades, name), found)
+    audit = dataset.manifest.audit
+    found.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
     found.notes += [
         f"{name}: changed since ragforge wrote it"
         for name in dataset.manifest.files
@@ -63,12 +68,26 @@ def _read(what: Callable[[], Iterable[T]], found: Findings) -> list[T]:
         return []
 
 
-def _check_evidence(queries: list[Query], texts: dict[str, str], found: Findings) -> None:
+def _check_evidence(
+    dataset: Dataset, queries: list[Query], texts: dict[str, str], found: Findings
+) -> None:
     quotes = [(query.query_id, item) for query in queries for item in query.evidence]
     ids = (item.chunk_id for _, item in quotes)
     found.problems += _unknown("queries.jsonl", "chunk", ids, texts)
-    for query_id, item in quotes:
-        if item.chunk_id in texts and item.quote not in texts[item.chunk_id]:
+    apart = [
+        (query_id, item)
+        for query_id, item in quotes
+        if item.chunk_id in texts and item.quote not in texts[item.chunk_id]
+    ]
+    if not apart:
+        return
+    documents = {item.doc_id for _, item in apart}
+    chunks = [chunk for chunk in dataset.chunks() if chunk.doc_id in documents]
+    index = ChunkIndex(sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id)))
+    for query_id, item in apart:
+        placed = index.place(item)
+        # A quote may run over several chunks.
+        if placed is None or item.chunk_id not in {chunk.chunk_id for chunk in placed.chunks}:
             found.problems.append(
                 f"queries.jsonl: {query_id}: evidence does not occur in chunk {item.chunk_id}"
             )

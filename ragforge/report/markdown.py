@@ -29,7 +29,7 @@ def render_markdown(summary: Summary) -> str:
         f"# ragforge report: {escape_markdown(summary.making.name)}",
         size_line(summary),
         *map(_notice, notices(summary)),
-        *map(_block, all_tables(summary)),
+        *map(markdown_table, all_tables(summary)),
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -47,7 +47,8 @@ def _notice(notice: Notice) -> str:
     return f"{alert}> **{escape_markdown(notice.title)}.** {escape_markdown(notice.text)}"
 
 
-def _block(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """Return a table under its title."""
     columns = zip(*table.rows, strict=True)
     rule = ["---:" if numeric_column(column) else ":---" for column in columns]
     rows = [table.headers, *table.rows]

@@ -170,7 +170,7 @@ def test_checked_pairs_are_not_checked_again(graded_set, serve):
     judge_labels(graded_set, endpoint)
     asked = len(endpoint.seen)
     checks = (graded_set.path / "label_checks.jsonl").read_bytes()
-    for part in graded_set.store_path.parent.iterdir():
+    for part in graded_set.store_path.parent.glob("calls.sqlite*"):
         part.unlink()
 
     assert judge_labels(graded_set, endpoint) == 0

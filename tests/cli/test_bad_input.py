@@ -65,7 +65,7 @@ def test_a_document_that_is_no_text_is_refused(tmp_path, capsys, content, messag
 def test_a_folder_without_documents_says_what_is_read(tmp_path, capsys):
     """An empty set must not come out of a mistyped folder."""
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.pdf").write_bytes(b"%PDF")
+    (tmp_path / "docs" / "a.png").write_bytes(b"PNG")
 
     assert main(["chunk", str(tmp_path / "docs"), "--out", str(tmp_path / "c.jsonl")]) == 3
     assert ".md" in said(capsys)
@@ -197,7 +197,7 @@ def test_a_shortfall_says_why_and_keeps_what_there_is(tmp_path, documents, capsy
     out = tmp_path / "set"
 
     assert main(["generate", "--documents", str(documents), "-n", "500", "--out", str(out)]) == 5
-    assert "of 500 queries; every chunk was tried" in said(capsys)
+    assert "of 500 queries; the corpus carries no more" in said(capsys)
     assert (out / "queries.jsonl").stat().st_size > 0
 
 

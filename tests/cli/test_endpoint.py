@@ -10,9 +10,11 @@ import time
 from dataclasses import replace
 
 import pytest
-from endpoint import Reply, answering, completion, datum, fault
+from endpoint import Reply, answering, completion, fault
 
 from ragforge.cli import main
+from ragforge.stages.generate.checks.checking import PROMPTS as CHECK_PROMPTS
+from ragforge.stages.generate.kinds import PROMPTS as WRITER_PROMPTS
 
 BIG = 40
 """Pairs of the files that are interrupted."""
@@ -42,16 +44,6 @@ def slowly(delay_s):
     return lambda path, body, n: replace(answering(path, body, n), delay_s=delay_s)
 
 
-def writing(path, body, number):
-    """Answer well, with questions about the last line of a passage."""
-    if body["response_format"]["json_schema"]["name"] != "generated_query":
-        return answering(path, body, number)
-    line = datum(body["messages"][-1]["content"], "passage").splitlines()[-1]
-    question = f"What holds for {line.split()[1]}s in the shop?"
-    written = {"question": question, "answer": line, "difficulty": "easy", "type": "fact"}
-    return Reply(completion({"evidence": line, **written}))
-
-
 def start(endpoint, pairs, out):
     words = ["judge", "--pairs", str(pairs), "--out", str(out), *model(endpoint)]
     return subprocess.Popen(
@@ -78,7 +70,7 @@ def until_asked(endpoint, number):
 
 def test_the_main_job_runs_against_an_endpoint(tmp_path, documents, serve, capsys):
     """Generate, retrieve, judge and answer are one path; each hands over to the next."""
-    endpoint, out = serve(writing), str(tmp_path / "set")
+    endpoint, out = serve(), str(tmp_path / "set")
     base = model(endpoint)
 
     assert main(["generate", "--documents", str(documents), "-n", "3", "--out", out, *base]) == 0
@@ -97,8 +89,10 @@ def test_the_main_job_runs_against_an_endpoint(tmp_path, documents, serve, capsy
     assert manifest["models"] == ["test-model"]
     assert manifest["spent"]["calls"] == len(endpoint.seen)
     assert set(manifest["prompts"]) == {
-        "generate_query",
+        *CHECK_PROMPTS,
+        *WRITER_PROMPTS,
         "judge_relevance",
+        "judge_relevance_batch",
         "extract_facts",
         "grade_facts",
     }

@@ -34,7 +34,7 @@ _NEAREST = 200
 """Chunks of a long document that are compared, those around the source."""
 _RARE_SHARE = 4
 """A term is rare among hits if one in so many has it, or two do."""
-_SAMPLE = 400
+_SAMPLE = 200
 _COMMON_SHARE = 0.1
 _SHORTEST_TERM = 3
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
@@ -83,7 +83,7 @@ def joined(slot: Slot, other: Chunk) -> Slot:
 
 
 def common_terms(survey: Survey, seed: int) -> frozenset[str]:
-    """Return the terms that one chunk in ten has, by a sample of 400 chunks.
+    """Return the terms that one chunk in ten has, by a sample of 200 chunks.
 
     Reads the cards once; empty for corpora so small that every term is rare.
     """

@@ -1,18 +1,53 @@
-"""Generating a set of queries: in the plan's order, until enough are accepted."""
+"""Generating a set of queries: in waves, in the plan's order, until enough are accepted."""
 
-import base64
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from ragforge.errors import EndpointError
 from ragforge.observe import Event, Observer
-from ragforge.records import Chunk, Failure, Judgment, Query
-from ragforge.stages.generate.candidates import Candidate, QueryWriter
-from ragforge.stages.generate.gates import Passed, check, normal_question
-from ragforge.stages.generate.plan import ROUNDS, Seed, plan_round
+from ragforge.records import Failure, Query, Rejected, Slot
+from ragforge.stages.generate.accepting import accepted, id_of
+from ragforge.stages.generate.candidates import (
+    Anchored,
+    Brief,
+    Candidate,
+    QueryWriter,
+    Rejection,
+)
+from ragforge.stages.generate.checks.standing import Checked
+from ragforge.stages.generate.gates.checking import check
+from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.runner import Work, nothing, run
+
+WAVE = 96
+"""Cells in work at once; a multiple of what the checks put into one call. It must not depend on
+the concurrency: the accepted queries would."""
+
+IN_VAIN = 60
+"""Sources in a row without an accepted query, after which no more are paid for."""
+
+UNHEARD = 8
+"""Candidates in a row about which the checker was asked without any reply, after which it counts
+as down; what it cannot check is not worth writing."""
+
+NO_CANDIDATE = "no_candidate"
+NO_PARTNER = "no_partner"
+WRITER_FAILED = "writer_failed"
+
+
+class Checker(Protocol):
+    """Checks what passed the rules."""
+
+    async def check(self, items: Sequence[Anchored]) -> list[Checked]:
+        """Return what was found of each candidate, in their order.
+
+        Raises:
+            EndpointError, BudgetError: Nothing can be checked any more.
+        """
 
 
 @dataclass(slots=True)
@@ -20,20 +55,41 @@ class Generated:
     """What generation left.
 
     Args:
-        queries: Accepted, in the plan's order.
-        failures: Chunks for which the writer gave nothing usable.
-        rejected: How many candidates each gate stopped.
-        tried: Ids of the chunks that were asked about.
-        without: Chunks that gave no candidate.
-        taken: The accepted questions, normalised.
+        queries: Accepted, in the order they were.
+        failures: Slots for which the writer gave nothing usable, and checks that failed.
+        rejected: Candidates that a gate stopped.
+        slots: All that were tried.
+        asked: Accepted questions by the chunk they are about.
+        n_candidates: Candidates that the rules looked at.
+        n_checked: Candidates that were checked by a model, or would have been.
+        gave_up: Whether so many sources gave nothing that no more were tried.
+        lost: How many slots gave no candidate, by reason.
+        n_unheard: Candidates in a row to whose checks no reply came.
     """
 
     queries: list[Query] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    rejected: Counter[str] = field(default_factory=Counter)
-    tried: set[str] = field(default_factory=set)
-    without: int = 0
-    taken: set[str] = field(default_factory=set)
+    rejected: list[Rejected] = field(default_factory=list)
+    slots: list[Slot] = field(default_factory=list)
+    asked: dict[str, list[str]] = field(default_factory=dict)
+    n_candidates: int = 0
+    n_checked: int = 0
+    gave_up: bool = False
+    lost: Counter[str] = field(default_factory=Counter)
+    n_unheard: int = 0
+
+    def reject(self, slot_id: str, place: int, candidate: Candidate, why: Rejection) -> None:
+        """Note that a gate stopped a candidate."""
+        self.rejected.append(
+            Rejected(
+                slot_id=slot_id,
+                place=place,
+                question=candidate.question,
+                answer=candidate.answer,
+                code=why.code,
+                reason=why.reason,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,135 +98,202 @@ class Generation:
 
     Args:
         writer: Who proposes queries.
-        n: Queries to deliver.
-        seed: Decides the order of the chunks.
-        language: Of the queries.
-        concurrency: Chunks in work at once.
+        brief: Makes the brief of a slot; None where its chunks cannot be had, such as a second hop.
+        taken: The questions that the set has already, retired ones included; grows.
+        checks: Checks what passed the rules; None where nothing does.
+        concurrency: Slots in work at once.
         observer: Told of progress.
         on_stop: As in `Work`.
     """
 
     writer: QueryWriter
-    n: int
-    seed: int
-    language: str
+    brief: Callable[[Slot], Awaitable[Brief | None]]
+    taken: Taken
+    checks: Checker | None
     concurrency: int
     observer: Observer
     on_stop: Callable[[], None] = nothing
 
 
 async def generate(
-    chunks: Sequence[Chunk], generation: Generation, keep: Callable[[Generated], None]
-) -> Generated:
-    """Generate queries; fewer than wanted where the chunks carry no more.
+    cells: Iterable[OpenCell], sources: Sources, generation: Generation, generated: Generated
+) -> None:
+    """Generate a query for each cell; fewer where the corpus carries no more.
 
-    The accepted ones depend on the plan only, not on which reply came first.
+    The accepted ones depend on the plan and the replies, not on which reply came first.
 
     Args:
-        chunks: The corpus.
+        cells: What is wanted.
+        sources: Which chunks each is to be about.
         generation: How.
-        keep: Called once, at the end or at a stop, with everything accepted so far.
+        generated: Is filled, also when the run is stopped.
 
     Raises:
-        EndpointError, BudgetError: As the writer raises them, after `keep`.
+        EndpointError, BudgetError: As the writer or the checks raise them; or no reply comes to
+            any check.
     """
-    generated = Generated()
-    order = plan_round(chunks, generation.seed)
+    waiting, dry = deque(cells), list[OpenCell]()
+    # No chunk comes twice in a wave: what was asked about it before has to be known.
+    most = max(1, min(WAVE, sources.n_chunks))
+    in_vain = 0
     generation.observer(Event("stage.start", stage="generate"))
     try:
-        for number in range(ROUNDS):
-            waiting = list(reversed(order))
-            while waiting and len(generated.queries) < generation.n:
-                size = min(len(waiting), generation.n - len(generated.queries))
-                window = [Seed(waiting.pop(), number) for _ in range(size)]
-                await _work_off(window, generation, generated)
+        while waiting and in_vain < IN_VAIN:
+            cells_now = [waiting.popleft() for _ in range(min(most, len(waiting)))]
+            slots = sources.take(cells_now)
+            tried = [(c, slot) for c, slot in zip(cells_now, slots, strict=True) if slot]
+            dry += [cell for cell, slot in zip(cells_now, slots, strict=True) if slot is None]
+            wave = _Wave(generation, generated)
+            await wave.work_off([slot for _, slot in tried])
+            in_vain = 0 if wave.accepted else in_vain + len(tried)
+            waiting.extend(wave.left(tried))
+            if not waiting and wave.unsuited:
+                # What did not suit one type may suit another, of which there was nothing left.
+                waiting.extend(dry)
+                dry.clear()
+        generated.gave_up = in_vain >= IN_VAIN
     finally:
         generation.observer(Event("stage.end", stage="generate"))
-        keep(generated)
-    return generated
 
 
-def evidence_judgments(queries: Sequence[Query]) -> list[Judgment]:
-    """Return what the evidence itself says: the chunk a quote comes from answers its query."""
-    return [
-        Judgment(
-            query_id=query.query_id,
-            chunk_id=evidence.chunk_id,
-            grade=3,
-            contains_answer=True,
-            evidence=evidence.quote,
-            reasoning="the query was written from this chunk",
-            source="evidence",
-            provenance=query.lineage,
+@dataclass(slots=True)
+class _Line:
+    """The candidates of a brief that nobody has looked at yet."""
+
+    brief: Brief
+    rest: Iterator[tuple[int, Candidate]]
+
+
+@dataclass(slots=True)
+class _Wave:
+    """Slots that are worked off together.
+
+    Args:
+        generation: How.
+        generated: Is filled.
+        accepted: Ids of the slots that gave a query.
+        unsuited: Ids of those whose chunks carry no query of their type.
+    """
+
+    generation: Generation
+    generated: Generated
+    accepted: set[str] = field(default_factory=set)
+    unsuited: set[str] = field(default_factory=set)
+
+    async def work_off(self, slots: Sequence[Slot]) -> None:
+        """Write, check and accept."""
+        briefs = [brief for slot in slots if (brief := await self._brief(slot)) is not None]
+        written: dict[str, list[Candidate]] = {}
+        try:
+            await self._write(briefs, written)
+        finally:
+            # What is written when a run stops counts, unless it would have to be checked first.
+            if self.generation.checks is None:
+                self._settle_by_rules(briefs, written)
+        if self.generation.checks is not None:
+            await self._settle(briefs, written, self.generation.checks)
+
+    def left(self, tried: Sequence[tuple[OpenCell, Slot]]) -> Iterator[OpenCell]:
+        """Yield the cells that still need a query."""
+        for cell, slot in tried:
+            if slot.slot_id not in self.accepted:
+                yield OpenCell(cell.number, unsuited=slot.slot_id in self.unsuited)
+
+    async def _brief(self, slot: Slot) -> Brief | None:
+        brief = await self.generation.brief(slot)
+        self.generated.slots.append(brief.slot if brief else slot)
+        if brief is None:
+            self.generated.lost[NO_PARTNER] += 1
+            self.unsuited.add(slot.slot_id)
+        return brief
+
+    async def _write(self, briefs: list[Brief], written: dict[str, list[Candidate]]) -> None:
+        async def write(brief: Brief) -> tuple[str, list[Candidate]]:
+            asked = self.generated.asked.get(brief.slot.chunk_ids[0], [])
+            return brief.slot.slot_id, await self.generation.writer.write(brief, asked)
+
+        work: Work[Brief, tuple[str, list[Candidate]]] = Work(
+            stage="generate",
+            key=lambda brief: f"{brief.slot.slot_id}/{brief.slot.chunk_ids[0]}",
+            do=write,
+            concurrency=max(1, min(self.generation.concurrency, len(briefs))),
+            observer=self.generation.observer,
+            on_stop=self.generation.on_stop,
         )
-        for query in queries
-        for evidence in query.evidence
-    ]
-
-
-def query_id(question: str, language: str) -> str:
-    """Return the id that the same question in the same language always gets."""
-    digest = hashlib.sha256(f"{language}\n{normal_question(question)}".encode()).digest()
-    return f"q_{base64.b32encode(digest).decode().lower()[:16]}"
-
-
-async def _work_off(seeds: list[Seed], generation: Generation, generated: Generated) -> None:
-    """Write candidates for the seeds and accept them in the seeds' order."""
-    asked: dict[str, list[str]] = {}
-    for query in generated.queries:
-        asked.setdefault(query.source_chunk_ids[0], []).append(query.query)
-    written: dict[Seed, Candidate | None] = {}
-
-    async def write(seed: Seed) -> tuple[Seed, Candidate | None]:
-        earlier = asked.get(seed.chunk.chunk_id, [])
-        return seed, await generation.writer.write(seed, earlier)
-
-    work: Work[Seed, tuple[Seed, Candidate | None]] = Work(
-        stage="generate",
-        key=lambda seed: seed.chunk.chunk_id,
-        do=write,
-        concurrency=min(generation.concurrency, len(seeds)),
-        observer=generation.observer,
-        on_stop=generation.on_stop,
-    )
-    try:
-        async with aclosing(run(seeds, work)) as outcomes:
+        async with aclosing(run(briefs, work)) as outcomes:
             async for outcome in outcomes:
-                generated.tried.add(outcome.unit.chunk.chunk_id)
                 if outcome.failure is not None:
-                    generated.failures.append(outcome.failure)
+                    self.generated.failures.append(outcome.failure)
+                    self.generated.lost[WRITER_FAILED] += 1
                 elif outcome.result is not None:
-                    written[outcome.unit] = outcome.result[1]
-    finally:
-        for seed in seeds:
-            if seed in written:
-                _accept(seed, written[seed], generation, generated)
+                    slot_id, candidates = outcome.result
+                    written[slot_id] = candidates
+                    if not candidates:
+                        self.generated.lost[NO_CANDIDATE] += 1
+                        self.unsuited.add(slot_id)
+
+    def _settle_by_rules(self, briefs: list[Brief], written: dict[str, list[Candidate]]) -> None:
+        for line in _lines(briefs, written):
+            found = self._next(line)
+            if found is not None:
+                self._accept(found, None)
+
+    async def _settle(
+        self, briefs: list[Brief], written: dict[str, list[Candidate]], checks: Checker
+    ) -> None:
+        """Check one candidate of each brief, then the next one of those that failed."""
+        lines = list(_lines(briefs, written))
+        while lines:
+            found = [(line, item) for line in lines if (item := self._next(line)) is not None]
+            if not found:
+                return
+            checked = await checks.check([item for _, item in found])
+            lines = []
+            for (line, item), result in zip(found, checked, strict=True):
+                self.generated.failures += result.failures
+                if result.passed:
+                    self._accept(item, result)
+                else:
+                    candidate = item.candidate
+                    slot_id = item.brief.slot.slot_id
+                    why = result.rejection
+                    assert why is not None
+                    self.generated.reject(slot_id, item.place, candidate, why)
+                    lines.append(line)
+                self._heed(result)
+
+    def _heed(self, result: Checked) -> None:
+        """Stop where the checker seems to be down."""
+        failed = [failure for failure in result.failures if failure.kind == "error"]
+        is_unheard = not result.passed and not result.call_keys and bool(failed)
+        self.generated.n_unheard = self.generated.n_unheard + 1 if is_unheard else 0
+        if self.generated.n_unheard >= UNHEARD:
+            raise EndpointError(
+                f"no reply to the checks of {UNHEARD} candidates in a row: {failed[-1].message}"
+            )
+
+    def _next(self, line: _Line) -> Anchored | None:
+        """Return the next candidate that passes the rules."""
+        for place, candidate in line.rest:
+            self.generated.n_candidates += 1
+            found = check(candidate, line.brief, self.generation.taken, place)
+            if isinstance(found, Anchored):
+                self.generated.n_checked += 1
+                # Also if a check stops it: the same question is not to be checked again.
+                self.generation.taken.add(id_of(found), candidate.asked)
+                return found
+            self.generated.reject(line.brief.slot.slot_id, place, candidate, found)
+        return None
+
+    def _accept(self, item: Anchored, checked: Checked | None) -> None:
+        slot = item.brief.slot
+        query = accepted(item, checked)
+        self.accepted.add(slot.slot_id)
+        self.generated.queries.append(query)
+        for chunk_id in slot.chunk_ids:
+            self.generated.asked.setdefault(chunk_id, []).append(query.asked)
 
 
-def _accept(
-    seed: Seed, candidate: Candidate | None, generation: Generation, generated: Generated
-) -> None:
-    if candidate is None:
-        generated.without += 1
-        return
-    checked = check(candidate, seed.chunk, generated.taken)
-    if isinstance(checked, Passed):
-        generated.taken.add(normal_question(candidate.question))
-        generated.queries.append(_query(checked, seed.chunk, generation.language))
-    else:
-        generated.rejected[checked] += 1
-
-
-def _query(passed: Passed, chunk: Chunk, language: str) -> Query:
-    candidate = passed.candidate
-    return Query(
-        query_id=query_id(candidate.question, language),
-        query=candidate.question,
-        expected_answer=candidate.answer,
-        difficulty=candidate.difficulty,
-        type=candidate.type,
-        language=language,
-        evidence=(passed.evidence,),
-        source_chunk_ids=(chunk.chunk_id,),
-        lineage=candidate.lineage,
-    )
+def _lines(briefs: list[Brief], written: dict[str, list[Candidate]]) -> Iterator[_Line]:
+    for brief in briefs:
+        yield _Line(brief, iter(enumerate(written.get(brief.slot.slot_id, []))))

@@ -1,12 +1,24 @@
 import asyncio
+from collections import Counter
 
 import pytest
 
+from ragforge.config import GenerateSettings
+from ragforge.corpus.survey import ChunkCard
 from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
-from ragforge.records import Chunk, Provenance
-from ragforge.stages.generate.candidates import Candidate
-from ragforge.stages.generate.stage import Generation, evidence_judgments, generate, query_id
+from ragforge.records import Chunk, GateResult, Lineage, Measured
+from ragforge.stages.generate.accepting import query_id
+from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
+from ragforge.stages.generate.checks.standing import Checked
+from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.plan import OpenCell, Sources
+from ragforge.stages.generate.quotas import make_cells
+from ragforge.stages.generate.stage import IN_VAIN, Generated, Generation, generate
+
+SUBJECTS = (
+    "amber basalt cedar dolphin ember falcon garnet heron indigo jasper kestrel lichen".split()
+)
 
 
 def corpus(documents=4, size=3):
@@ -14,60 +26,98 @@ def corpus(documents=4, size=3):
         Chunk(
             chunk_id=f"d{d}-{c}",
             doc_id=f"d{d}",
-            text=f"Chunk {c} of document {d} speaks at length of its subject, as all here do.",
+            text=f"The {SUBJECTS[3 * d + c]} report speaks at length of its colour and weight.",
         )
         for d in range(documents)
         for c in range(size)
     ]
 
 
-def question(chunk, number):
-    return f"Which subject has {chunk.chunk_id} in turn {number}?"
+def question(chunk, number=0):
+    what = ("colour", "weight", "length")[number]
+    return f"Which {what} is given for the {chunk.text.split()[1]} in the archive?"
+
+
+def candidate(text, brief, **changes):
+    fields = {
+        "question": text,
+        "answer": "It is told there in full.",
+        "quotes": (Quoted("speaks at length of its colour"),),
+        "difficulty": "easy",
+        "type": "fact",
+        "lineage": Lineage(kind="llm", model="m", slot=brief.slot.slot_id),
+    }
+    return Candidate(**{**fields, **changes})
 
 
 class Writer:
-    """Asks about every chunk in every round; the order of its replies is the test's."""
+    """Writes one candidate a brief; `odd` says what else comes of a document."""
 
-    def __init__(self, delay=lambda seed: 0.0, **odd):
-        self.delay, self.odd, self.seeds, self.asked = delay, odd, [], {}
+    def __init__(self, delay=lambda brief: 0.0, several=1, **odd):
+        self.delay, self.several, self.odd, self.briefs, self.asked = delay, several, odd, [], []
 
-    async def write(self, seed, asked):
-        self.seeds.append(seed)
-        self.asked[seed.chunk.chunk_id, seed.round] = list(asked)
-        await asyncio.sleep(self.delay(seed))
-        odd = self.odd.get(seed.chunk.doc_id, "")
+    async def write(self, brief, asked):
+        self.briefs.append(brief)
+        self.asked.append(list(asked))
+        await asyncio.sleep(self.delay(brief))
+        chunk = brief.chunks[0]
+        odd = self.odd.get(chunk.doc_id, "")
         if isinstance(odd, Exception):
             raise odd
         if odd is None:
-            return None
-        return Candidate(
-            question=odd or question(seed.chunk, seed.round),
-            answer="at length",
-            evidence="speaks at length",
-            difficulty="easy",
-            type="fact",
-            lineage=Provenance(kind="llm", model="m"),
-        )
+            return []
+        texts = [odd] if odd else [question(chunk, len(asked) + n) for n in range(self.several)]
+        return [candidate(text, brief) for text in texts]
+
+
+class Verdicts:
+    """Checks that pass, fail or know nothing, by what a question says."""
+
+    def __init__(self, **by_word):
+        self.by_word, self.seen = by_word, []
+
+    async def check(self, items):
+        self.seen.append([item.candidate.question for item in items])
+        return [self._checked(item) for item in items]
+
+    def _checked(self, item):
+        text = item.candidate.question
+        verdict = next((v for word, v in self.by_word.items() if word in text), "pass")
+        gate = GateResult(gate="independent_answer", verdict=verdict, reason="told")
+        measured = Measured(agreement="agrees", closed_book="not solved")
+        return Checked((gate,), verdict == "pass", measured, ("k1", "k2"))
 
 
 @pytest.fixture
 def generated(wait):
-    """Generate and return what was kept, also at a stop."""
+    """Generate, and return what there was also at a stop."""
 
-    def go(writer, n, chunks=None, seed=0, concurrency=4):
-        kept = []
-        how = Generation(writer, n, seed, "en", concurrency, silent)
+    def go(writer, n, chunks=None, seed=0, checks=None, taken=None, brief=None, concurrency=4):
+        chunks = corpus() if chunks is None else chunks
+        by_id = {chunk.chunk_id: chunk for chunk in chunks}
+        cards = [
+            ChunkCard(chunk.chunk_id, chunk.doc_id, "", 0, 0, chunk.chunk_id, is_askable=True)
+            for chunk in chunks
+        ]
+        cells = make_cells(GenerateSettings(n=n, types=("fact",)), seed)
+        sources = Sources(cards, cells, per_chunk=3, seed=seed)
+
+        async def of(slot):
+            return Brief(slot, tuple(by_id[chunk_id] for chunk_id in slot.chunk_ids))
+
+        how = Generation(writer, brief or of, taken or Taken(), checks, concurrency, silent)
+        made = Generated()
         try:
-            wait(generate(corpus() if chunks is None else chunks, how, kept.append))
+            wait(generate([OpenCell(cell.number) for cell in cells], sources, how, made))
         except BudgetError:
-            kept.append("stopped")
-        return kept[0]
+            made.lost["stopped"] += 1
+        return made
 
     return go
 
 
-def questions(generated):
-    return [query.query for query in generated.queries]
+def questions(made):
+    return [query.query for query in made.queries]
 
 
 @pytest.mark.parametrize("n", [1, 4, 7, 12, 30])
@@ -76,20 +126,12 @@ def test_as_many_queries_come_as_are_wanted(generated, n):
     writer = Writer()
 
     assert len(generated(writer, n).queries) == n
-    assert len(writer.seeds) == n
-
-
-def test_a_smaller_set_is_the_beginning_of_a_larger_one(generated):
-    """A set can be tried small and grown without throwing away what was paid for."""
-    small = questions(generated(Writer(), 9))
-
-    assert len(small) == 9
-    assert questions(generated(Writer(), 20))[:9] == small
+    assert len(writer.briefs) == n
 
 
 def test_the_set_does_not_depend_on_the_order_of_replies(generated):
     """Same inputs, same bytes, however the network behaves."""
-    late = Writer(lambda seed: 0.02 if seed.chunk.doc_id in ("d0", "d2") else 0.0)
+    late = Writer(lambda brief: 0.02 if brief.chunks[0].doc_id in ("d0", "d2") else 0.0)
 
     in_turn = questions(generated(Writer(), 10, concurrency=1))
 
@@ -99,40 +141,46 @@ def test_the_set_does_not_depend_on_the_order_of_replies(generated):
 
 def test_equal_questions_are_decided_by_the_plan_and_not_by_speed(generated):
     """Which of two equal questions is kept decides which chunk is its evidence."""
-    same = {f"d{d}": "Which subject do all of them share?" for d in range(4)}
-    slow = [
-        generated(Writer(lambda seed, doc=doc: 0.02 * (seed.chunk.doc_id == doc), **same), 4)
-        for doc in ("d0", "d1", "d2", "d3")
+    same = {f"d{d}": "Which subject do all the archives share?" for d in range(4)}
+
+    def slow(doc):
+        return Writer(lambda brief: 0.02 * (brief.chunks[0].doc_id == doc), **same)
+
+    made = [generated(slow(doc), 4) for doc in ("d0", "d1", "d2", "d3")]
+
+    assert len({one.queries[0].source_chunk_ids for one in made}) == 1
+    assert {Counter(item.code for item in one.rejected)["duplicate"] for one in made} == {12}
+
+
+def test_a_writer_that_repeats_itself_is_given_up(generated):
+    """A model that says one thing only must not be paid for the whole corpus."""
+    many = [
+        Chunk(chunk_id=f"c{n}", doc_id=f"d{n}", text=corpus()[0].text + f" Number {n}.")
+        for n in range(500)
     ]
+    same = {f"d{n}": "Which subject do all the archives share?" for n in range(500)}
+    writer = Writer(**same)
 
-    assert len({made.queries[0].source_chunk_ids for made in slow}) == 1
-    assert [made.rejected["duplicate"] for made in slow] == [35] * 4
+    made = generated(writer, 20, chunks=many)
+
+    assert len(made.queries) == 1
+    assert made.gave_up
+    assert IN_VAIN <= len(writer.briefs) <= IN_VAIN + 40
 
 
-def test_another_seed_gives_another_set(generated):
-    """Two samples of one corpus can be compared."""
-    assert questions(generated(Writer(), 4, seed=1)) != questions(generated(Writer(), 4, seed=2))
-
-
-def test_a_chunk_is_asked_again_only_when_all_were(generated):
-    """Every part of a corpus comes before any comes twice; three times is the end."""
+def test_a_chunk_is_asked_again_with_what_was_accepted(generated):
+    """Else the same question comes again."""
     writer = Writer()
-
-    made = generated(writer, 100)
-
-    assert len(made.queries) == 36
-    assert [seed.round for seed in writer.seeds] == [0] * 12 + [1] * 12 + [2] * 12
-
-
-def test_a_further_round_knows_what_was_accepted(generated):
-    """Else it asks the same again."""
-    writer = Writer()
-    chunk = corpus()[0]
 
     generated(writer, 36)
 
-    assert writer.asked[chunk.chunk_id, 0] == []
-    assert writer.asked[chunk.chunk_id, 2] == [question(chunk, 0), question(chunk, 1)]
+    chunk = writer.briefs[0].chunks[0]
+    told = [
+        asked
+        for brief, asked in zip(writer.briefs, writer.asked, strict=True)
+        if brief.chunks[0] == chunk
+    ]
+    assert told == [[], [question(chunk, 0)], [question(chunk, 0), question(chunk, 1)]]
 
 
 def test_failures_and_rejections_are_replaced_by_further_chunks(generated):
@@ -142,9 +190,10 @@ def test_failures_and_rejections_are_replaced_by_further_chunks(generated):
     made = generated(writer, 3)
 
     assert [query.evidence[0].doc_id for query in made.queries] == ["d3"] * 3
-    assert {failure.key.split("-")[0] for failure in made.failures} == {"d0"}
-    assert made.rejected["deictic"] > 0
-    assert made.without > 0
+    assert {failure.key.split("/")[1][:2] for failure in made.failures} == {"d0"}
+    assert {item.code for item in made.rejected} == {"deictic"}
+    assert made.lost["no_candidate"] > 0
+    assert made.lost["writer_failed"] > 0
 
 
 def test_a_shortfall_is_no_padding(generated):
@@ -159,10 +208,10 @@ def test_an_empty_corpus_gives_an_empty_set(generated):
     assert generated(Writer(), 5, chunks=[]).queries == []
 
 
-def test_a_stop_keeps_what_was_accepted(generated):
+def test_a_stop_keeps_what_was_written_where_nothing_checks(generated):
     """The user paid for it."""
     writer = Writer(
-        lambda seed: 0.05 if seed.chunk.doc_id == "d3" else 0.0, d3=BudgetError("spent")
+        lambda brief: 0.05 if brief.chunks[0].doc_id == "d3" else 0.0, d3=BudgetError("spent")
     )
 
     made = generated(writer, 4)
@@ -170,31 +219,97 @@ def test_a_stop_keeps_what_was_accepted(generated):
     assert sorted(query.evidence[0].doc_id for query in made.queries) == ["d0", "d1", "d2"]
 
 
+def test_a_stop_accepts_nothing_that_was_not_checked(generated):
+    """What was not looked at has not passed; its reply is in the store for the next run."""
+    writer = Writer(
+        lambda brief: 0.05 if brief.chunks[0].doc_id == "d3" else 0.0, d3=BudgetError("spent")
+    )
+
+    assert generated(writer, 4, checks=Verdicts()).queries == []
+
+
+@pytest.mark.parametrize("verdict", ["fail", "unknown"])
+def test_what_a_check_does_not_pass_is_no_query(generated, verdict):
+    """Unknown is not a pass."""
+    made = generated(Writer(), 3, checks=Verdicts(amber=verdict, basalt=verdict, cedar=verdict))
+
+    assert len(made.queries) == 3
+    assert not any(query.source_chunk_ids[0].startswith("d0") for query in made.queries)
+    assert {item.code for item in made.rejected} <= {f"independent_answer_{verdict}"}
+
+
+def test_the_next_candidate_of_a_call_is_tried_before_another_source(generated):
+    """It is paid for already."""
+    writer = Writer(several=3)
+    checks = Verdicts(colour="fail")
+
+    made = generated(writer, 4, checks=checks)
+
+    assert len(writer.briefs) == 4
+    assert [len(seen) for seen in checks.seen] == [4, 4]
+    assert all("weight" in text for text in questions(made))
+
+
+def test_a_question_that_failed_its_check_is_not_checked_again(generated):
+    """The same verdict would be bought twice."""
+    writer = Writer(d0="Which subject do all the archives share?")
+    checks = Verdicts(share="fail")
+
+    generated(writer, 9, checks=checks)
+
+    asked = [text for seen in checks.seen for text in seen]
+    assert asked.count("Which subject do all the archives share?") == 1
+
+
+def test_what_the_set_has_is_not_asked_again(generated):
+    """Retired questions must not come back either."""
+    taken = Taken()
+    taken.add("q_old", question(corpus()[0]))
+
+    made = generated(Writer(), 12, taken=taken)
+
+    assert question(corpus()[0]) not in questions(made)
+    assert [item.code for item in made.rejected] == ["duplicate"]
+
+
+def test_a_slot_without_its_second_chunk_costs_no_call(generated):
+    """There is nothing to show to a writer."""
+
+    async def nothing(slot):
+        return None
+
+    writer = Writer()
+
+    made = generated(writer, 2, brief=nothing)
+
+    assert writer.briefs == []
+    assert made.lost["no_partner"] == len(made.slots) > 0
+
+
 def test_a_query_carries_its_source(generated):
     """Evidence and lineage are what later gates and refreshes work with."""
-    [query] = generated(Writer(), 1).queries
+    [query] = generated(Writer(), 1, checks=Verdicts()).queries
 
     assert query.query_id == query_id(query.query, "en")
     assert query.source_chunk_ids == (query.evidence[0].chunk_id,)
-    assert (query.expected_answer, query.language, query.origin) == (
-        "at length",
-        "en",
-        "synthetic",
-    )
-    assert query.lineage == Provenance(kind="llm", model="m")
+    assert (query.language, query.origin, query.persona) == ("en", "synthetic", "practitioner")
+    assert query.lineage.slot == "000000-0"
+    assert query.lineage.call_keys == ("k1", "k2")
+    assert query.gates[0].verdict == "pass"
+    assert query.measured.agreement == "agrees"
 
 
-def test_the_source_chunk_is_judged_by_its_evidence(generated):
-    """It is known to answer; a judge need not be paid to say so."""
-    queries = generated(Writer(), 2).queries
+def test_an_unanswerable_query_has_no_evidence(generated):
+    """The text that comes nearest does not answer it."""
 
-    assert [
-        (one.query_id, one.chunk_id, one.grade, one.source, one.evidence)
-        for one in evidence_judgments(queries)
-    ] == [
-        (query.query_id, query.source_chunk_ids[0], 3, "evidence", "speaks at length")
-        for query in queries
-    ]
+    class Absent(Writer):
+        async def write(self, brief, asked):
+            [found] = await super().write(brief, asked)
+            return [candidate(found.question, brief, type="unanswerable", behaviour="abstain")]
+
+    [query] = generated(Absent(), 1).queries
+
+    assert (query.answerable, query.expected_behaviour, query.evidence) == (False, "abstain", ())
 
 
 @pytest.mark.parametrize(

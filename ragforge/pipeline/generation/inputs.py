@@ -1,0 +1,129 @@
+"""What generation starts from: the set as it stands, and the queries it is to be like."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.config import Settings
+from ragforge.errors import UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import GenerationStep
+from ragforge.files.opening import create_dataset
+from ragforge.pipeline.generation.source import Prepared
+from ragforge.pipeline.generation.team import Team
+from ragforge.records import Query
+from ragforge.stages.generate.gates.taken import Taken
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What generation starts from.
+
+    Args:
+        steps: What was asked for so far; the last is what is wanted now. Each is generated in its
+            turn, so that a set that grew step by step comes out the same again.
+        others: Queries of the set that generation did not make.
+        own: Those that it made, by id.
+        real: Queries of users, whose manner is taken on.
+    """
+
+    steps: tuple[GenerationStep, ...]
+    others: tuple[Query, ...]
+    own: dict[str, Query]
+    real: tuple[str, ...]
+
+    @property
+    def n_wanted(self) -> int:
+        """How many queries are wanted."""
+        return self.steps[-1].n
+
+    def taken(self) -> Taken:
+        """Return the questions that must not come again."""
+        found = Taken()
+        for query in self.others:
+            found.add(query.query_id, query.asked)
+        return found
+
+
+def is_own(query: Query) -> bool:
+    """Whether generation made a query."""
+    return query.origin == "synthetic" and query.lineage is not None and query.lineage.slot != ""
+
+
+def is_kept(query: Query) -> bool:
+    """Whether a person had a hand in a query, so that it is never written over."""
+    is_decided = query.pinned is not None or query.reviewed is not None
+    return is_decided or query.revision > 1 or query.status == "retired"
+
+
+def open_inputs(
+    out: Path, chunks: Prepared, made_from: dict[str, str], settings: Settings, real: Sequence[str]
+) -> Inputs:
+    """Make the dataset, or open the one that the same inputs made, and tell what is in it.
+
+    Raises:
+        UsageError: The directory holds another dataset, or one edited by hand.
+        DataError: It cannot be made or read.
+    """
+    dataset = create_dataset(out, made_from)
+    if dataset.changed_by_hand("queries.jsonl"):
+        raise UsageError(
+            f"{dataset.path / 'queries.jsonl'}: was changed by hand since it was generated; "
+            "name another --out so that no edit is lost, or make edits with `ragforge review`"
+        )
+    dataset.take_chunks(chunks.path, chunks.count)
+    queries = dataset.all_queries()
+    steps = _steps(dataset, settings.generate.n, queries)
+    return Inputs(
+        steps=steps,
+        others=tuple(query for query in queries if not is_own(query)),
+        own={query.query_id: query for query in queries if is_own(query)},
+        real=tuple(real),
+    )
+
+
+def made_from(digest: str, settings: Settings, team: Team, real: Sequence[str]) -> dict[str, str]:
+    """Return what decides which queries come out, apart from their number.
+
+    Args:
+        digest: Of the chunks.
+        settings: As given.
+        team: With its prompts.
+        real: Queries whose manner is taken on.
+    """
+    how = settings.generate
+    shares = (how.types, how.difficulties, how.personas)
+    return {
+        "chunks": digest,
+        "model": team.writer.name,
+        "checker": team.checker.name if team.checker else "",
+        "prompts": " ".join(digest[:12] for _, digest in sorted(team.prompts.items())),
+        "seed": str(settings.model.seed),
+        "language": ",".join(how.language),
+        "kinds": "; ".join(",".join(each) for each in shares),
+        "candidates": f"{how.per_call} a call, {how.per_chunk} calls a chunk",
+        "style": digest_of(real),
+    }
+
+
+def digest_of(texts: Sequence[str]) -> str:
+    """Return a short digest of some texts; "" of none."""
+    from hashlib import sha256
+
+    joined = "\n".join(texts).encode("utf-8", "surrogatepass")
+    return sha256(joined).hexdigest()[:16] if texts else ""
+
+
+def _steps(dataset: Dataset, n: int, queries: Iterable[Query]) -> tuple[GenerationStep, ...]:
+    """Return what was asked for so far, and now; a smaller number adds nothing."""
+    manifest = dataset.manifest
+    before = manifest.steps
+    known = {query_id for step in before for query_id in step.taken_out}
+    retired = {q.query_id for q in queries if is_own(q) and q.status == "retired"}
+    out = tuple(sorted(retired - known))
+    least = before[-1].n if before else 0
+    if n <= least and not out:
+        return before
+    steps = (*before, GenerationStep(n=max(n, least), taken_out=out))
+    dataset.write_manifest(manifest.model_copy(update={"steps": steps}))
+    return steps

@@ -1,0 +1,160 @@
+"""What generating a set came to, gathered from what was planned, kept and judged."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+from ragforge.corpus.survey import Survey
+from ragforge.records import Coverage, FunnelStep, GenerationReport, Judgment, Query, ShareRow
+from ragforge.stages.generate.quotas import Targets
+from ragforge.stages.generate.stage import Generated
+from ragforge.stages.generate.statistics import (
+    REAL_OVERLAP,
+    funnel_step,
+    overlaps,
+    query_lengths,
+    rank_counts,
+    share_rows,
+    spread,
+    total_variation,
+)
+
+Name = TypeVar("Name", bound=str)
+
+_DUPLICATES = ("duplicate", "near_duplicate")
+POOL_CONFLICT = "pool_conflict"
+_RELEVANT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """How much of what is relevant the pools hold.
+
+    Args:
+        share: Estimated; None where nothing relevant was found.
+        low, high: Ends of its interval; None where there is none.
+    """
+
+    share: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What a report is about.
+
+    Args:
+        n_wanted: Queries that were wanted.
+        generated: What generation left.
+        queries: The accepted ones, as they stand in the set.
+        n_refuted: How many were taken out because of what their pool holds.
+        judgments: Those of the pools; empty where none was judged.
+        documents, chunks: What of the corpus they touch.
+        targets: The shares that were wanted.
+        real_queries: Of users, that were to be followed.
+        completeness: Of the pools; None where none was judged.
+    """
+
+    n_wanted: int
+    generated: Generated
+    queries: Sequence[Query]
+    n_refuted: int
+    judgments: Sequence[Judgment]
+    documents: Coverage
+    chunks: Coverage
+    targets: Targets
+    real_queries: Sequence[str] = ()
+    completeness: Completeness | None = None
+
+
+def build_report(making: Making, survey: Survey) -> GenerationReport:
+    """Return the report; the same making gives the same one."""
+    queries = making.queries
+    shares = _shares(queries, making.targets)
+    margins: dict[str, list[ShareRow]] = {}
+    for row in shares:
+        margins.setdefault(row.margin, []).append(row)
+    measured = [query.measured for query in queries if query.measured is not None]
+    complete = making.completeness
+    return GenerationReport(
+        n_wanted=making.n_wanted,
+        n_accepted=len(queries),
+        funnel=tuple(_funnel(making)),
+        documents=making.documents,
+        chunks=making.chunks,
+        shares=tuple(shares),
+        variation={name: total_variation(rows) for name, rows in margins.items() if queries},
+        n_duplicates=sum(item.code in _DUPLICATES for item in making.generated.rejected),
+        overlap=spread(overlaps(queries, survey.chunk)),
+        query_words=spread(query_lengths(query.query for query in queries)),
+        real_overlap=REAL_OVERLAP,
+        real_words=spread(query_lengths(making.real_queries)),
+        closed_book=_counts(item.closed_book for item in measured),
+        agreement=_counts(item.agreement for item in measured),
+        evidence_rank=rank_counts(queries),
+        difficulty=_declared_and_measured(queries),
+        grades=_counts("failed" if j.grade is None else str(j.grade) for j in making.judgments),
+        splits=_counts(query.split for query in queries if query.split),
+        relevant_per_query=_relevant_per_query(making) if complete else None,
+        completeness=complete.share if complete else None,
+        completeness_low=complete.low if complete else None,
+        completeness_high=complete.high if complete else None,
+    )
+
+
+def _funnel(making: Making) -> Iterable[FunnelStep]:
+    generated = making.generated
+    by_check = Counter(item.code for item in generated.rejected if _is_of_check(item.code))
+    by_rule = Counter(item.code for item in generated.rejected if not _is_of_check(item.code))
+    yield funnel_step("source and writer", "slots", len(generated.slots), generated.lost)
+    yield funnel_step("rules", "candidates", generated.n_candidates, by_rule)
+    if any(query.gates for query in generated.queries) or by_check:
+        yield funnel_step("checks by a model", "candidates", generated.n_checked, by_check)
+    if making.completeness is not None or making.n_refuted:
+        stopped = {POOL_CONFLICT: making.n_refuted} if making.n_refuted else {}
+        yield funnel_step("pool", "queries", len(generated.queries) + making.n_refuted, stopped)
+
+
+def _is_of_check(code: str) -> bool:
+    return code.endswith(("_fail", "_unknown"))
+
+
+def _shares(queries: Sequence[Query], targets: Targets) -> list[ShareRow]:
+    rows = share_rows("type", (q.type or "" for q in queries), _floats(targets.types))
+    rows += share_rows(
+        "difficulty", (q.difficulty or "" for q in queries), _floats(targets.difficulties)
+    )
+    rows += share_rows("persona", (q.persona or "" for q in queries), _floats(targets.personas))
+    return rows + share_rows("language", (q.language for q in queries), _floats(targets.languages))
+
+
+def _floats(shares: Mapping[Name, Fraction]) -> dict[str, float]:
+    return {str(name): float(share) for name, share in shares.items()}
+
+
+def _declared_and_measured(queries: Iterable[Query]) -> dict[str, dict[str, int]]:
+    found: dict[str, Counter[str]] = {}
+    for query in queries:
+        if query.measured is not None and query.measured.difficulty and query.difficulty:
+            found.setdefault(query.difficulty, Counter())[query.measured.difficulty] += 1
+    order = ("easy", "medium", "hard")
+    return {
+        declared: {name: found[declared][name] for name in order if found[declared][name]}
+        for declared in order
+        if declared in found
+    }
+
+
+def _relevant_per_query(making: Making) -> float | None:
+    answerable = {query.query_id for query in making.queries if query.answerable}
+    relevant = sum(
+        (j.grade or 0) >= _RELEVANT and j.query_id in answerable for j in making.judgments
+    )
+    return relevant / len(answerable) if answerable else None
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))

@@ -1,0 +1,87 @@
+"""Who generates: a writer, and a checker that should not be the same."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from ragforge.config import Settings
+from ragforge.files.dataset import Dataset
+from ragforge.llm.budget import Purse
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.backend import Backend, Mode, open_backend
+from ragforge.pipeline.bench import of_member
+from ragforge.stages.generate.checks.checking import PROMPTS as CHECK_PROMPTS
+from ragforge.stages.generate.kinds import PROMPTS as WRITER_PROMPTS
+
+SELF_CHECKED = (
+    "the model that writes also checks; one of another family, named with --checker, is a "
+    "stricter reader of what it would have written itself"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Who writes, and who checks.
+
+    Args:
+        writer: A model with the prompts of the writer; without one the rules write.
+        checker: The model that checks; None where nothing is checked.
+        purse: What they have spent, and whoever judges the pools after them.
+    """
+
+    writer: Backend
+    checker: Backend | None
+    purse: Purse = field(default_factory=Purse)
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """Digests of the prompts in use, by name."""
+        checks = self.checker.prompt_digests if self.checker else {}
+        return {**self.writer.prompt_digests, **checks}
+
+    @property
+    def asks(self) -> bool:
+        """Whether any model is asked."""
+        return self.writer.asker is not None or self.checker is not None
+
+    def note_in(self, dataset: Dataset) -> None:
+        """Write models, prompts and what was spent into the manifest."""
+        self.writer.note_in(dataset)
+        if self.checker is not None:
+            self.checker.note_in(dataset)
+
+
+async def assemble(
+    stack: AsyncExitStack, settings: Settings, dataset: Dataset, observer: Observer, mode: Mode
+) -> Team:
+    """Open the models that the settings name; they share one budget and close with the stack.
+
+    Raises:
+        ConfigError, DataError: As for `open_backend`.
+    """
+    purse = Purse()
+
+    async def opened(of: Settings, prompts: tuple[str, ...]) -> Backend:
+        backend = await stack.enter_async_context(
+            open_backend(
+                of,
+                prompts[0],
+                dataset.store_path,
+                observer,
+                mode=mode,
+                failures=dataset.failures,
+                purse=purse,
+            )
+        )
+        for name in prompts[1:]:
+            backend.with_prompt(name)
+        return backend
+
+    how = settings.generate
+    writer = await opened(settings, tuple(WRITER_PROMPTS))
+    if how.checks == "off" or (writer.asker is None and not how.checker):
+        return Team(writer, None, purse)
+    if not how.checker:
+        observer(Event("note", message=SELF_CHECKED))
+    other = of_member(settings, how.checker) if how.checker else settings
+    return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), purse)

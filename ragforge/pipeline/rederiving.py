@@ -1,0 +1,184 @@
+"""New chunks under an old set: its evidence is looked up again, and no model is asked."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from ragforge.corpus.anchors import ChunkIndex
+from ragforge.corpus.chunking import text_sha256
+from ragforge.errors import UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.jsonl import read_records
+from ragforge.pipeline.generation.source import Prepared
+from ragforge.pipeline.graded_quotes import GradedQuotes
+from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query
+from ragforge.stages.generate.truth import derive
+
+
+@dataclass(slots=True)
+class Rederivation:
+    """What became of a set when its chunks were replaced.
+
+    Args:
+        n_quotes: Of evidence, in queries that are not retired.
+        lost: Those that stand nowhere in their document any more, by query.
+        quarantined: Ids of the queries that lost all or part of their evidence.
+        n_kept: Grades of judges and people whose chunk reads the same now.
+        n_dropped: Grades whose chunk is gone; their pairs are holes now.
+    """
+
+    n_quotes: int = 0
+    lost: list[tuple[str, Evidence]] = field(default_factory=list)
+    quarantined: list[str] = field(default_factory=list)
+    n_kept: int = 0
+    n_dropped: int = 0
+
+    @property
+    def n_found(self) -> int:
+        """Quotes that were found again."""
+        return self.n_quotes - len(self.lost)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures, and what was lost by query."""
+        return {
+            "quotes": self.n_quotes,
+            "found": self.n_found,
+            "lost": [{"query_id": name, **item.model_dump()} for name, item in self.lost],
+            "quarantined": self.quarantined,
+            "grades_carried": self.n_kept,
+            "grades_dropped": self.n_dropped,
+        }
+
+
+def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
+    """Replace the chunks of a dataset; evidence, relevant chunks and grades follow.
+
+    A query that lost a quote is quarantined, but for one that a person pinned. A grade stays
+    where a chunk of the same document reads the same, whatever its id; one of a judge is then
+    marked as carried. A grade that a person gave to a quote follows the quote, and is never
+    raised. Running it again changes nothing.
+
+    Args:
+        dataset: With queries.
+        prepared: The corpus as it is cut now.
+
+    Raises:
+        UsageError: No quote at all is found: these are other documents.
+    """
+    queries = dataset.all_queries()
+    found = Rederivation()
+    graded = GradedQuotes(dataset)
+    index = _index(queries, graded.documents, prepared)
+    derived, evidence = _derive_all(queries, index, found)
+    if found.n_quotes and not found.n_found:
+        raise UsageError(
+            f"{dataset.path}: none of its {found.n_quotes} quotes stands in these chunks; they "
+            "seem to be of other documents"
+        )
+    moves = _Moves(dataset, prepared)
+    followed = graded.place(index)
+    carried = _carried(dataset.each_judgment(), moves, followed.pairs, found)
+    judgments = [*followed.judgments, *carried, *evidence]
+    pool = list(_pool(dataset.pool(), moves))
+    if pool or dataset.pool():
+        dataset.write_pool(pool)
+    dataset.write_judgments({(j.query_id, j.chunk_id): j for j in _by_rank(judgments)}.values())
+    dataset.write_queries(derived)
+    dataset.take_chunks(prepared.path, prepared.count)
+    manifest = dataset.manifest
+    # Not what a generation from these chunks would have made: it must not take the set for its own.
+    made_from = {**manifest.made_from, "chunks": f"{prepared.digest} (evidence looked up again)"}
+    dataset.write_manifest(manifest.model_copy(update={"made_from": made_from}))
+    return found
+
+
+def _derive_all(
+    queries: Iterable[Query], index: ChunkIndex, found: Rederivation
+) -> tuple[list[Query], list[Judgment]]:
+    derived: list[Query] = []
+    judgments: list[Judgment] = []
+    for query in queries:
+        if query.status == "retired":
+            derived.append(query)
+            continue
+        again = derive(query, index)
+        found.n_quotes += len(query.evidence)
+        found.lost += [(query.query_id, item) for item in again.lost]
+        judgments += again.judgments
+        moved = again.query
+        if again.lost and query.pinned is None:
+            found.quarantined.append(query.query_id)
+            moved = moved.model_copy(update={"status": "quarantined"})
+        derived.append(moved)
+    return derived, judgments
+
+
+def _index(queries: Iterable[Query], graded: Collection[str], prepared: Prepared) -> ChunkIndex:
+    """Return the new chunks of the documents that hold evidence, in their order."""
+    documents = {item.doc_id for query in queries for item in query.evidence} | set(graded)
+    chunks = [chunk for chunk in read_records(prepared.path, Chunk) if chunk.doc_id in documents]
+    return ChunkIndex(sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id)))
+
+
+class _Moves:
+    """Which new chunks read like an old one that has a grade, in the same document."""
+
+    def __init__(self, dataset: Dataset, prepared: Prepared) -> None:
+        graded = {judgment.chunk_id for judgment in dataset.each_judgment()}
+        graded |= {entry.chunk_id for entry in dataset.pool()}
+        self._old = {
+            chunk.chunk_id: _content(chunk)
+            for chunk in dataset.chunks()
+            if chunk.chunk_id in graded
+        }
+        wanted = set(self._old.values())
+        self._by_text: dict[tuple[str, str], list[str]] = {}
+        for chunk in read_records(prepared.path, Chunk):
+            content = _content(chunk)
+            if content in wanted:
+                self._by_text.setdefault(content, []).append(chunk.chunk_id)
+
+    def of(self, chunk_id: str) -> list[str]:
+        """Return the ids that a chunk has now, its own alone where it still reads the same."""
+        found = self._by_text.get(self._old.get(chunk_id, ("", "")), [])
+        return [chunk_id] if chunk_id in found else found
+
+
+def _content(chunk: Chunk) -> tuple[str, str]:
+    return chunk.doc_id, text_sha256(chunk.text)
+
+
+def _carried(
+    judgments: Iterable[Judgment],
+    moves: _Moves,
+    followed: Collection[tuple[str, str]],
+    found: Rederivation,
+) -> Iterable[Judgment]:
+    for judgment in judgments:
+        if judgment.source == "evidence":
+            continue
+        now = moves.of(judgment.chunk_id)
+        if not now and (judgment.query_id, judgment.chunk_id) not in followed:
+            found.n_dropped += 1
+        else:
+            found.n_kept += 1
+        for chunk_id in now:
+            if chunk_id == judgment.chunk_id:
+                yield judgment
+            else:
+                source = "carried" if judgment.source == "judge" else judgment.source
+                update = {"chunk_id": chunk_id, "source": source, "copied_from": ""}
+                yield judgment.model_copy(update=update)
+
+
+def _by_rank(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """Order judgments so that the last of a pair stands: a person's, a judge's, the evidence's."""
+    rank = {"evidence": 1, "carried": 2, "judge": 3, "human": 4}
+    return sorted(judgments, key=lambda item: (item.grade is not None, rank[item.source]))
+
+
+def _pool(entries: Iterable[PoolEntry], moves: _Moves) -> Iterable[PoolEntry]:
+    merged: dict[tuple[str, str], PoolEntry] = {}
+    for entry in entries:
+        for chunk_id in moves.of(entry.chunk_id):
+            merged[entry.query_id, chunk_id] = entry.model_copy(update={"chunk_id": chunk_id})
+    return merged.values()

@@ -1,0 +1,110 @@
+"""What the evidence of a query says itself: which chunks hold its quotes, and their grades."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ragforge.corpus.anchors import ChunkIndex, Placement, fold
+from ragforge.records import Chunk, Evidence, Judgment, Provenance, Query
+
+_WHOLE, _PART = 3, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rederived:
+    """A query whose evidence was looked up in chunks.
+
+    Args:
+        query: With the places of its quotes in these chunks; quotes that are nowhere stay as they
+            were.
+        judgments: Of the chunks that hold its quotes.
+        lost: The evidence that is nowhere.
+    """
+
+    query: Query
+    judgments: tuple[Judgment, ...]
+    lost: tuple[Evidence, ...]
+
+
+def derive(query: Query, index: ChunkIndex) -> Rederived:
+    """Return a query with its evidence as these chunks hold it; nothing but the chunks decides.
+
+    A chunk that holds the whole evidence answers the query on its own and has grade 3; one that
+    holds a part of it has grade 2: one hop of several, or at least half of a quote that was cut.
+
+    Args:
+        query: With evidence.
+        index: Of all chunks of the documents that the evidence names.
+    """
+    evidence: list[Evidence] = []
+    lost: list[Evidence] = []
+    found: dict[str, list[tuple[Evidence, bool]]] = {}
+    for item in query.evidence:
+        placed = index.place(item)
+        if placed is None:
+            lost.append(item)
+            evidence.append(item)
+            continue
+        evidence.append(moved(item, placed))
+        for chunk in placed.chunks:
+            found.setdefault(chunk.chunk_id, []).append((evidence[-1], _is_whole(placed, chunk)))
+    hops = {item.hop for item in evidence}
+    judgments = tuple(_judgment(query, chunk_id, held, hops) for chunk_id, held in found.items())
+    sources = tuple(dict.fromkeys(item.chunk_id for item in evidence)) or query.source_chunk_ids
+    update = {"evidence": tuple(evidence), "source_chunk_ids": sources}
+    return Rederived(query.model_copy(update=update), judgments, tuple(lost))
+
+
+def evidence_judgments(queries: Iterable[Query], index: ChunkIndex) -> list[Judgment]:
+    """Return the judgments that the evidence of queries gives."""
+    return [judgment for query in queries for judgment in derive(query, index).judgments]
+
+
+def grades_at(placed: Placement, grade: int) -> dict[str, int]:
+    """Return the grades of the chunks at the place of a quote that a person graded.
+
+    A chunk that holds the whole quote has the grade that was given, one with a part of it at
+    most 2: a part of the answer is no answer.
+    """
+    return {
+        chunk.chunk_id: grade if _is_whole(placed, chunk) else min(grade, _PART)
+        for chunk in placed.chunks
+    }
+
+
+def moved(item: Evidence, placed: Placement) -> Evidence:
+    """Return evidence as the document has it, at its place."""
+    return item.model_copy(
+        update={
+            "chunk_id": placed.chunks[0].chunk_id,
+            "quote": placed.text if placed.is_whole else item.quote,
+            "start": placed.start,
+            "end": placed.end,
+            "prefix": placed.before,
+            "suffix": placed.after,
+        }
+    )
+
+
+def _is_whole(placed: Placement, chunk: Chunk) -> bool:
+    return fold(placed.text) in fold(chunk.text)
+
+
+def _judgment(
+    query: Query, chunk_id: str, held: Sequence[tuple[Evidence, bool]], hops: set[int]
+) -> Judgment:
+    first = held[0][0]
+    whole_hops = {item.hop for item, is_whole in held if is_whole}
+    grade = _WHOLE if whole_hops == hops else _PART
+    by = query.lineage
+    return Judgment(
+        query_id=query.query_id,
+        chunk_id=chunk_id,
+        grade=grade,
+        contains_answer=True,
+        evidence=first.quote,
+        reasoning="the evidence of the query stands in this chunk",
+        source="evidence",
+        provenance=Provenance(**{name: getattr(by, name) for name in Provenance.model_fields})
+        if by
+        else None,
+    )

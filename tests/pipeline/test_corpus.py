@@ -1,0 +1,72 @@
+import pytest
+
+from ragforge.config import Settings
+from ragforge.errors import DataError
+from ragforge.files import spool
+from ragforge.observe import silent
+from ragforge.pipeline.corpus import load_chunks, write_corpus
+
+SETTINGS = Settings().chunk
+
+
+@pytest.fixture
+def documents(tmp_path):
+    """Three documents of two sections."""
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.md").write_text(
+            f"# {name}\n\n## One\n\n{name} one. {'x ' * 120}\n\n## Two\n\n{name} two. {'y ' * 120}"
+        )
+    return [folder]
+
+
+@pytest.mark.parametrize("part", [1, 2, 100])
+def test_written_chunks_are_those_that_are_loaded(tmp_path, documents, monkeypatch, part):
+    """A large corpus goes to disk as a small one goes to memory, in the same order."""
+    monkeypatch.setattr(spool, "PART", part)
+    out = tmp_path / "new" / "chunks.jsonl"
+
+    count = write_corpus(documents, None, SETTINGS, silent, out)
+
+    loaded = load_chunks(documents, None, SETTINGS, silent)
+    assert out.read_text() == "".join(f"{chunk.model_dump_json()}\n" for chunk in loaded)
+    assert count == len(loaded) > 3
+    assert [path.name for path in out.parent.iterdir()] == ["chunks.jsonl"]
+
+
+def test_chunks_of_a_file_are_written_sorted(tmp_path):
+    """Chunks are looked up by bisection."""
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "b", "text": "two"}\n{"id": "a", "text": "one"}\n')
+
+    assert write_corpus([], file, SETTINGS, silent, tmp_path / "out.jsonl") == 2
+    assert [chunk.chunk_id for chunk in load_chunks([], tmp_path / "out.jsonl", SETTINGS, silent)]
+    assert (tmp_path / "out.jsonl").read_text().index('"a"') == len('{"chunk_id":')
+
+
+def test_one_id_for_two_chunks_is_refused_and_the_old_file_stays(tmp_path, documents, monkeypatch):
+    """Judgments would be of either."""
+    monkeypatch.setattr("ragforge.corpus.chunking.chunk_id", lambda *_: 'c","doc_id":1')
+    (tmp_path / "out.jsonl").write_text("old")
+    for attempt in (load_chunks, lambda *given: write_corpus(*given, tmp_path / "out.jsonl")):
+        with pytest.raises(DataError, match=r"comes twice, in a\.md and a\.md"):
+            attempt(documents, None, SETTINGS, silent)
+
+    assert (tmp_path / "out.jsonl").read_text() == "old"
+
+
+def test_documents_without_text_are_refused_in_the_same_words(tmp_path):
+    """Both ways tell what was given."""
+    (tmp_path / "a.md").write_text("# Only a title\n")
+    for attempt in (load_chunks, lambda *given: write_corpus(*given, tmp_path / "out.jsonl")):
+        with pytest.raises(DataError, match=r"a\.md: no text to cut into chunks"):
+            attempt([tmp_path / "a.md"], None, SETTINGS, silent)
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path, documents):
+    """A file in the way is the user's to move."""
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(DataError, match=r"out\.jsonl: cannot be written"):
+        write_corpus(documents, None, SETTINGS, silent, tmp_path / "file" / "out.jsonl")

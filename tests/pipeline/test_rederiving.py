@@ -1,0 +1,115 @@
+import asyncio
+
+import pytest
+
+from ragforge.config import ChunkSettings, Settings
+from ragforge.errors import UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.resources import shipped
+from ragforge.observe import silent
+from ragforge.pipeline.generating import generate_dataset
+from ragforge.pipeline.generation.source import ChunkSource
+from ragforge.pipeline.rederiving import rederive_dataset
+from ragforge.pipeline.validating import validate
+from ragforge.records import Judgment, Pin
+
+DOCUMENTS = shipped("datasets") / "helpcentre" / "documents"
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A set of the shipped sample, drawn by rule."""
+    settings = Settings.model_validate({"generate": {"n": 40}})
+    asyncio.run(generate_dataset(tmp_path / "set", cut(2000), settings, silent))
+    return Dataset(tmp_path / "set")
+
+
+def cut(max_chars, documents=DOCUMENTS):
+    return ChunkSource([documents], None, ChunkSettings(max_chars=max_chars), silent)
+
+
+def rederive(dataset, max_chars=400, documents=DOCUMENTS):
+    with cut(max_chars, documents).prepared(dataset.store_path.parent) as prepared:
+        return rederive_dataset(dataset, prepared)
+
+
+@pytest.mark.parametrize("max_chars", [120, 400, 5000])
+def test_quotes_outlive_another_size_of_chunks(made, max_chars):
+    """A set that a new chunker makes worthless cannot compare chunkers."""
+    found = rederive(made, max_chars)
+
+    assert (found.n_found, found.n_quotes) == (40, 40)
+    assert validate(made).problems == []
+
+
+def test_every_query_keeps_relevant_chunks(made):
+    """Its qrels follow from the quotes, without a call."""
+    rederive(made, 120)
+
+    chunk_ids = {chunk.chunk_id for chunk in made.chunks()}
+    relevant = {item.query_id for item in made.judgments() if item.chunk_id in chunk_ids}
+    assert relevant == {query.query_id for query in made.queries()}
+
+
+def test_doing_it_again_changes_nothing(made):
+    """An interrupted run is simply repeated."""
+    rederive(made)
+    before = {path.name: path.read_bytes() for path in made.path.glob("*.json*")}
+    rederive(made)
+
+    assert {path.name: path.read_bytes() for path in made.path.glob("*.json*")} == before
+
+
+def test_grades_follow_a_chunk_that_reads_the_same(made):
+    """What was paid for stays where it is still true, and is dropped where it is not."""
+    chunks = sorted(made.chunks(), key=lambda chunk: len(chunk.text))
+    query = made.queries()[0]
+    graded = [
+        Judgment(query_id=query.query_id, chunk_id=chunk.chunk_id, grade=1, source="judge")
+        for chunk in (chunks[0], chunks[-1])
+    ]
+    made.write_judgments([*graded, *(j for j in made.judgments() if j.query_id != query.query_id)])
+
+    found = rederive(made, 400)
+
+    assert (found.n_kept, found.n_dropped) == (1, 1)
+
+
+def test_a_lost_quote_quarantines_its_query_unless_it_is_pinned(made, tmp_path):
+    """A query without its evidence must not count; a person's word is not overruled in silence."""
+    first, second, *_ = made.queries()
+    pinned = second.model_copy(update={"pinned": Pin(by="ada")})
+    made.write_queries([*(q for q in made.all_queries() if q.query_id != second.query_id), pinned])
+    documents = tmp_path / "documents"
+    for path in DOCUMENTS.rglob("*"):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            for query in (first, second):
+                text = text.replace(query.evidence[0].quote, "Nothing.")
+            copy = documents / path.relative_to(DOCUMENTS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text, encoding="utf-8")
+
+    found = rederive(made, 2000, documents)
+
+    assert {name for name, _ in found.lost} >= {first.query_id, second.query_id}
+    status = {query.query_id: query.status for query in made.all_queries()}
+    assert (status[first.query_id], status[second.query_id]) == ("quarantined", "accepted")
+
+
+def test_chunks_of_other_documents_are_refused(made, tmp_path):
+    """A wrong path must not quarantine a whole set."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.md").write_text("# Whales\n\nThey eat krill, and a lot of it every day.\n")
+
+    with pytest.raises(UsageError, match="none of its 40 quotes stands in these chunks"):
+        rederive(made, documents=other)
+
+
+def test_a_set_under_new_chunks_is_not_generated_over(made):
+    """Generation would make other queries from these chunks and drop those that were kept."""
+    rederive(made, 400)
+
+    with pytest.raises(UsageError, match="made from other chunks"):
+        asyncio.run(generate_dataset(made.path, cut(400), Settings(), silent))
