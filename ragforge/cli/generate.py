@@ -78,7 +78,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
     if result.report is None:
         print_estimate(result.estimate or {}, as_json=arguments.json)
         return 0
-    short = shortfall(result.report, gave_up=result.generated.gave_up)
+    short = shortfall(result.report, result.generated.gave_up)
     if arguments.json:
         print(dumps({**_json(result), "shortfall": short or None}))
     else:
@@ -118,6 +118,8 @@ def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
     )
     for query_id, lost in found.lost:
         complain(f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}")
+    if found.freed:
+        complain(f"evidence found again, accepted: {len(found.freed)} quarantined queries")
     if found.quarantined:
         complain(f"quarantined for a lost quote: {len(found.quarantined)} queries")
     print(arguments.out)

@@ -1,8 +1,8 @@
 """The settings by section; field docstrings become help and schema."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ragforge.config import values
 
@@ -155,6 +155,12 @@ class PoolSettings(Section):
     """Ranks of each probe at most, where the last ones still bring relevant chunks."""
     pool_batch: PositiveInt = 10
     """Chunks of a query judged in one call."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.pool_most < self.pool_k:
+            raise ValueError(f"pool_most is {self.pool_most}, below pool_k, which is {self.pool_k}")
+        return self
 
 
 class RetrieveSettings(Section):

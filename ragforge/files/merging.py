@@ -53,11 +53,16 @@ def merged(old: Iterator[Judgment], new: Iterator[Judgment]) -> Iterator[Judgmen
     for judgment in heapq.merge(old, new, key=key_of):
         if kept is not None and key_of(kept) != key_of(judgment):
             yield kept
-        elif kept is not None and judgment.grade is None and kept.source == "evidence":
+        elif kept is not None and judgment.grade is None and _says_more(kept):
             continue
         kept = judgment
     if kept is not None:
         yield kept
+
+
+def _says_more(kept: Judgment) -> bool:
+    """Whether what stands is worth more than another failure: evidence, or votes that were cast."""
+    return kept.source == "evidence" or (kept.grade is None and bool(kept.votes))
 
 
 def _is_sorted(path: Path) -> bool:

@@ -8,7 +8,7 @@ from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers
 from ragforge.files.dataset import Dataset, checked_name
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
+from ragforge.pipeline.backend import EARNEST, Backend, Mode, of_stages, open_backend
 from ragforge.pipeline.contexts import Contexts
 from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure
@@ -65,7 +65,7 @@ async def grade_system(
         dataset.store_path,
         observer,
         mode=mode,
-        failures=dataset.failures,
+        failures=of_stages(dataset.failures, "facts", "answer"),
     ) as backend:
 
         def keep(graded: Collected[AnswerGrade]) -> None:

@@ -1,6 +1,6 @@
 """Auditing a judge on pairs of a dataset or of a file."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +15,7 @@ from ragforge.files.objects import write_object
 from ragforge.files.pairs import read_pairs
 from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Observer, silent
-from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.pipeline.pooling import pool_of, queries_of
@@ -193,14 +193,9 @@ async def _bench(
             "default of 1"
         )
     async with open_bench(
-        settings, store_path, observer, mode=mode, failures=lambda: _of_audits(failures())
+        settings, store_path, observer, mode=mode, failures=of_stages(failures, "audit")
     ) as bench:
         yield bench
-
-
-def _of_audits(failures: Iterable[Failure]) -> Iterator[Failure]:
-    """Leave out what failed in other stages: those ask for it again themselves."""
-    return (failure for failure in failures if failure.what == "audit")
 
 
 async def _audit(

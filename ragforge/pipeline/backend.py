@@ -13,7 +13,7 @@ from ragforge.llm.dry_run import Tally
 from ragforge.llm.store import CallStore
 from ragforge.observe import Event, Observer
 from ragforge.prompts import Prompt, load_prompt
-from ragforge.records import Failure
+from ragforge.records import Failure, Stage
 from ragforge.stages.asking import Asker
 
 OFFLINE_NOTE = (
@@ -115,6 +115,13 @@ class Backend:
         """Write the model, the prompts and what was spent into a dataset's manifest."""
         spent = self.store.spent() if self.store else None
         dataset.note(models=[self.name], prompts=self.prompt_digests, spent=spent)
+
+
+def of_stages(
+    failures: Callable[[], Iterable[Failure]], *stages: Stage
+) -> Callable[[], Iterable[Failure]]:
+    """Return the failures of some stages alone: what another one bought is not asked for again."""
+    return lambda: (failure for failure in failures() if failure.what in stages)
 
 
 @asynccontextmanager

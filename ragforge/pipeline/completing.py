@@ -11,7 +11,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.llm.budget import Purse
 from ragforge.llm.connect import EndpointEmbedder
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import open_bench
 from ragforge.pipeline.judging import refused_if_all_failed
 from ragforge.pipeline.pool_items import items_of, queries_to_complete
@@ -100,7 +100,7 @@ async def complete_dataset(
         dataset.store_path,
         observer,
         mode=mode,
-        failures=dataset.failures,
+        failures=of_stages(dataset.failures, "judge"),
         purse=purse,
     ) as bench:
         refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})

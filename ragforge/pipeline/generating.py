@@ -16,6 +16,7 @@ from ragforge.pipeline.generation.findings import write_findings
 from ragforge.pipeline.generation.inputs import made_from, open_inputs
 from ragforge.pipeline.generation.real_queries import real_queries
 from ragforge.pipeline.generation.rounds import Rounds
+from ragforge.pipeline.generation.settling import is_own, is_settled, settle
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.generation.team import assemble
 from ragforge.pipeline.surveying import open_survey
@@ -83,9 +84,13 @@ async def generate_dataset(
             survey = stack.enter_context(
                 open_survey(chunks.path, place, observer, seed=settings.model.seed)
             )
-            estimate = await estimate_generation(team, survey, settings, real)
+            there = dataset.queries() if (out / "manifest.json").exists() else []
+            n_there = sum(is_own(query) or is_settled(query) for query in there)
+            estimate = await estimate_generation(team, survey, settings, real, n_there)
             return GenerationResult(dataset, estimate=estimate)
         chunks = stack.enter_context(source.prepared(folder))
+        if mode.retry_failed and (out / "manifest.json").exists():
+            settle(dataset)
         inputs = open_inputs(
             out, chunks, made_from(chunks.digest, settings, team, real), settings, real
         )

@@ -10,7 +10,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
 from ragforge.pipeline.pairs_by_query import PairsByQuery
@@ -61,7 +61,11 @@ async def judge_dataset(
     with ChunkTexts(dataset.path / "chunks.jsonl", {pair.chunk_id for pair in pooled}) as texts:
         pooled = with_texts(pooled, texts, observer)
         async with open_bench(
-            settings, dataset.store_path, observer, mode=mode, failures=dataset.failures
+            settings,
+            dataset.store_path,
+            observer,
+            mode=mode,
+            failures=of_stages(dataset.failures, "judge"),
         ) as bench:
             refuse_shared_queries(bench.examples, queries)
             standing = Standing(bench.provenances(), again=mode.again)

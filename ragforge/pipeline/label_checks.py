@@ -8,7 +8,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Observer
 from ragforge.pipeline.agreement import human_judgments, labels_of
-from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judging import refused_if_all_failed
@@ -43,7 +43,11 @@ async def judge_labels(
     with ChunkTexts(dataset.path / "chunks.jsonl", {pair.chunk_id for pair in asked}) as texts:
         asked = with_texts(asked, texts, observer)
         async with open_bench(
-            settings, dataset.store_path, observer, mode=mode, failures=dataset.failures
+            settings,
+            dataset.store_path,
+            observer,
+            mode=mode,
+            failures=of_stages(dataset.failures, "judge"),
         ) as bench:
             refuse_shared_queries(bench.examples, queries)
             result = JudgingResult(bench.name, len(asked))

@@ -8,6 +8,7 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
+from ragforge.pipeline.generation.settling import settle
 from ragforge.pipeline.generation.source import Prepared
 from ragforge.pipeline.graded_quotes import GradedQuotes
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query
@@ -22,6 +23,7 @@ class Rederivation:
         n_quotes: Of evidence, in queries that are not retired.
         lost: Those that stand nowhere in their document any more, by query.
         quarantined: Ids of the queries that lost all or part of their evidence.
+        freed: Ids of those that had lost some, and have it again.
         n_kept: Grades of judges and people whose chunk reads the same now.
         n_dropped: Grades whose chunk is gone; their pairs are holes now.
     """
@@ -29,6 +31,7 @@ class Rederivation:
     n_quotes: int = 0
     lost: list[tuple[str, Evidence]] = field(default_factory=list)
     quarantined: list[str] = field(default_factory=list)
+    freed: list[str] = field(default_factory=list)
     n_kept: int = 0
     n_dropped: int = 0
 
@@ -44,6 +47,7 @@ class Rederivation:
             "found": self.n_found,
             "lost": [{"query_id": name, **item.model_dump()} for name, item in self.lost],
             "quarantined": self.quarantined,
+            "freed": self.freed,
             "grades_carried": self.n_kept,
             "grades_dropped": self.n_dropped,
         }
@@ -85,9 +89,12 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     dataset.write_queries(derived)
     dataset.take_chunks(prepared.path, prepared.count)
     manifest = dataset.manifest
-    # Not what a generation from these chunks would have made: it must not take the set for its own.
-    made_from = {**manifest.made_from, "chunks": f"{prepared.digest} (evidence looked up again)"}
-    dataset.write_manifest(manifest.model_copy(update={"made_from": made_from}))
+    if manifest.made_from.get("chunks") == prepared.digest:
+        return found
+    # From these chunks, generation would make other queries; what is there stands beside them.
+    settle(dataset)
+    made_from = {**manifest.made_from, "chunks": prepared.digest}
+    dataset.write_manifest(dataset.manifest.model_copy(update={"made_from": made_from}))
     return found
 
 
@@ -108,6 +115,10 @@ def _derive_all(
         if again.lost and query.pinned is None:
             found.quarantined.append(query.query_id)
             moved = moved.model_copy(update={"status": "quarantined"})
+        elif query.status == "quarantined" and query.evidence and not again.lost:
+            # Only a lost quote quarantines a query that has evidence.
+            found.freed.append(query.query_id)
+            moved = moved.model_copy(update={"status": "accepted"})
         derived.append(moved)
     return derived, judgments
 

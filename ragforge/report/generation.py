@@ -55,7 +55,7 @@ def generation_lines(report: GenerationReport) -> list[str]:
     """Return what the tables do not say, a sentence a line."""
     off = ", ".join(f"{margin} {value:.2f}" for margin, value in report.variation.items())
     lines = [
-        f"distance from the plan (total variation, 0 as planned): {off or MISSING}",
+        f"distance from the shares wanted (total variation, 0 none): {off or MISSING}",
         f"duplicates turned away: {report.n_duplicates:,}; in the set: 0",
         *_overlap_lines(report),
         *_length_lines(report.query_words, report.real_words),
@@ -86,12 +86,12 @@ def size_advice(n: int) -> str:
     return f"sample size: {plural(n, 'query', 'queries')}, {advice}{shown} (80 % power)"
 
 
-def shortfall(report: GenerationReport, *, gave_up: bool = False) -> str:
+def shortfall(report: GenerationReport, gave_up: str = "") -> str:
     """Return why fewer queries came out than were wanted, "" where as many did.
 
     Args:
         report: Of the generation.
-        gave_up: Whether it ended because source after source gave none, with others left.
+        gave_up: Why it ended with sources left; "" where none was.
     """
     if report.n_accepted >= report.n_wanted:
         return ""
@@ -105,7 +105,11 @@ def shortfall(report: GenerationReport, *, gave_up: bool = False) -> str:
     why = "stopped: " + ", ".join(reasons) if reasons else spent
     if not asked:
         why = "no chunk is long enough to ask about"
-    end = "gave up, source after source gave none" if gave_up else "the corpus carries no more"
+    end = "the corpus carries no more"
+    if gave_up:
+        end = f"gave up, {gave_up}"
+    elif any("pool_conflict" in step.reasons for step in report.funnel):
+        end = "the rounds that replace what pools refute are over"
     return (
         f"{report.n_accepted} of {report.n_wanted} queries; {end}: "
         f"{plural(asked, 'source was', 'sources were')} tried, {why}"
@@ -168,13 +172,14 @@ def _pool_lines(report: GenerationReport) -> Iterable[str]:
             "`ragforge judge --complete`)"
         )
         return
-    ends = ""
-    if report.completeness_low is not None:
-        ends = f" [{share(report.completeness_low)}, {share(report.completeness_high)}]"
-    yield (
-        f"relevant chunks (grade >= 2) a query: {number(report.relevant_per_query, 2)}; of all "
-        f"there are, at most {share(report.completeness)}{ends} are estimated to be in the pools"
-    )
+    each = number(report.relevant_per_query, 2)
+    yield f"relevant chunks (grade >= 2) a query, sources included: {each}"
+    if report.completeness is not None:
+        ends = ""
+        if report.completeness_low is not None:
+            ends = f" [{share(report.completeness_low)}, {share(report.completeness_high)}]"
+        found = f"{share(report.completeness)}{ends}"
+        yield f"relevant chunks beside the sources that are in the pools, at most: {found}"
 
 
 def _quartiles(found: Spread) -> str:

@@ -107,9 +107,54 @@ def test_chunks_of_other_documents_are_refused(made, tmp_path):
         rederive(made, documents=other)
 
 
-def test_a_set_under_new_chunks_is_not_generated_over(made):
-    """Generation would make other queries from these chunks and drop those that were kept."""
+def test_a_set_under_new_chunks_grows_and_keeps_what_it_had(made):
+    """Generation would make other queries from these chunks; those that are there were paid for."""
     rederive(made, 400)
+    before = {query.query_id: query for query in made.queries()}
+    settings = Settings.model_validate({"generate": {"n": 46}})
 
-    with pytest.raises(UsageError, match="made from other chunks"):
-        asyncio.run(generate_dataset(made.path, cut(400), Settings(), silent))
+    result = asyncio.run(generate_dataset(made.path, cut(400), settings, silent))
+
+    after = {query.query_id: query for query in made.queries()}
+    assert (result.n_wanted, len(after)) == (46, 46)
+    assert {name: after[name] for name in before} == before
+    assert {j.query_id for j in made.judgments() if j.source == "evidence"} == set(after)
+
+
+def test_growing_under_new_chunks_is_free_the_second_time(made):
+    """What was settled stays, and what came after is made again as it was."""
+    rederive(made, 400)
+    settings = Settings.model_validate({"generate": {"n": 46}})
+    asyncio.run(generate_dataset(made.path, cut(400), settings, silent))
+    before = {path.name: path.read_bytes() for path in made.path.iterdir() if path.is_file()}
+    asyncio.run(generate_dataset(made.path, cut(400), settings, silent))
+
+    assert {
+        path.name: path.read_bytes() for path in made.path.iterdir() if path.is_file()
+    } == before
+
+
+def test_the_same_chunks_again_change_nothing(made):
+    """A set whose chunks did not change is the one that was generated."""
+    before = made.manifest
+
+    rederive(made, 2000)
+
+    assert made.manifest.made_from == before.made_from
+    assert made.manifest.steps == before.steps
+
+
+def test_a_quote_that_comes_back_frees_its_query(made, tmp_path):
+    """A page that was gone for a night must not cost its queries for good."""
+    query = made.queries()[0]
+    documents = tmp_path / "documents"
+    for path in DOCUMENTS.rglob("*"):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8").replace(query.evidence[0].quote, "Nothing.")
+            copy = documents / path.relative_to(DOCUMENTS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text, encoding="utf-8")
+    assert query.query_id in rederive(made, 2000, documents).quarantined
+
+    assert query.query_id in rederive(made, 2000).freed
+    assert query.query_id in {item.query_id for item in made.queries()}

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.files.manifest import Manifest, Spent
+from ragforge.files.manifest import Manifest, ReviewAudit, Spent
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
 from ragforge.report.card import render_card
 from ragforge.report.generation import generation_text, shortfall, size_advice, spent_line
@@ -48,14 +48,15 @@ def report(**changes):
     [
         "rules  candidates  10       6  60 % [31, 83]  copied 3, deictic 1",
         "documents      3        2  too short 1",
-        "distance from the plan (total variation, 0 as planned): type 0.50",
+        "distance from the shares wanted (total variation, 0 none): type 0.50",
         "duplicates turned away: 2; in the set: 0",
         "words shared with the chunk: median 0.50 (0.40 to 0.60); real queries 0.60",
         "words of a query: median 8 (6 to 11)",
         "rank of the evidence by BM25: 1 5, below 1",
         "declared easy, measured: medium 2",
         "splits: dev 2, test 4",
-        "relevant chunks (grade >= 2) a query: 1.50; of all there are, at most 80 % [70 %, 90 %]",
+        "relevant chunks (grade >= 2) a query, sources included: 1.50",
+        "relevant chunks beside the sources that are in the pools, at most: 80 % [70 %, 90 %]",
     ],
 )
 def test_the_text_says_what_came_of_it(line):
@@ -84,6 +85,12 @@ def test_a_set_without_judged_pools_says_so():
 def test_the_sample_size_is_put_into_decisions(n, words):
     """A number of queries says nothing to who does not know statistics."""
     assert words in size_advice(n)
+
+
+def test_a_difference_beyond_the_scale_is_not_asked_for():
+    """nDCG ends at 1; no two retrievers differ by more."""
+    assert "no difference in nDCG@10 can be told apart" in size_advice(2)
+    assert "two retrievers must differ by 0." in size_advice(30)
 
 
 def test_the_shortfall_names_every_reason():
@@ -134,3 +141,16 @@ def test_the_card_tells_counts_funnel_and_limits():
     assert "6 queries over 3 documents in 9 chunks, 47 graded pairs" in card
     assert "## Funnel" in card
     assert "## Limits" in card
+
+
+def test_the_card_counts_what_people_brought_and_tells_what_they_found():
+    """Who reads the card judges the set as it is, not as it was when it was made."""
+    audit = ReviewAudit(n=10, n_right=9, precision=0.9, low=0.6, high=0.98, reviewers=("Ann",))
+    made = Manifest(name="x", audit=audit)
+
+    card = render_card(made, report(), ["en"], 47, {"synthetic": 5, "human": 3, "log": 1})
+
+    assert "9 queries (3 by people, 1 of a log, 5 generated) over 3 documents" in card
+    assert "9 of 10 right as they were" in card
+    assert "sample size: 9 queries" in card
+    assert "are of the 6 generated queries, as they were made" in card

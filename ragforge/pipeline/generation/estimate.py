@@ -6,6 +6,7 @@ from math import ceil
 
 from ragforge.config import Settings
 from ragforge.errors import CallError
+from ragforge.llm.chat import Usage
 from ragforge.pipeline.backend import NO_CALLS
 from ragforge.pipeline.generation.briefs import Briefs
 from ragforge.pipeline.generation.team import Team
@@ -15,23 +16,36 @@ from ragforge.stages.generate.checks.checking import calls_for
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import make_cells
 
-SOURCES_A_QUERY = 1.3
+SOURCES_A_QUERY = 1.15
 """Sources that are asked about for each accepted query, rejections included."""
-POOL_CHUNKS = 22
-"""Chunks in the pool of a query at the first depth: three probes of ten, much alike."""
+POOL_CHUNKS = 23
+"""Chunks that are judged for a query: three probes of ten, much alike, and some growth."""
 _CHECK_TOKENS = 600
 _JUDGE_TOKENS = 900
 """What a judge is told apart from the chunks, and what it replies."""
 _CHARS_A_TOKEN = 4
 _MOST_CANDIDATES = 3
+_LOW = 0.4
+"""Part of what is reckoned that is spent at least: replies and pools may be small."""
+_REPLIED = 0.2
+"""Part of the reckoned tokens that is reply."""
 
 
 async def estimate_generation(
-    team: Team, survey: Surveyed, settings: Settings, real: Sequence[str]
+    team: Team, survey: Surveyed, settings: Settings, real: Sequence[str], n_there: int
 ) -> dict[str, object]:
-    """Return calls, tokens and money; for the writer counted, for checks and pools reckoned."""
+    """Return calls, tokens and money; for the writer counted, for checks and pools reckoned.
+
+    Args:
+        team: In a dry run.
+        survey: Of the corpus.
+        settings: As given.
+        real: Queries whose manner is taken on.
+        n_there: Queries that the set has already.
+    """
     how = settings.generate
-    cells = make_cells(how, settings.model.seed)
+    n_open = max(0, how.n - n_there)
+    cells = make_cells(how, settings.model.seed)[:n_open]
     sources = Sources(
         survey.cards(), cells, per_chunk=how.per_chunk, seed=settings.model.seed, used={}
     )
@@ -54,33 +68,45 @@ async def estimate_generation(
     assert isinstance(n_new, int)
     # What an earlier run had written was most likely checked as well.
     checks = calls_for([cell.type for cell in cells[:n_new]]) if team.checker else 0
-    return _reckoned(counted, checks, settings, chars / max(1, n_slots))
+    judging = 0 if how.complete == "off" else ceil(n_new * POOL_CHUNKS / settings.pool.pool_batch)
+    judged = settings.pool.pool_batch * chars / max(1, n_slots) / _CHARS_A_TOKEN + _JUDGE_TOKENS
+    return _summed(counted, checks, judging, round(checks * _CHECK_TOKENS + judging * judged), team)
 
 
-def _reckoned(
-    counted: dict[str, object], checks: int, settings: Settings, chunk_chars: float
+def _summed(
+    counted: dict[str, object], checks: int, judging: int, more: int, team: Team
 ) -> dict[str, object]:
-    how, pool = settings.generate, settings.pool
-    calls = counted["calls"]
+    """Return what was counted of the writer with what is reckoned of the others.
+
+    Args:
+        counted: Of the writer.
+        checks: Calls that check.
+        judging: Calls that judge pools.
+        more: Tokens of those calls.
+        team: Has the prices.
+    """
+    calls, tokens, costs = counted["calls"], counted["tokens"], counted["cost_usd"]
     assert isinstance(calls, int)
-    judging = 0 if how.complete == "off" else calls * ceil(POOL_CHUNKS / pool.pool_batch)
-    judged_tokens = pool.pool_batch * chunk_chars / _CHARS_A_TOKEN + _JUDGE_TOKENS
-    more = checks * _CHECK_TOKENS + judging * judged_tokens
-    most = how.per_chunk * _MOST_CANDIDATES
-    tokens = counted["tokens"]
     assert isinstance(tokens, dict)
-    factors = {"low": 1.0, "expected": SOURCES_A_QUERY, "high": float(most)}
-    total = {name: round((count + more) * factors[name]) for name, count in tokens.items()}
-    costs = counted["cost_usd"]
     assert isinstance(costs, dict)
+    others = team.checker or team.writer
+    price = others.tally.price if others.tally else None
+    usage = Usage(round(more * (1 - _REPLIED)), round(more * _REPLIED))
+    extra = price.cost_usd(usage) if price else None
+    most = float(_MOST_CANDIDATES * _MOST_CANDIDATES)
+    factors = {"low": (1.0, _LOW), "expected": (SOURCES_A_QUERY,) * 2, "high": (most, most)}
+    cost_usd: dict[str, float | None] = {}
+    for name, (own, other) in factors.items():
+        known = costs[name] is not None and (extra is not None or not more)
+        cost_usd[name] = round(costs[name] * own + (extra or 0.0) * other, 6) if known else None
+    total = calls + checks + judging
     return {
         **counted,
         "steps": {"writing": calls, "checking": checks, "judging pools": judging},
-        "calls": round((calls + checks + judging) * SOURCES_A_QUERY),
-        "calls_high": (calls + checks + judging) * most,
-        "tokens": total,
-        "cost_usd": {
-            name: None if cost is None else round(cost * total[name] / max(1, tokens[name]), 6)
-            for name, cost in costs.items()
+        "calls": ceil(total * SOURCES_A_QUERY),
+        "calls_high": round(total * most),
+        "tokens": {
+            name: round(tokens[name] * own + more * other) for name, (own, other) in factors.items()
         },
+        "cost_usd": cost_usd,
     }

@@ -1,11 +1,12 @@
 """What generation writes: queries with their truth and splits, then the report and the card."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
-from ragforge.pipeline.generation.inputs import Inputs, is_kept, is_own
+from ragforge.pipeline.generation.inputs import Inputs
+from ragforge.pipeline.generation.settling import is_kept, is_own
 from ragforge.records import Judgment, Query
 from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.splits import assign_splits
@@ -48,7 +49,13 @@ def keep_generated(
     split = assign_splits(everything, _documents(everything, survey), dev_share)
     evidence = [judgment for each in derived for judgment in each.judgments]
     dataset.write_queries(split)
-    dataset.write_judgments(_judgments(dataset, {q.query_id for q in split}, evidence))
+    ids = {query.query_id for query in split}
+    dataset.write_judgments(_judgments(dataset, ids, mine.keys(), evidence))
+    if is_whole:
+        pool = dataset.pool()
+        left = [entry for entry in pool if entry.query_id in ids]
+        if len(left) < len(pool):
+            dataset.write_pool(left)
 
 
 def _settled(query: Query, old: Query | None) -> Query:
@@ -80,13 +87,25 @@ def _documents(queries: Iterable[Query], survey: Survey) -> dict[str, set[str]]:
 
 
 def _judgments(
-    dataset: Dataset, query_ids: set[str], evidence: Iterable[Judgment]
+    dataset: Dataset,
+    query_ids: Collection[str],
+    derived: Collection[str],
+    evidence: Iterable[Judgment],
 ) -> Iterable[Judgment]:
-    """Return the judgments of the set: what others gave stands above what the evidence says."""
+    """Return the judgments of the set: what others gave stands above what the evidence says.
+
+    Args:
+        dataset: As it stands.
+        query_ids: Of the queries that it holds now.
+        derived: Of those whose evidence was looked up again.
+        evidence: What that says.
+    """
     found = {(item.query_id, item.chunk_id): item for item in evidence}
     for old in dataset.each_judgment():
         pair = (old.query_id, old.chunk_id)
-        if old.query_id not in query_ids or old.source == "evidence":
+        if old.query_id not in query_ids:
+            continue
+        if old.source == "evidence" and old.query_id in derived:
             continue
         if old.grade is not None or pair not in found:
             found[pair] = old

@@ -16,6 +16,7 @@ def write_findings(
 ) -> GenerationReport:
     """Write the report of a finished generation and the card of the set, and return the report."""
     ids = {query.query_id for query in rounds.generated.queries}
+    ids |= {query.query_id for query in rounds.inputs.settled}
     queries = [query for query in dataset.queries() if query.query_id in ids]
     tried = {chunk_id for slot in rounds.generated.slots for chunk_id in slot.chunk_ids}
     covered = {chunk_id for query in queries for chunk_id in query.source_chunk_ids}

@@ -1,6 +1,6 @@
 """What generation starts from: the set as it stands, and the queries it is to be like."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import GenerationStep
 from ragforge.files.opening import create_dataset
+from ragforge.pipeline.generation.settling import is_own, is_settled
 from ragforge.pipeline.generation.source import Prepared
 from ragforge.pipeline.generation.team import Team
 from ragforge.records import Query
@@ -20,8 +21,9 @@ class Inputs:
     """What generation starts from.
 
     Args:
-        steps: What was asked for so far; the last is what is wanted now. Each is generated in its
-            turn, so that a set that grew step by step comes out the same again.
+        steps: What was asked for so far beyond what is settled; the last is what is wanted now.
+            Each is generated in its turn, so that a set that grew step by step comes out the same
+            again.
         others: Queries of the set that generation did not make.
         own: Those that it made, by id.
         real: Queries of users, whose manner is taken on.
@@ -34,8 +36,18 @@ class Inputs:
 
     @property
     def n_wanted(self) -> int:
-        """How many queries are wanted."""
-        return self.steps[-1].n
+        """How many queries are wanted, settled ones included."""
+        return self.n_settled + (self.steps[-1].n if self.steps else 0)
+
+    @property
+    def settled(self) -> list[Query]:
+        """Generated queries that stand by themselves, rejected ones included."""
+        return [query for query in self.others if is_settled(query)]
+
+    @property
+    def n_settled(self) -> int:
+        """How many of those count."""
+        return sum(query.status == "accepted" for query in self.settled)
 
     def taken(self) -> Taken:
         """Return the questions that must not come again."""
@@ -43,17 +55,6 @@ class Inputs:
         for query in self.others:
             found.add(query.query_id, query.asked)
         return found
-
-
-def is_own(query: Query) -> bool:
-    """Whether generation made a query."""
-    return query.origin == "synthetic" and query.lineage is not None and query.lineage.slot != ""
-
-
-def is_kept(query: Query) -> bool:
-    """Whether a person had a hand in a query, so that it is never written over."""
-    is_decided = query.pinned is not None or query.reviewed is not None
-    return is_decided or query.revision > 1 or query.status == "retired"
 
 
 def open_inputs(
@@ -114,8 +115,9 @@ def digest_of(texts: Sequence[str]) -> str:
     return sha256(joined).hexdigest()[:16] if texts else ""
 
 
-def _steps(dataset: Dataset, n: int, queries: Iterable[Query]) -> tuple[GenerationStep, ...]:
+def _steps(dataset: Dataset, n: int, queries: Sequence[Query]) -> tuple[GenerationStep, ...]:
     """Return what was asked for so far, and now; a smaller number adds nothing."""
+    n -= sum(is_settled(query) and query.status == "accepted" for query in queries)
     manifest = dataset.manifest
     before = manifest.steps
     known = {query_id for step in before for query_id in step.taken_out}

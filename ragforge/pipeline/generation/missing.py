@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from ragforge.records import Query
 from ragforge.stages.generate.quotas import Cell
 
 _ALIKE: Final[tuple[Callable[[Cell], tuple[str, ...]], ...]] = (
@@ -53,3 +54,14 @@ def _rest(
             counts[alike(cell)] -= 1
             rest.append(cell)
     return rest
+
+
+def cell_like(query: Query) -> Cell:
+    """Return the cell that a query fills whose own is not known any more."""
+    return Cell(
+        number=-1,
+        type=query.type or "fact",
+        difficulty=query.difficulty or "medium",
+        persona=query.persona or "",
+        language=query.language,
+    )

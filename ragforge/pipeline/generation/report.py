@@ -77,7 +77,7 @@ def build_report(making: Making, survey: Survey) -> GenerationReport:
     margins: dict[str, list[ShareRow]] = {}
     for row in shares:
         margins.setdefault(row.margin, []).append(row)
-    measured = [query.measured for query in queries if query.measured is not None]
+    measured = [q.measured for q in queries if q.measured is not None and q.answerable]
     complete = making.completeness
     return GenerationReport(
         n_wanted=making.n_wanted,

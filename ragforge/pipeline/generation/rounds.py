@@ -11,8 +11,9 @@ from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.completing import Completion, complete_dataset, probing_retrievers
 from ragforge.pipeline.generation.briefs import Briefs
 from ragforge.pipeline.generation.files import keep_generated
-from ragforge.pipeline.generation.inputs import Inputs, is_kept
-from ragforge.pipeline.generation.missing import missing_cells
+from ragforge.pipeline.generation.inputs import Inputs
+from ragforge.pipeline.generation.missing import cell_like, missing_cells
+from ragforge.pipeline.generation.settling import is_kept
 from ragforge.pipeline.generation.team import Team
 from ragforge.pipeline.generation.writers import checks_of, writer_of
 from ragforge.pipeline.surveyed import Surveyed
@@ -75,6 +76,8 @@ class Rounds:
                 await self._generate(step.n)
                 await self._measure()
                 await self._settle()
+            if not self.inputs.steps:
+                await self._refuted()
             is_whole = True
         finally:
             self._keep(is_whole=is_whole)
@@ -99,6 +102,7 @@ class Rounds:
         """Accept as many queries as are missing to a number."""
         cells = self._missing_cells(n)
         used = Counter(chunk_id for slot in self.generated.slots for chunk_id in slot.chunk_ids)
+        used.update(name for query in self.inputs.settled for name in query.source_chunk_ids)
         how = self.settings.generate
         sources = Sources(
             self.survey.cards(),
@@ -117,9 +121,14 @@ class Rounds:
         await generate(cells, sources, self._generation, self.generated)
 
     def _missing_cells(self, n: int) -> list[Cell]:
-        """Return the cells of a plan for n queries that those accepted so far do not fill."""
-        how = self.settings.generate.model_copy(update={"n": n})
-        filled = [self._cells[_cell_number(query)] for query in self.generated.queries]
+        """Return the cells of a plan for n queries that those accepted so far do not fill.
+
+        The plan is that of the whole set; what is settled has its part in it, rejected or not, so
+        that a rejection does not move the others.
+        """
+        standing = [cell_like(query) for query in self.inputs.settled]
+        how = self.settings.generate.model_copy(update={"n": n + len(standing)})
+        filled = [self._cells[_cell_number(query)] for query in self.generated.queries] + standing
         missing = missing_cells(make_cells(how, self.settings.model.seed), filled)
         first = max(self._cells, default=-1) + 1
         return [replace(cell, number=first + at) for at, cell in enumerate(missing)]
@@ -182,7 +191,8 @@ class Rounds:
     async def _refuted(self) -> set[str]:
         """Judge the pools; return who is refuted, but for queries that a person vouches for."""
         self.completion = None
-        if not self._completes or not self.generated.queries:
+        ids = self._ids | {q.query_id for q in self.inputs.settled if q.status == "accepted"}
+        if not self._completes or not ids:
             return set()
         self._keep(is_whole=False)
         if not self._retrievers:
@@ -194,7 +204,7 @@ class Rounds:
             self.settings,
             self.observer,
             self.mode,
-            self._ids,
+            ids,
             self.team.purse,
         )
         kept = {name for name, query in self.inputs.own.items() if is_kept(query)}

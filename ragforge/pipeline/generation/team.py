@@ -8,7 +8,7 @@ from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.llm.budget import Purse
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import Backend, Mode, open_backend
+from ragforge.pipeline.backend import Backend, Mode, of_stages, open_backend
 from ragforge.pipeline.bench import of_member
 from ragforge.stages.generate.checks.checking import PROMPTS as CHECK_PROMPTS
 from ragforge.stages.generate.kinds import PROMPTS as WRITER_PROMPTS
@@ -69,7 +69,7 @@ async def assemble(
                 dataset.store_path,
                 observer,
                 mode=mode,
-                failures=dataset.failures,
+                failures=of_stages(dataset.failures, "generate", "check"),
                 purse=purse,
             )
         )

@@ -28,6 +28,7 @@ SPECIAL: Final[frozenset[QueryType]] = frozenset(
         "temporal",
         "troubleshooting",
         "two_in_one",
+        "unanswerable",
         "why",
     }
 )

@@ -34,6 +34,9 @@ UNHEARD = 8
 """Candidates in a row about which the checker was asked without any reply, after which it counts
 as down; what it cannot check is not worth writing."""
 
+UNKNOWN = 24
+"""Candidates in a row of which the checks could say nothing, after which no more are paid for."""
+
 NO_CANDIDATE = "no_candidate"
 NO_PARTNER = "no_partner"
 WRITER_FAILED = "writer_failed"
@@ -62,9 +65,10 @@ class Generated:
         asked: Accepted questions by the chunk they are about.
         n_candidates: Candidates that the rules looked at.
         n_checked: Candidates that were checked by a model, or would have been.
-        gave_up: Whether so many sources gave nothing that no more were tried.
+        gave_up: Why no more sources were tried although there are some; "" where that is not so.
         lost: How many slots gave no candidate, by reason.
         n_unheard: Candidates in a row to whose checks no reply came.
+        n_unknown: Candidates in a row of which the checks could say nothing.
     """
 
     queries: list[Query] = field(default_factory=list)
@@ -74,9 +78,10 @@ class Generated:
     asked: dict[str, list[str]] = field(default_factory=dict)
     n_candidates: int = 0
     n_checked: int = 0
-    gave_up: bool = False
+    gave_up: str = ""
     lost: Counter[str] = field(default_factory=Counter)
     n_unheard: int = 0
+    n_unknown: int = 0
 
     def reject(self, slot_id: str, place: int, candidate: Candidate, why: Rejection) -> None:
         """Note that a gate stopped a candidate."""
@@ -138,7 +143,7 @@ async def generate(
     in_vain = 0
     generation.observer(Event("stage.start", stage="generate"))
     try:
-        while waiting and in_vain < IN_VAIN:
+        while waiting and in_vain < IN_VAIN and generated.n_unknown < UNKNOWN:
             cells_now = [waiting.popleft() for _ in range(min(most, len(waiting)))]
             slots = sources.take(cells_now)
             tried = [(c, slot) for c, slot in zip(cells_now, slots, strict=True) if slot]
@@ -151,7 +156,10 @@ async def generate(
                 # What did not suit one type may suit another, of which there was nothing left.
                 waiting.extend(dry)
                 dry.clear()
-        generated.gave_up = in_vain >= IN_VAIN
+        if waiting and generated.n_unknown >= UNKNOWN:
+            generated.gave_up = "check after check gave no usable verdict"
+        elif waiting and in_vain >= IN_VAIN:
+            generated.gave_up = "source after source gave none"
     finally:
         generation.observer(Event("stage.end", stage="generate"))
 
@@ -243,7 +251,7 @@ class _Wave:
     ) -> None:
         """Check one candidate of each brief, then the next one of those that failed."""
         lines = list(_lines(briefs, written))
-        while lines:
+        while lines and self.generated.n_unknown < UNKNOWN:
             found = [(line, item) for line in lines if (item := self._next(line)) is not None]
             if not found:
                 return
@@ -264,6 +272,8 @@ class _Wave:
 
     def _heed(self, result: Checked) -> None:
         """Stop where the checker seems to be down."""
+        is_unknown = any(gate.verdict == "unknown" for gate in result.gates)
+        self.generated.n_unknown = self.generated.n_unknown + 1 if is_unknown else 0
         failed = [failure for failure in result.failures if failure.kind == "error"]
         is_unheard = not result.passed and not result.call_keys and bool(failed)
         self.generated.n_unheard = self.generated.n_unheard + 1 if is_unheard else 0

@@ -153,7 +153,7 @@ def test_a_special_type_becomes_a_fact_after_two_sources():
     assert types == ["comparison", "comparison", "fact", "fact"]
 
 
-@pytest.mark.parametrize("kept", ["fact", "keyword", "unanswerable"])
+@pytest.mark.parametrize("kept", ["fact", "keyword"])
 def test_a_type_that_every_text_carries_stays(kept):
     """These fail for the text's sake, not the type's; a fact would fare no better."""
     of = sources(corpus(*[1] * 9), cells(kept))

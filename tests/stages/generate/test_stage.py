@@ -305,7 +305,9 @@ def test_an_unanswerable_query_has_no_evidence(generated):
     class Absent(Writer):
         async def write(self, brief, asked):
             [found] = await super().write(brief, asked)
-            return [candidate(found.question, brief, type="unanswerable", behaviour="abstain")]
+            absent = {"type": "unanswerable", "behaviour": "abstain"}
+            answer = "The documentation does not say that."
+            return [candidate(found.question, brief, answer=answer, **absent)]
 
     [query] = generated(Absent(), 1).queries
 
