@@ -4,13 +4,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import refuse_other_files
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, Mode
-from ragforge.pipeline.completing import Completion
 from ragforge.pipeline.generation.estimate import estimate_generation
 from ragforge.pipeline.generation.findings import write_findings
 from ragforge.pipeline.generation.inputs import made_from, open_inputs
@@ -23,6 +23,9 @@ from ragforge.pipeline.surveying import open_survey
 from ragforge.records import GenerationReport
 from ragforge.stages.generate.quotas import targets
 from ragforge.stages.generate.stage import Generated
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.completing import Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class GenerationResult:
     n_wanted: int = 0
     generated: Generated = field(default_factory=Generated)
     report: GenerationReport | None = None
-    completion: Completion | None = None
+    completion: "Completion | None" = None
     estimate: dict[str, object] | None = None
 
 

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Mode
-from ragforge.pipeline.completing import Completion, complete_dataset, probing_retrievers
 from ragforge.pipeline.generation.briefs import Briefs
 from ragforge.pipeline.generation.files import keep_generated
 from ragforge.pipeline.generation.inputs import Inputs
@@ -23,6 +23,9 @@ from ragforge.stages.generate.checks.agreement import measured_difficulty
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.stage import Generated, Generation, generate
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.completing import Completion
 
 RANKS = 20
 """Depth to which the evidence of a query is looked for, to tell how hard it is to find."""
@@ -57,7 +60,7 @@ class Rounds:
     mode: Mode
     generated: Generated = field(default_factory=Generated)
     refuted: list[Query] = field(default_factory=list)
-    completion: Completion | None = None
+    completion: "Completion | None" = None
     _generation: Generation | None = None
     _cells: dict[int, Cell] = field(default_factory=dict)
     _of_cell: dict[int, Sources] = field(default_factory=dict)
@@ -194,6 +197,9 @@ class Rounds:
         ids = self._ids | {q.query_id for q in self.inputs.settled if q.status == "accepted"}
         if not self._completes or not ids:
             return set()
+        # Half a second of start-up that a set without judged pools does not need.
+        from ragforge.pipeline.completing import complete_dataset, probing_retrievers
+
         self._keep(is_whole=False)
         if not self._retrievers:
             self._retrievers = probing_retrievers(self.survey, self.settings, self.observer)

@@ -47,7 +47,7 @@ class Team:
     def note_in(self, dataset: Dataset) -> None:
         """Write models, prompts and what was spent into the manifest."""
         self.writer.note_in(dataset)
-        if self.checker is not None:
+        if self.checker is not None and self.checker is not self.writer:
             self.checker.note_in(dataset)
 
 
@@ -81,7 +81,10 @@ async def assemble(
     writer = await opened(settings, tuple(WRITER_PROMPTS))
     if how.checks == "off" or (writer.asker is None and not how.checker):
         return Team(writer, None, purse)
-    if not how.checker:
-        observer(Event("note", message=SELF_CHECKED))
-    other = of_member(settings, how.checker) if how.checker else settings
-    return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), purse)
+    if how.checker:
+        other = of_member(settings, how.checker)
+        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), purse)
+    observer(Event("note", message=SELF_CHECKED))
+    for name in CHECK_PROMPTS:
+        writer.with_prompt(name)
+    return Team(writer, writer, purse)
