@@ -99,7 +99,7 @@ def table_of(found: Evaluation, *, interval: bool = False) -> str:
     if found.n_unanswerable:
         note += f"; {found.n_unanswerable} unanswerable queries left out"
     if found.judged_by:
-        note += f"; judged by {', '.join(found.judged_by)}"
+        note += f"; judged by {', '.join(dict.fromkeys(found.judged_by))}"
     return f"{render_table(['measure', *found.scores], rows)}\n{note}"
 
 
