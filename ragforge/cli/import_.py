@@ -3,10 +3,14 @@
 Queries come in many shapes, such as {"queries": [{id, query, relevant_doc_ids}]}, BEIR folders,
 CSV, or JSON Lines with quotes: {query_id, query, expected_answer, relevant: [{doc_id, quote,
 grade}]}; a table has a line for each quote: question,answer,doc_id,quote,difficulty,category. A
-quote is looked up in the chunks, so the set outlives a change of the chunk size.
+quote is looked up in the chunks, so the set outlives a change of the chunk size; one without a
+doc_id must stand in exactly one document. What people approved, edited, pinned or rejected in
+review stays as it is when a file is imported again, with its grades.
 
 A log of what users asked is brought in with --logs: questions that people labelled become queries,
-the others are kept as real_queries.jsonl, whose length and style generated queries are to have.
+the others are added to real_queries.jsonl, whose length and style generated queries are to have. Of
+a question that is there already the larger count stands, so a log may come twice; so do the grades
+that people gave before.
 
 Examples:
   ragforge import golden.jsonl --documents docs/ --out set/
@@ -96,9 +100,16 @@ def _set(
     from ragforge.pipeline.importing import import_queries
 
     result = import_queries(arguments.queries, dataset, observer, made_by=arguments.made_by)
-    counts = {"queries": result.n_queries, "judgments": result.n_judgments}
-    told = f"{result.n_queries} queries, {result.n_judgments} judgments taken in"
-    return told, {**counts, "lost": result.n_lost}
+    counts = {
+        "queries": result.n_queries,
+        "judgments": result.n_judgments,
+        "lost": result.n_lost,
+        "held": result.n_held,
+        "retired": result.n_retired,
+    }
+    stay = result.n_held + result.n_retired
+    kept = f"; {stay} settled in review stay as they are" if stay else ""
+    return f"{result.n_queries} queries, {result.n_judgments} judgments taken in{kept}", counts
 
 
 def _logs(
@@ -124,6 +135,9 @@ def _logs(
         "real_queries": result.n_real,
         "masked": result.n_masked,
         "clicked": result.n_clicked,
+        "hidden": result.n_hidden,
+        "rejected_before": result.n_rejected,
+        "disagreeing": result.n_disagreeing,
     }
     labelled = plural(result.n_labelled, "labelled query", "labelled queries")
     judgments = plural(result.n_judgments, "judgment")

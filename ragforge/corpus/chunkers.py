@@ -50,7 +50,10 @@ def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
     where = f"chunker {spec}"
     found = find("chunkers", spec, (BUILT_IN,))
     if isinstance(found, type):
-        found = construct(found, where, {}, "make the object in the module and name that")
+        try:
+            found = construct(found, where, {}, "make the object in the module and name that")
+        except SystemExit as error:
+            raise UsageError(f"{where}: the constructor raised SystemExit: {error}") from error
     cut = method_of(found, _METHODS, where, "f(text)")
     whole = _takes_document(cut)
 
@@ -73,8 +76,13 @@ def _pieces(cut: Callable[..., object], given: object, where: str) -> list[objec
     try:
         found = cut(given)
         pieces = list(found) if isinstance(found, Iterable) else None
-    except Exception as error:  # a user's code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's code may raise anything, or leave with sys.exit
         raise UsageError(f"{where}: raised {type(error).__name__}: {error}") from error
+    if inspect.iscoroutine(found):
+        found.close()
+        raise UsageError(f"{where}: is async; expected a plain function")
     if pieces is None or isinstance(found, str | Mapping):
         raise UsageError(f"{where}: expected a list of pieces, got {type(found).__name__}")
     return pieces
@@ -83,11 +91,18 @@ def _pieces(cut: Callable[..., object], given: object, where: str) -> list[objec
 def _passages(document: Document, pieces: Iterable[object], where: str) -> Iterator[Passage]:
     finder = _Finder(document.text)
     titles = _Titles(document)
+    seen: dict[Stretch, int] = {}
     for number, piece in enumerate(pieces, start=1):
         named = f"{where}: {document.doc_id}: piece {number}"
         place = _place(document.text, piece, finder, named)
         if place is None:
             continue
+        first = seen.setdefault(place, number)
+        if first != number:
+            raise UsageError(
+                f"{named}: is piece {first} again: "
+                f"{_shown(document.text[place.start : place.end])}; expected each part once"
+            )
         path = _field(piece, "heading_path")
         if path is None:
             yield Passage(place, titles.around(place.start))
@@ -110,9 +125,14 @@ def _place(text: str, piece: object, finder: "_Finder", named: str) -> Stretch |
         return None
     found = finder.next(wanted)
     if found is None:
-        shown = wanted if len(wanted) <= _SHOWN else f"{wanted[:_SHOWN]}…"
-        raise UsageError(f"{named}: is not in the document: {shown!r}; expected parts of its text")
+        raise UsageError(
+            f"{named}: is not in the document: {_shown(wanted)}; expected parts of its text"
+        )
     return found
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _text(piece: object) -> object:
@@ -134,17 +154,28 @@ class _Finder:
     def __init__(self, text: str) -> None:
         self._text = text
         self._last = Stretch(-1, 0)
+        self._taken: set[tuple[int, int]] = set()
         self._folded: FoldedText | None = None
 
     def at(self, start: int, end: int) -> Stretch:
         """Take note of a piece whose place is known."""
+        self._taken.add((start, end))
         self._last = Stretch(start, end)
         return self._last
 
     def next(self, wanted: str) -> Stretch | None:
-        """Return where a piece stands: verbatim, else with blanks and NFKC folded."""
+        """Return where a piece stands: verbatim, else with blanks and NFKC folded.
+
+        Where a piece is there already, it is another place of the same text, if there is one.
+        """
         found = self._verbatim(wanted) or self._nearby(wanted) or self._anywhere(wanted)
-        return None if found is None else self.at(found.start, found.end)
+        if found is None or (found.start, found.end) not in self._taken:
+            return found and self.at(found.start, found.end)
+        same = self._text[found.start : found.end]
+        at = self._text.find(same)
+        while (at, at + len(same)) in self._taken:
+            at = self._text.find(same, at + 1)
+        return found if at < 0 else self.at(at, at + len(same))
 
     def _verbatim(self, wanted: str) -> Stretch | None:
         behind = _NOT_BLANK.search(self._text, self._last.end)

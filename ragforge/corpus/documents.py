@@ -1,14 +1,12 @@
 """Documents: files and folders of text, normalised, each under an id that survives a move."""
 
-import glob
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragforge.corpus.formats import FORMATS, Format, Page, UnreadableError
+from ragforge.corpus.formats import FORMATS, Format, Page
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.errors import DataError
 from ragforge.files.text import read_text
@@ -50,12 +48,12 @@ def read_documents(
         include: Patterns (see `path_matcher`) of what is read of a folder; empty takes everything.
         exclude: Patterns of what is not; stronger than include. A file given by name is not asked.
         skipped: Told of documents without text, of links to folders, and of files that cannot be
-            read as what their suffix says; how many these are comes last.
+            read as what their suffix says: not UTF-8, a table with a broken row. How many these
+            are comes last.
 
     Raises:
-        DataError: A path is missing, a folder holds no document, a text file is not UTF-8, a table
-            is broken, two files would have the same doc_id (found before any file is read), or
-            none of the files could be read.
+        DataError: A path is missing, a folder holds no document, two files would have the same
+            doc_id (found before any file is read), or none of the files could be read.
     """
     found = find_sources(paths, include, exclude, skipped)
     sources = with_readers(found, skipped)
@@ -92,9 +90,10 @@ def _unbroken(source: FileSource, broken: list[str], skipped: Skipped) -> Iterat
     """Yield the documents of a file; what is wrong with a broken one is added to the list."""
     try:
         yield from _read(source)
-    except UnreadableError as error:
-        broken.append(f"{source.path}: {error}")
-        skipped(str(source.path), str(error))
+    except DataError as error:
+        reason = str(error).removeprefix(f"{source.path}: ")
+        broken.append(f"{source.path}: {reason}")
+        skipped(str(source.path), reason)
 
 
 def _named(document: Document, source: FileSource) -> str:
@@ -126,40 +125,22 @@ def _read(source: FileSource) -> Iterator[Document]:
 def _rows(source: FileSource) -> Iterator[Document]:
     from ragforge.corpus.table import read_table_rows
 
-    try:
-        for row in read_table_rows(_file(source)):
-            doc_id = normalise(f"{source.doc_id}#{row.name}")
-            yield Document(doc_id, normalise(row.title), normalise(row.text), "row")
-    except UnreadableError:
-        raise
-    except DataError as error:
-        raise _advised(source, error) from error
+    file = _file(source)
+    for _ in read_table_rows(file):
+        pass  # A fault in the last row must show before the first is taken.
+    for row in read_table_rows(file):
+        doc_id = normalise(f"{source.doc_id}#{row.name}")
+        yield Document(doc_id, normalise(row.title), normalise(row.text), "row")
 
 
 def _text(source: FileSource) -> str:
-    try:
-        return read_text(_file(source))
-    except DataError as error:
-        raise _advised(source, error) from error
-
-
-def _advised(source: FileSource, error: DataError) -> DataError:
-    if not source.in_folder:
-        return error
-    pattern = shlex.quote(_pattern(source.doc_id))
-    return DataError(f"{error}; or leave it out with `--exclude {pattern}`")
+    return read_text(_file(source))
 
 
 def _file(source: FileSource) -> Path:
     if not source.path.is_file():
-        error = DataError(f"{source.path}: expected a file, got a broken link or a special file")
-        raise _advised(source, error)
+        raise DataError(f"{source.path}: expected a file, got a broken link or a special file")
     return source.path
-
-
-def _pattern(relative: str) -> str:
-    """Return the pattern of this file alone: without a slash it would be taken at any depth."""
-    return glob.escape(relative if "/" in relative else f"/{relative}")
 
 
 def _paged(doc_id: str, page: Page, form: Format) -> Document:

@@ -1,5 +1,6 @@
 """Word documents as text, by way of HTML: headings, lists and tables as `read_page` writes them."""
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from ragforge.corpus.html import html_blocks, read_page
 
 _MAX_UNPACKED_BYTES = 100_000_000
 """The parts are parsed as trees of ten times their size; a book without pictures has 5 MB."""
+_TAG = re.compile(r"(<[^>]*>)")
+_CELL_STARTS = re.compile(r"<t[dh]\b")
+_CELL_ENDS = re.compile(r"</t[dh]\b")
 _PICTURES = "word/media/"
 _STYLES = "\n".join(
     [
@@ -43,7 +47,7 @@ def read_docx(path: Path) -> Page:
         raise
     except Exception as error:  # the parsers below may raise anything
         raise UnreadableError(_reason(path, error)) from error
-    text = read_page(converted.value).text
+    text = read_page(_with_bars_escaped(converted.value)).text
     return Page(_first_heading(text), text)
 
 
@@ -55,6 +59,18 @@ def _check_size(path: Path) -> None:
         raise UnreadableError(
             f"holds {unpacked:,} bytes unpacked; expected at most {_MAX_UNPACKED_BYTES:,}"
         )
+
+
+def _with_bars_escaped(html: str) -> str:
+    """Return a page whose table cells hold no bar that would be taken for the end of a cell."""
+    parts = _TAG.split(html)
+    depth = 0
+    for at, part in enumerate(parts):
+        if at % 2:
+            depth += bool(_CELL_STARTS.match(part)) - bool(_CELL_ENDS.match(part))
+        elif depth:
+            parts[at] = part.replace("|", "\\|")
+    return "".join(parts)
 
 
 def _no_image(_: object) -> list[object]:

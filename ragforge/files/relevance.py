@@ -14,6 +14,7 @@ class Anchor:
     """A passage named by its document and a quote from it, and its grade from 0 to 3."""
 
     doc_id: str
+    """"" where the file does not say in which document the quote stands."""
     quote: str
     grade: int
 
@@ -78,6 +79,21 @@ def grade_of_listed(grades: Iterable[int | None]) -> int:
     return 2 if any(grade is not None and grade > 1 for grade in grades) else 1
 
 
+def grade_of_quote(row: Row) -> int:
+    """Return the grade that goes with a quote, the highest where the row gives none.
+
+    Raises:
+        DataError: It is no grade.
+    """
+    value = row.get(GRADE)
+    if value in (None, ""):
+        return HIGHEST_GRADE
+    grade = row.as_whole(value, GRADE)
+    if not 0 <= grade <= HIGHEST_GRADE:
+        raise row.wrong(GRADE, "0, 1, 2 or 3", value)
+    return grade
+
+
 def _grades(row: Row) -> dict[str, int | None]:
     value = cell_items(row, GRADES)
     if isinstance(value, Mapping):
@@ -106,11 +122,9 @@ def _grade(inner: Row) -> int | None:
 
 
 def _anchor(inner: Row) -> Anchor:
-    inner.require(GRADE)
-    grade = inner.as_whole(inner.get(GRADE), GRADE)
-    if not 0 <= grade <= HIGHEST_GRADE:
-        raise inner.wrong(GRADE, "0, 1, 2 or 3", grade)
-    return Anchor(inner.identifier(DOC_ID), inner.text(QUOTE), grade)
+    named = inner.get(DOC_ID) not in (None, "")
+    doc_id = inner.identifier(DOC_ID) if named else ""
+    return Anchor(doc_id, inner.text(QUOTE), grade_of_quote(inner))
 
 
 def _items(row: Row, field: Field, value: object) -> list[object]:

@@ -1,33 +1,36 @@
 """What a row about a query says is relevant, in its lists and maps or in columns of its own."""
 
+from typing import Final
+
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, cell_items
-from ragforge.files.names import DOCUMENT_OF_ROW, GRADE, GRADES, QUOTE_OF_ROW, RELEVANT
-from ragforge.files.relevance import HIGHEST_GRADE, Anchor, Relevance, read_relevance
+from ragforge.files.names import DOCUMENT_OF_ROW, GRADE, GRADES, QUOTE_OF_ROW, RELEVANT, Field
+from ragforge.files.relevance import Anchor, Relevance, grade_of_quote, read_relevance
 from ragforge.files.values import shown
+
+_SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
 
 
 def relevance_of_row(row: Row) -> Relevance:
     """Return what a row says is relevant to its query.
 
-    A quote beside the id of its document is a passage of grade 3 unless the row gives another
-    grade; a quote without a document, or an explanation in its place, is passed over. A document
-    alone counts as listed where the row has no list.
+    A quote is a passage of grade 3 unless the row gives another grade. One without the id of its
+    document is to be looked up in all; what is called evidence may then be an explanation, and is
+    passed over. A document alone counts as listed where the row has no list.
 
     Raises:
         DataError: A list, an id, a quote or a grade is of a wrong type, or an id comes twice.
     """
     has_lists = row.has(RELEVANT, GRADES)
     found = read_relevance(row) if has_lists else Relevance({})
-    if row.get(DOCUMENT_OF_ROW) in (None, ""):
-        return found
-    quotes = _quotes(row)
+    named = row.get(DOCUMENT_OF_ROW) not in (None, "")
+    quotes = _quotes(row, QUOTE_OF_ROW if named else _SURELY_QUOTE)
     if quotes:
-        doc_id = row.identifier(DOCUMENT_OF_ROW)
-        grade = _grade_of_quote(row)
+        doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
+        grade = grade_of_quote(row)
         anchors = tuple(Anchor(doc_id, quote, grade) for quote in quotes)
         return Relevance(found.grades, found.listed, (*found.anchors, *anchors))
-    return found if has_lists else _documents(row)
+    return found if has_lists or not named else _documents(row)
 
 
 def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
@@ -47,22 +50,12 @@ def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
     return Relevance({**first.grades, **second.grades}, tuple(listed), tuple(anchors))
 
 
-def _quotes(row: Row) -> list[str]:
-    value = row.get(QUOTE_OF_ROW)
+def _quotes(row: Row, field: Field) -> list[str]:
+    value = row.get(field)
     if isinstance(value, list):
         return [quote for quote in value if isinstance(quote, str) and quote.strip()]
-    text = row.optional_text(QUOTE_OF_ROW)
+    text = row.optional_text(field)
     return [text] if text else []
-
-
-def _grade_of_quote(row: Row) -> int:
-    value = row.get(GRADE)
-    if value in (None, ""):
-        return HIGHEST_GRADE
-    grade = row.as_whole(value, GRADE)
-    if not 0 <= grade <= HIGHEST_GRADE:
-        raise row.wrong(GRADE, "0, 1, 2 or 3", value)
-    return grade
 
 
 def _documents(row: Row) -> Relevance:

@@ -5,10 +5,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.chunkers import make_chunker
+from ragforge.corpus.chunkers import BUILT_IN, make_chunker
 from ragforge.corpus.chunking import MIN_CHARS
 from ragforge.corpus.documents import read_documents
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.chunks import read_chunks
 from ragforge.files.spool import Spool
@@ -24,11 +24,12 @@ def chunks_of(
     Args:
         documents: Files and folders.
         settings: Sizes, patterns and the chunker.
-        observer: Told of documents that are passed over.
+        observer: Told of documents that are passed over, and of those without a chunk.
 
     Raises:
         DataError: A document cannot be read.
-        UsageError: There is no such chunker, or it returned what is not in the document.
+        UsageError: There is no such chunker, it returned what is not in the document, or no chunk
+            of any document.
     """
 
     def skipped(path: str, reason: str) -> None:
@@ -39,8 +40,23 @@ def chunks_of(
     )
     smallest = min(MIN_CHARS, settings.max_chars // 2)
     chunker = make_chunker(settings.chunker, max_chars=settings.max_chars, min_chars=smallest)
+    empty: list[str] = []
+    any_cut = False
     for document in found:
-        yield from chunker(document)
+        chunks = chunker(document)
+        if chunks:
+            any_cut = True
+        else:
+            empty.append(document.doc_id)
+        yield from chunks
+    if not empty:
+        return
+    if not any_cut and settings.chunker != BUILT_IN:
+        raise UsageError(
+            f"chunker {settings.chunker}: gave no chunk for any of {len(empty)} documents"
+        )
+    told = f"{len(empty)} documents gave no chunk: {', '.join(empty[:3])}"
+    observer(Event("note", message=told))
 
 
 def load_chunks(

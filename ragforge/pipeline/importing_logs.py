@@ -2,26 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
 from typing import Final, Literal
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
-from ragforge.files.masking import masked
 from ragforge.files.queries import ImportedQuery
-from ragforge.files.query_log import LoggedQuery, read_log
-from ragforge.files.relevance import Relevance, grade_of_listed
+from ragforge.files.relevance import Anchor, Relevance, grade_of_listed
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.importing import ImportResult, take_in
+from ragforge.pipeline.importing import add_logged
+from ragforge.pipeline.logged_questions import Asked, Reading, most
 from ragforge.records import Query, RealQuery
-from ragforge.stages.generate.gates.taken import Taken, normal_question
-from ragforge.stages.generate.stage import query_id
+from ragforge.stages.generate.accepting import query_id
+from ragforge.stages.generate.gates.taken import Taken
 
-MOST_CHARS: Final = 1000
-"""Of a question; what is longer was pasted in."""
 LANGUAGE: Final = "en"
 """Where the log names none."""
 Clicks = Literal["ignore", "relevant"]
@@ -47,24 +43,12 @@ class LogResult:
     """E-mail addresses and numbers that were taken out."""
     n_clicked: int
     """Rows with clicks that were not taken for labels."""
-
-
-@dataclass(slots=True)
-class _Asked:
-    """All rows of one question."""
-
-    spellings: Counter[str] = field(default_factory=Counter)
-    languages: Counter[str] = field(default_factory=Counter)
-    labels: list[Relevance] = field(default_factory=list)
-    answers: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def spelling(self) -> str:
-        return _most(self.spellings)
-
-    @property
-    def is_labelled(self) -> bool:
-        return bool(self.labels or self.answers)
+    n_hidden: int
+    """Rows with characters that nobody sees, which were taken out."""
+    n_rejected: int
+    """Questions that people rejected before; they do not come back."""
+    n_disagreeing: int
+    """Labels that differ from grades that people gave before, which stand."""
 
 
 def import_logs(
@@ -80,9 +64,10 @@ def import_logs(
 
     Questions that are the same but for case, blanks and punctuation are one. Those with labels of
     people become queries; where people disagree on a passage it gets the lower median of their
-    grades. The others are written as `real_queries.jsonl`, near-duplicates counted together;
-    an earlier such file is replaced. A query that is in the dataset already stays as it is, and
-    gets the grades beside those it has.
+    grades. The others are added to `real_queries.jsonl`, near-duplicates counted together; of one
+    that is there already the larger count stands, so that the same log may come again. A query
+    that is in the dataset already, under any id, stays as it is, and gets the grades beside those
+    it has; a retired one stays out.
 
     Args:
         paths: Logs, see `read_log`.
@@ -97,26 +82,38 @@ def import_logs(
         DataError: A log cannot be read, holds no question, or none of the labelled passages is in
             any chunk; nothing is written then.
     """
-    reading = _Reading(clicks == "relevant")
+    reading = Reading(clicks == "relevant")
     asked = reading.read(paths).values()
     if not asked:
         raise DataError(f"{paths[0]}: holds no question; expected at least one")
     real = real_queries(one for one in asked if not one.is_labelled)
-    before = {query.query_id: query for query in dataset.all_queries()}
-    labelled = _labelled(asked, before)
-    bare = map(_bare, real) if unlabelled == "add" else ()
-    added = [item for item in bare if item.query.query_id not in before]
+    there = _There(dataset.all_queries())
+    labelled = _labelled(asked, there)
+    added = there.new(real) if unlabelled == "add" else []
     took = None
     if labelled or added:
         where = ", ".join(map(str, paths))
-        took = take_in([*labelled, *added], dataset, observer, made_by=made_by, where=where)
-    dataset.write_real_queries(real)
-    for message in reading.notes():
+        took = add_logged([*labelled, *added], dataset, observer, made_by=made_by, where=where)
+    dataset.write_real_queries(_beside(dataset.real_queries(), real))
+    for message in (*reading.notes(), *there.notes()):
         observer(Event("note", message=message))
-    return reading.result(took, n_labelled=len(labelled), n_added=len(added), n_real=len(real))
+    return LogResult(
+        n_rows=reading.n_rows,
+        n_passed_over=reading.n_passed_over,
+        n_labelled=len(labelled),
+        n_added=len(added),
+        n_judgments=took.n_judgments if took else 0,
+        n_lost=took.n_lost if took else 0,
+        n_real=len(real),
+        n_masked=reading.n_masked,
+        n_clicked=reading.n_clicked,
+        n_hidden=reading.n_hidden,
+        n_rejected=len(there.rejected),
+        n_disagreeing=took.n_disagreeing if took else 0,
+    )
 
 
-def real_queries(asked: "Iterable[_Asked]") -> list[RealQuery]:
+def real_queries(asked: Iterable[Asked]) -> list[RealQuery]:
     """Return different questions, sorted by text; the most frequent of near-duplicates stands."""
     taken = Taken()
     counts: Counter[str] = Counter()
@@ -126,7 +123,7 @@ def real_queries(asked: "Iterable[_Asked]") -> list[RealQuery]:
         clash = taken.clash(text)
         if clash is None:
             taken.add(text, text)
-            languages[text] = _most(one.languages) if one.languages else ""
+            languages[text] = most(one.languages) if one.languages else ""
         counts[clash.query_id if clash else text] += one.spellings.total()
     return [
         RealQuery(query=text, count=counts[text], language=languages[text])
@@ -134,107 +131,78 @@ def real_queries(asked: "Iterable[_Asked]") -> list[RealQuery]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Worded:
-    """A question as it is kept, and what it shares with its other spellings."""
+def _beside(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQuery]:
+    """Return what was asked before and now; of nearly the same question the larger count."""
+    found = {real.query: real for real in before}
+    taken = Taken((text, text) for text in found)
+    for real in new:
+        clash = taken.clash(real.query)
+        if clash is None:
+            taken.add(real.query, real.query)
+            found[real.query] = real
+        elif real.count > found[clash.query_id].count:
+            old = found[clash.query_id]
+            found[clash.query_id] = old.model_copy(update={"count": real.count})
+    return [found[text] for text in sorted(found)]
 
-    text: str
-    normal: str
-    n_masked: int
 
+class _There:
+    """The queries of a dataset by what they ask, whatever their ids; retired ones too."""
 
-@lru_cache(maxsize=1 << 16)
-def _worded(query: str) -> _Worded:
-    """Return how a question is kept; logs ask the same again and again."""
-    found = masked(query)
-    return _Worded(found.text, normal_question(found.text), found.n)
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self._by_id = {query.query_id: query for query in queries}
+        standing = sorted(queries, key=lambda query: query.status == "retired")
+        self._taken = Taken((query.query_id, query.asked) for query in standing)
+        self.rejected: set[str] = set()
 
+    def same(self, query: Query) -> Query | None:
+        """Return the query that asks the same, or has the id that such a text gets."""
+        clash = self._taken.clash(query.query)
+        if clash is not None and clash.exact:
+            return self._by_id[clash.query_id]
+        return self._by_id.get(query.query_id)
 
-@dataclass(slots=True)
-class _Reading:
-    """Reads logs, and counts what it leaves out."""
+    def take(self, query: Query) -> Query | None:
+        """Return the query that labels are for, the given one if it is new; None if rejected."""
+        same = self.same(query)
+        if same is None:
+            self._by_id[query.query_id] = query
+            self._taken.add(query.query_id, query.query)
+            return query
+        if same.status == "retired":
+            self.rejected.add(same.query_id)
+            return None
+        return same
 
-    takes_clicks: bool
-    n_rows: int = 0
-    n_passed_over: int = 0
-    n_masked: int = 0
-    n_clicked: int = 0
-
-    def read(self, paths: Iterable[Path]) -> dict[str, _Asked]:
-        """Return the questions by what is left of them without case, blanks and punctuation."""
-        asked: dict[str, _Asked] = {}
-        for path in paths:
-            for row in read_log(path):
-                self.n_rows += 1
-                found = _worded(row.query)
-                if not found.normal or len(found.text) > MOST_CHARS:
-                    self.n_passed_over += 1
-                    continue
-                self.n_masked += found.n_masked
-                one = asked.setdefault(found.normal, _Asked())
-                one.spellings[found.text] += row.count
-                if row.language:
-                    one.languages[row.language] += row.count
-                self._label(one, row)
-        return asked
+    def new(self, real: Iterable[RealQuery]) -> list[ImportedQuery]:
+        """Return the unlabelled questions that nothing like is there of, as queries."""
+        found = []
+        for item in map(_bare, real):
+            clash = self._taken.clash(item.query.query)
+            same = self._by_id.get(clash.query_id if clash else item.query.query_id)
+            if same is not None and same.status == "retired":
+                self.rejected.add(same.query_id)
+            elif same is None:
+                found.append(item)
+        return found
 
     def notes(self) -> Iterator[str]:
         """Yield what a user should know."""
-        if self.n_passed_over:
-            yield (
-                f"{self.n_passed_over} of {self.n_rows} rows passed over: without words, or "
-                f"longer than {MOST_CHARS} characters"
-            )
-        if self.n_masked:
-            yield (
-                f"{self.n_masked} e-mail addresses and long numbers masked; names and other "
-                "traces of people are not found by pattern: look through the queries"
-            )
-        if self.n_clicked:
-            yield (
-                f"{self.n_clicked} rows with clicks, which are no labels of people; "
-                "--clicks relevant takes them for such"
-            )
-
-    def result(
-        self, took: ImportResult | None, *, n_labelled: int, n_added: int, n_real: int
-    ) -> LogResult:
-        """Return what all came to."""
-        return LogResult(
-            n_rows=self.n_rows,
-            n_passed_over=self.n_passed_over,
-            n_labelled=n_labelled,
-            n_added=n_added,
-            n_judgments=took.n_judgments if took else 0,
-            n_lost=took.n_lost if took else 0,
-            n_real=n_real,
-            n_masked=self.n_masked,
-            n_clicked=self.n_clicked,
-        )
-
-    def _label(self, one: _Asked, row: LoggedQuery) -> None:
-        relevance = row.relevance
-        if row.clicked and self.takes_clicks:
-            graded = {*relevance.grades, *relevance.listed}
-            clicked = tuple(item for item in row.clicked if item not in graded)
-            relevance = replace(relevance, listed=(*relevance.listed, *clicked))
-        elif row.clicked:
-            self.n_clicked += 1
-        if relevance != Relevance({}):
-            one.labels.append(relevance)
-        if row.expected_answer is not None:
-            one.answers[row.expected_answer] += 1
+        if self.rejected:
+            shown = ", ".join(sorted(self.rejected)[:3])
+            yield f"{len(self.rejected)} questions were rejected before and stay out: {shown}"
 
 
-def _labelled(asked: Iterable[_Asked], before: dict[str, Query]) -> list[ImportedQuery]:
+def _labelled(asked: Iterable[Asked], there: _There) -> list[ImportedQuery]:
     found = [one for one in asked if one.is_labelled]
     grade = grade_of_listed(
         given for one in found for labels in one.labels for given in labels.grades.values()
     )
     items = []
     for one in found:
-        query = _query(one)
-        items.append(ImportedQuery(before.get(query.query_id, query), _grades(one.labels, grade)))
+        query = there.take(_query(one))
+        if query is not None:
+            items.append(ImportedQuery(query, _grades(one.labels, grade), _quotes(one.labels)))
     return items
 
 
@@ -248,12 +216,20 @@ def _grades(labels: Iterable[Relevance], grade_if_listed: int) -> dict[str, int 
     return {chunk_id: median_low(grades) for chunk_id, grades in given.items()}
 
 
-def _query(one: _Asked) -> Query:
-    language = _most(one.languages) if one.languages else LANGUAGE
+def _quotes(labels: Iterable[Relevance]) -> tuple[Anchor, ...]:
+    """Return each quote once, with one grade of those that people gave it."""
+    given: dict[tuple[str, str], list[int]] = {}
+    for anchor in (anchor for relevance in labels for anchor in relevance.anchors):
+        given.setdefault((anchor.doc_id, anchor.quote), []).append(anchor.grade)
+    return tuple(Anchor(*place, median_low(grades)) for place, grades in sorted(given.items()))
+
+
+def _query(one: Asked) -> Query:
+    language = most(one.languages) if one.languages else LANGUAGE
     return Query(
         query_id=query_id(one.spelling, LANGUAGE),
         query=one.spelling,
-        expected_answer=_most(one.answers) if one.answers else None,
+        expected_answer=most(one.answers) if one.answers else None,
         language=language,
         origin="log",
     )
@@ -264,8 +240,3 @@ def _bare(real: RealQuery) -> ImportedQuery:
     name = query_id(real.query, LANGUAGE)
     language = real.language or LANGUAGE
     return ImportedQuery(Query(query_id=name, query=real.query, language=language, origin="log"))
-
-
-def _most(counts: Counter[str]) -> str:
-    """Return the most frequent text, of several the first by letters."""
-    return min(counts, key=lambda text: (-counts[text], text))

@@ -8,6 +8,7 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
+from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.settling import settle
 from ragforge.pipeline.generation.source import Prepared
 from ragforge.pipeline.graded_quotes import GradedQuotes
@@ -90,11 +91,13 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     dataset.take_chunks(prepared.path, prepared.count)
     manifest = dataset.manifest
     if manifest.made_from.get("chunks") == prepared.digest:
+        renew_card(dataset)
         return found
     # From these chunks, generation would make other queries; what is there stands beside them.
     settle(dataset)
     made_from = {**manifest.made_from, "chunks": prepared.digest}
     dataset.write_manifest(dataset.manifest.model_copy(update={"made_from": made_from}))
+    renew_card(dataset)
     return found
 
 

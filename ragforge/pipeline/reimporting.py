@@ -11,45 +11,63 @@ _SETTLED: Final = (
     "standalone",
 )
 """What a file of questions and answers does not tell."""
+_MADE_HERE: Final = frozenset(
+    ("lineage", "origin", "source_chunk_ids", "facts", "facts_by", "facts_of")
+)
+"""What follows from the rest, or from the import."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reimported:
-    """Imported queries, after what they replace was taken into account."""
+    """Imported queries, after what is there was taken into account.
+
+    Args:
+        queries: What is to be written.
+        reworded: Ids of those of them that ask something else than before.
+        held: Ids of queries that people approved, edited or pinned: they stay as they are.
+        retired: Ids of queries that people rejected, or that were taken out: they stay out.
+        differing: Ids of held queries that the file has otherwise.
+    """
 
     queries: list[Query]
     reworded: set[str]
-    """Queries that ask something else than before."""
-    held: list[str]
-    """Queries that a person pinned or edited, and that the file has otherwise: left as they are."""
+    held: set[str]
+    retired: set[str]
+    differing: set[str]
+
+    @property
+    def fixed(self) -> set[str]:
+        """Queries that the file changes nothing of, nor of their grades."""
+        return self.held | self.retired
 
 
 def reimported(new: Iterable[Query], before: Mapping[str, Query]) -> Reimported:
     """Return imported queries with what is known about those they replace.
 
-    A query whose wording is the same keeps its split, status, revision, checks, review and pin,
-    unless the file brings its own. Another wording is another revision in the same split, which
-    nobody has reviewed. A query that a person pinned or edited in review stays word by word.
+    A query that a person approved, edited or pinned stays as it is, and a retired one stays so. Of
+    the others, one whose wording is the same keeps its split, status, revision and checks, unless
+    the file brings its own; another wording is another revision in the same split.
     """
-    queries: list[Query] = []
-    reworded: set[str] = set()
-    held: list[str] = []
+    found = Reimported([], set(), set(), set(), set())
     for query in new:
         old = before.get(query.query_id)
         if old is None:
-            queries.append(query)
+            found.queries.append(query)
+        elif old.status == "retired":
+            found.retired.add(old.query_id)
+        elif old.reviewed is not None or old.pinned is not None:
+            found.held.add(old.query_id)
+            if _told(_settled(query, old)) != _told(old):
+                found.differing.add(old.query_id)
         elif _wording(query) == _wording(old):
-            queries.append(_settled(query, old))
-        elif _is_held(old):
-            held.append(old.query_id)
-            queries.append(old)
+            found.queries.append(_settled(query, old))
         else:
             revision = max(query.revision, old.revision + 1)
             update = {"split": query.split or old.split, "revision": revision}
-            queries.append(query.model_copy(update=update))
+            found.queries.append(query.model_copy(update=update))
             if query.asked != old.asked:
-                reworded.add(query.query_id)
-    return Reimported(queries, reworded, held)
+                found.reworded.add(query.query_id)
+    return found
 
 
 def is_of_former_wording(judgment: Judgment, reworded: set[str]) -> bool:
@@ -67,10 +85,11 @@ def _settled(query: Query, old: Query) -> Query:
     return query.model_copy(update=update)
 
 
+def _told(query: Query) -> Query:
+    """Return a query with what a file can tell of it, and no more."""
+    blank = Query(query_id="q", query="q")
+    return query.model_copy(update={name: getattr(blank, name) for name in _MADE_HERE})
+
+
 def _wording(query: Query) -> tuple[str, str]:
     return (query.query, query.expected_answer or "")
-
-
-def _is_held(old: Query) -> bool:
-    edited = old.reviewed is not None and old.reviewed.decision == "edit"
-    return edited or old.pinned is not None

@@ -38,9 +38,10 @@ def sheet_rows(
         reviewer: For whom the sheet is; "" for anybody.
 
     Raises:
-        DataError: There is nothing to decide about.
+        DataError: There are no queries, or there is nothing to decide about.
     """
-    queries = [query for query in dataset.all_queries() if _is_reviewable(query)]
+    everything = dataset.all_queries() or dataset.require_queries()
+    queries = [query for query in everything if _is_reviewable(query)]
     drawn = drawn_at_random(queries, sample)
     shown: list[tuple[tuple[int, int, str], Query, list[Flag]]] = []
     for query in queries:

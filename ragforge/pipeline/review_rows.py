@@ -5,6 +5,7 @@ from typing import Final, Literal
 from ragforge.files.review_sheet import SheetDecision
 from ragforge.files.values import shown
 from ragforge.records import Query
+from ragforge.stages.asking import visible
 
 DECISIONS: Final = ("approve", "edit", "reject", "pin")
 Outcome = Literal["approve", "edit", "reject"]
@@ -14,6 +15,9 @@ def form_fault(row: SheetDecision, query: Query) -> str:
     """Return what is wrong with a row by itself, "" where nothing is."""
     if row.decision not in DECISIONS:
         return f"decision: expected one of {', '.join(DECISIONS)}, got {shown(row.decision)}"
+    hidden = _hidden(row)
+    if hidden:
+        return hidden
     if _overwritten(row, query):
         return "the text was changed where it stands; put the new one into new_query or new_answer"
     if row.decision != "edit":
@@ -37,6 +41,23 @@ def is_known(row: SheetDecision, query: Query, reviewer: str) -> bool:
         return row.revision == query.revision
     same = row.decision == "edit" and past.by == reviewer and not _changes(row, query)
     return same and row.revision == query.revision - 1
+
+
+def _hidden(row: SheetDecision) -> str:
+    """Return which new text holds what nobody sees, "" where none does."""
+    pairs = (
+        ("new_query", row.new_query),
+        ("new_standalone", row.new_standalone),
+        ("new_answer", row.new_answer),
+        ("note", row.note),
+    )
+    for name, text in pairs:
+        plain = text.replace("\r\n", "\n")
+        found = next((sign for sign in plain if visible(sign) != sign), "")
+        if found:
+            code = f"U+{ord(found):04X}"
+            return f"{name}: expected text that can be seen, got the hidden character {code}"
+    return ""
 
 
 def _overwritten(row: SheetDecision, query: Query) -> bool:

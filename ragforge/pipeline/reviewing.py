@@ -12,6 +12,7 @@ from ragforge.files.manifest import ReviewAudit
 from ragforge.files.review_sheet import SheetDecision, read_sheet
 from ragforge.files.values import shown
 from ragforge.measures.proportions import wilson_interval
+from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.reimporting import is_of_former_wording
 from ragforge.pipeline.review_rows import DECISIONS, form_fault, has_new_text, is_known, outcome
 from ragforge.records import Pin, Query, Review
@@ -74,6 +75,7 @@ def review_dataset(
             dataset.write_judgments(kept)
         dataset.write_queries(queries)
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
+        renew_card(dataset)
     counts = {name: taking.counts[name] for name in (*DECISIONS, "known", "undecided")}
     return ReviewResult(
         counts, len(judgments) - len(kept), taking.own_facts, taking.drawn_open, audit

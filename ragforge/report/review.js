@@ -94,7 +94,8 @@
   function save() {
     const faulty = items.find((item) => fault(item));
     if (faulty) return go(faulty);
-    const rows = items.map(row).filter((found) => found.decision);
+    // What was drawn and left open goes along: to leave the hard ones out flatters the set.
+    const rows = items.map(row).filter((found) => found.decision || found.random);
     const blob = new Blob([`${JSON.stringify(rows, null, 1)}\n`], { type: "application/json" });
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);

@@ -135,6 +135,69 @@ def test_chunker_at_fault_is_named(chunks, cut, message):
         chunks(cut)
 
 
+@pytest.mark.parametrize("raised", [SystemExit(0), GeneratorExit(), BaseException("x")])
+def test_chunker_that_leaves_the_program_is_at_fault(chunks, raised):
+    """`sys.exit(0)` in a user's module would end the run as if all were well."""
+
+    def cut(text):
+        raise raised
+
+    with pytest.raises(UsageError, match=f"a.md: raised {type(raised).__name__}"):
+        chunks(cut)
+
+
+def test_constructor_that_leaves_the_program_is_at_fault(chunks):
+    """Models that are missing make some packages exit at once."""
+
+    class Splitter:
+        def __init__(self):
+            sys.exit(0)
+
+    with pytest.raises(UsageError, match="the constructor raised SystemExit: 0"):
+        chunks(Splitter)
+
+
+def test_interrupt_in_a_chunker_is_the_users(chunks):
+    """Control-C must stop the program whatever code is running."""
+
+    def cut(text):
+        raise KeyboardInterrupt("stop")
+
+    with pytest.raises(KeyboardInterrupt, match="stop"):
+        chunks(cut)
+
+
+def test_async_chunker_is_refused_without_a_warning(chunks):
+    """Python's own complaint about it would hide the error."""
+
+    async def cut(text):
+        return [text]
+
+    with pytest.raises(UsageError, match=r"a\.md: is async; expected a plain function"):
+        chunks(cut)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [["the", "the", "the"], [{"start": 0, "end": 3}, "the", {"start": 0, "end": 3}]],
+)
+def test_piece_that_comes_too_often_is_refused(chunks, pieces):
+    """Two chunks of one place would both be relevant, and count twice."""
+    document = Document("a.txt", "", "the cat, the dog", "text")
+
+    with pytest.raises(UsageError, match="piece 3: is piece 1 again: 'the'; expected each part"):
+        chunks(lambda text: pieces, document)
+
+
+def test_equal_pieces_out_of_order_get_places_of_their_own(chunks):
+    """A splitter may return its pieces in any order."""
+    document = Document("a.txt", "", "the cat, the dog", "text")
+
+    found = chunks(lambda text: ["the", "the dog", "cat", "the"], document)
+
+    assert sorted(chunk.start for chunk in found) == [0, 4, 9, 9]
+
+
 def test_unknown_chunker_is_a_usage_error():
     """A mistyped name must not fall back on another chunker."""
     with pytest.raises(UsageError, match="chunkers: no 'heading'; did you mean headings"):

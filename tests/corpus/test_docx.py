@@ -36,6 +36,18 @@ def test_headings_lists_and_tables_are_kept(file):
     )
 
 
+def test_bar_in_a_cell_is_no_end_of_it(tmp_path):
+    """`a | b` in one cell would read as two."""
+    made = python_docx.Document()
+    made.add_paragraph("plain a|b")
+    table = made.add_table(1, 2)
+    for cell, text in zip(table._cells, ["a|b", "c <d>"], strict=True):
+        cell.text = text
+    made.save(tmp_path / "a.docx")
+
+    assert read_docx(tmp_path / "a.docx").text == "plain a|b\n\na\\|b | c <d>"
+
+
 def test_headings_become_heading_paths(file):
     """A chunk is told apart by the titles around it."""
     [document] = read_documents([file])

@@ -12,6 +12,8 @@ from ragforge.files.masking import Masked, masked
         ("call +49 30 1234567 now", "call [number] now"),
         ("call (555) 123-4567", "call [number]"),
         ("030 / 123 45 67?", "[number]?"),
+        ("SSN 123-45-6789", "SSN [number]"),
+        ("policy 12-3456-789-0", "policy [number]"),
         ("order 12345678 is late", "order [number] is late"),
         ("card 1234 5678 9012 3456", "card [number]"),
         ("IBAN DE12 5001 0517 0648 4898 90", "IBAN [number]"),
@@ -27,6 +29,7 @@ def test_traces_of_people_are_taken_out(text, left):
     [
         "since 2024-01-15, 15.01.2024 or 01-02-2024",
         "upgrade 0.27.2 to 0.28.0",
+        "pages 10-20, 1-2-3, 2023-2024 or at 2024-1-5",
         "bind to 127.0.0.1:8080 and 192.168.100.200",
         "error 404, limit 100000",
         "use @pytest.fixture or user@host",

@@ -200,10 +200,6 @@ def test_unanswerable_type_means_not_answerable(tmp_path):
             "relevant: grade: expected 0, 1, 2 or 3, got 7",
         ),
         (
-            '[{"query": "A?", "relevant": [{"doc_id": "a", "quote": "b"}]}]',
-            "relevant: grade: expected one of grade",
-        ),
-        (
             '[{"query": "A?", "relevant": [{"doc_id": "a", "quote": "", "grade": 3}]}]',
             "relevant: quote: expected text, got ''",
         ),
@@ -291,6 +287,29 @@ def test_documents_without_grades_are_listed(tmp_path):
     assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
         {"a.md": 1, "b.md": 1}
     ]
+
+
+def test_quote_without_a_grade_answers(tmp_path):
+    """Who quotes a passage means that it holds the answer, in lists as in tables."""
+    text = '[{"query": "Why?", "relevant": [{"doc_id": "a.md", "quote": "for so"}]}]'
+
+    [found] = read(write(tmp_path / "s.json", text))
+
+    assert found.anchors == (Anchor("a.md", "for so", 3),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"query": "Why?", "quote": "for so"}]',
+        '[{"query": "Why?", "relevant": [{"quote": "for so", "grade": 3}]}]',
+    ],
+)
+def test_quote_without_a_document_is_kept_to_be_looked_up(tmp_path, text):
+    """A label must not vanish because its document is not named."""
+    [found] = read(write(tmp_path / "s.json", text))
+
+    assert found.anchors == (Anchor("", "for so", 3),)
 
 
 def test_explanation_without_a_document_is_passed_over(tmp_path):

@@ -1,7 +1,10 @@
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from ragforge.config import Settings
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 from ragforge.files import spool
 from ragforge.observe import silent
 from ragforge.pipeline.corpus import load_chunks, write_corpus
@@ -70,3 +73,31 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path, documents):
 
     with pytest.raises(DataError, match=r"out\.jsonl: cannot be written"):
         write_corpus(documents, None, SETTINGS, silent, tmp_path / "file" / "out.jsonl")
+
+
+@pytest.fixture
+def cut_by(monkeypatch, documents):
+    """Cut the documents with a function."""
+
+    def run(function, observer=silent):
+        monkeypatch.setitem(sys.modules, "users_module", SimpleNamespace(cut=function))
+        settings = SETTINGS.model_copy(update={"chunker": "users_module:cut"})
+        return load_chunks(documents, None, settings, observer)
+
+    return run
+
+
+def test_documents_that_a_chunker_drops_are_told(cut_by):
+    """Whole documents would be missing from the corpus, and nobody would know."""
+    told = []
+
+    found = cut_by(lambda text: [] if text.startswith("# b") else [text], told.append)
+
+    assert {chunk.doc_id for chunk in found} == {"a.md", "c.md"}
+    assert [event.message for event in told] == ["1 documents gave no chunk: b.md"]
+
+
+def test_chunker_that_gives_nothing_is_named(cut_by):
+    """The documents are not empty; the fault is elsewhere."""
+    with pytest.raises(UsageError, match="users_module:cut: gave no chunk for any of 3 documents"):
+        cut_by(lambda text: [])

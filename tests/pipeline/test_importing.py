@@ -10,6 +10,7 @@ from ragforge.records import (
     Chunk,
     Evidence,
     Fact,
+    GateResult,
     Judgment,
     Lineage,
     Pin,
@@ -111,9 +112,9 @@ def test_what_is_settled_about_a_query_outlives_another_import(dataset, bring, s
 
 
 def test_other_wording_is_another_revision_in_the_same_split(dataset, bring):
-    """A review is of a text; a split is for good."""
+    """Checks are of a text; a split is for good."""
     bring(ROW)
-    change(dataset, split="test", reviewed=Review(decision="approve", by="Ben"))
+    change(dataset, split="test", gates=(GateResult(gate="premise", verdict="pass"),))
     grades = [
         Judgment(query_id="q1", chunk_id="c2", grade=1),
         Judgment(query_id="q9", chunk_id="c2", grade=1),
@@ -124,7 +125,7 @@ def test_other_wording_is_another_revision_in_the_same_split(dataset, bring):
 
     query = one(dataset)
     assert (query.query, query.revision, query.split) == ("How high is the fee?", 2, "test")
-    assert query.reviewed is None
+    assert query.gates == ()
     assert [(item.query_id, item.source) for item in dataset.judgments()] == [
         ("q1", "human"),
         ("q9", "judge"),
@@ -147,7 +148,163 @@ def test_query_that_a_person_edited_or_pinned_stays_word_by_word(dataset, bring,
     bring(ROW, observer=told.append)
 
     assert one(dataset) == before
-    assert "1 queries that people pinned or edited in review stay" in told[0].message
+    assert "1 queries that people approved, edited or pinned in review stay" in told[0].message
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reviewed": Review(decision="approve", by="Ben", random=True)},
+        {"reviewed": Review(decision="edit", by="Ben"), "revision": 2},
+        {"pinned": Pin(by="Ben")},
+    ],
+)
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"answer": "A tenth."},
+        {"quote": "Parcels arrive in three days."},
+        {"difficulty": "hard"},
+        {"grade": 1},
+        {"doc_id": "b.md", "quote": "Beeswax is for oak."},
+    ],
+)
+def test_what_people_settled_keeps_its_truth_and_its_grades(dataset, bring, fields, other):
+    """A review signs question, answer, evidence and qrels together."""
+    bring(ROW)
+    change(dataset, **fields)
+    before, grades, told = one(dataset), dataset.judgments(), []
+
+    result = bring({**ROW, **other}, observer=told.append)
+
+    assert (one(dataset), dataset.judgments()) == (before, grades)
+    assert (result.n_held, result.n_queries, result.n_judgments) == (1, 0, 0)
+    assert "in review stay as they are, with their grades: q1" in told[0].message
+
+
+def test_rejected_query_does_not_come_back_with_another_answer(dataset, bring):
+    """A person took it out; a build that imports again must not put it in."""
+    bring(ROW)
+    change(dataset, status="retired", reviewed=Review(decision="reject", by="Ben"))
+    before, grades, told = one(dataset), dataset.judgments(), []
+
+    result = bring({**ROW, "answer": "A tenth."}, observer=told.append)
+
+    assert (one(dataset), dataset.judgments(), result.n_retired) == (before, grades, 1)
+    assert "1 rejected or retired queries stay out: q1" in told[0].message
+
+
+def test_audit_is_of_the_reviews_that_are_there(dataset, bring):
+    """A figure of people who decided about other queries would be no audit."""
+    review = Review(decision="approve", by="Ben", random=True)
+    bring(ROW)
+    assert dataset.manifest.audit is None
+
+    own = one(dataset).model_copy(update={"reviewed": review})
+    bring(own.model_dump(mode="json"))
+
+    assert dataset.manifest.audit.n == 1
+
+
+@pytest.fixture
+def halved(dataset):
+    """Two chunks that part a sentence of the document after most of it."""
+    cut = TEXT.index("percent")
+    dataset.write_chunks(
+        [
+            Chunk(chunk_id="c1", doc_id="a.md", text=TEXT[:cut], end=cut),
+            Chunk(chunk_id="c2", doc_id="a.md", text=TEXT[cut:], start=cut, end=len(TEXT)),
+        ]
+    )
+    return dataset
+
+
+def test_chunk_with_a_part_of_a_quote_is_a_part_of_the_answer(halved, bring):
+    """Grade 3 says that the chunk answers alone; it has lost the end."""
+    bring(ROW)
+
+    assert {item.grade for item in halved.judgments()} == {2}
+
+
+def test_quote_over_many_chunks_is_found(dataset, bring):
+    """Small chunks must not cost the labels of long passages."""
+    ends = [*range(5, len(TEXT), 5), len(TEXT)]
+    starts = [0, *ends[:-1]]
+    dataset.write_chunks(
+        Chunk(chunk_id=f"c{start:02}", doc_id="a.md", text=TEXT[start:end], start=start, end=end)
+        for start, end in zip(starts, ends, strict=True)
+    )
+
+    assert bring(ROW).n_lost == 0
+    assert {item.grade for item in dataset.judgments()} == {2}
+
+
+def test_evidence_reads_as_in_the_document(dataset, bring):
+    """A quote that is not verbatim cannot be found by a plain search."""
+    text = "The fee\nis ten percent."
+    dataset.write_chunks([Chunk(chunk_id="c1", doc_id="a.md", text=text, end=len(text))])
+
+    bring(ROW)
+
+    assert [item.evidence for item in dataset.judgments()] == [text]
+    assert [item.quote for item in one(dataset).evidence] == [text]
+
+
+@pytest.mark.parametrize("quote", ["e", "arc", "is", "ten per"])
+def test_quote_that_is_part_of_a_word_or_says_nothing_is_lost(dataset, bring, quote):
+    """An "e" stands in every chunk, and proves nothing in any."""
+    told = []
+
+    result = bring(ROW, {**ROW, "id": "q2", "question": "Q?", "quote": quote}, observer=told.append)
+
+    assert (result.n_lost, result.n_judgments) == (1, 1)
+    assert "is part of a word or number, or says nothing; quote more" in told[0].message
+
+
+def test_long_quote_that_was_cut_within_a_word_is_found(dataset, bring):
+    """Tools cut what people quote at so many characters."""
+    assert bring({**ROW, "quote": "The fee is ten perc"}).n_lost == 0
+
+
+def test_of_a_quote_that_stands_twice_the_first_place_is_taken(dataset, bring):
+    """One label must not make every chunk relevant that happens to hold the word."""
+    texts = ("The fee is due.", "A fee is a fee.")
+    dataset.write_chunks(
+        Chunk(chunk_id=f"c{n}", doc_id="a.md", text=text) for n, text in enumerate(texts)
+    )
+    told = []
+
+    bring({**ROW, "quote": "fee"}, observer=told.append)
+
+    assert [item.chunk_id for item in dataset.judgments()] == ["c0"]
+    assert "1 quotes stand several times in their document, the first is taken" in told[0].message
+    assert "'fee' 3 times" in told[0].message
+
+
+def test_quote_without_a_document_is_looked_up_in_all(dataset, bring):
+    """The document is known when one alone holds the quote."""
+    row = {name: value for name, value in ROW.items() if name != "doc_id"}
+
+    bring(row)
+
+    assert [(item.doc_id, item.chunk_id) for item in one(dataset).evidence] == [("a.md", "c1")]
+
+
+@pytest.mark.parametrize(
+    ("quote", "reason"),
+    [
+        ("Whales eat krill.", "names no document, and is in none"),
+        ("is", "names no document, and is in 2 of them"),
+    ],
+)
+def test_quote_of_no_document_or_of_several_is_lost(dataset, bring, quote, reason):
+    """To guess one would be a label that nobody gave."""
+    told = []
+
+    result = bring(ROW, {"id": "q2", "question": "Q?", "quote": quote}, observer=told.append)
+
+    assert result.n_lost == 1
+    assert reason in told[0].message
 
 
 def test_queries_of_an_older_set_keep_all_that_is_known_of_them(dataset, bring):
@@ -177,7 +334,7 @@ def test_queries_of_an_older_set_keep_all_that_is_known_of_them(dataset, bring):
 
 def test_set_of_other_documents_is_refused(dataset, bring):
     """Queries without a relevant passage would all score 0."""
-    with pytest.raises(DataError, match="1 relevant passages are in no chunk: q1: a"):
+    with pytest.raises(DataError, match=r"1 relevant passages are lost: q1: a\.md: 'gone' is in"):
         bring({**ROW, "quote": "gone"})
 
     assert dataset.all_queries() == []

@@ -7,7 +7,7 @@ from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.importing_logs import import_logs
 from ragforge.records import Chunk, Evidence, Judgment, Pin, Query, RealQuery
-from ragforge.stages.generate.stage import query_id
+from ragforge.stages.generate.accepting import query_id
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_log_without_a_question_is_refused(dataset, bring):
 
 def test_log_of_other_documents_is_refused_whole(dataset, bring):
     """Labels for passages that are not here say nothing."""
-    with pytest.raises(DataError, match="1 relevant passages are in no chunk"):
+    with pytest.raises(DataError, match=r"1 relevant passages are lost: q_.*: c9 is no"):
         bring({"query": FEE, "chunk_id": "c9", "label": 3}, {"query": "fee"})
 
     assert dataset.real_queries() == []
@@ -192,3 +192,87 @@ def test_ten_thousand_rows_are_taken_in(dataset, bring):
     rows = [{"query": f"device{number}"} for number in range(10_000)]
 
     assert bring(*rows).n_real == 10_000
+
+
+def test_grade_of_a_person_outlives_a_later_log(dataset, bring):
+    """A label that somebody gave with care must not be overwritten in silence."""
+    told = []
+    bring({"query": FEE, "chunk_id": "c1", "label": 3})
+
+    result = bring(
+        {"query": FEE, "chunk_id": "c1", "label": 0},
+        {"query": FEE, "chunk_id": "c2", "label": 0},
+        observer=told.append,
+    )
+
+    assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 3), ("c2", 0)]
+    assert result.n_disagreeing == 1
+    assert told[0].message == (
+        "1 grades differ from those that people gave before, which stand"
+    )  # fmt: skip
+
+
+def test_questions_of_a_second_log_come_beside_those_of_the_first(dataset, bring):
+    """Each month has its log; what was asked once stays asked."""
+    bring({"query": "oak wax", "count": 5}, {"query": "reset password"})
+    bring({"query": "Oak wax?", "count": 2}, {"query": "fee", "count": 3})
+
+    assert dataset.real_queries() == [
+        RealQuery(query="fee", count=3),
+        RealQuery(query="oak wax", count=5),
+        RealQuery(query="reset password"),
+    ]
+
+
+@pytest.mark.parametrize("unlabelled", ["keep", "add"])
+@pytest.mark.parametrize("label", [{}, {"chunk_id": "c1", "label": 3}])
+def test_rejected_question_does_not_come_back(dataset, bring, unlabelled, label):
+    """A reviewer would have to reject it with every log."""
+    rejected = Query(query_id="mine", query=FEE, status="retired")
+    dataset.write_queries([rejected])
+    told = []
+
+    result = bring(
+        {"query": "what is the fee", **label}, observer=told.append, unlabelled=unlabelled
+    )
+
+    assert dataset.all_queries() == [rejected]
+    assert dataset.judgments() == []
+    assert result.n_rejected == (unlabelled == "add" or bool(label))
+
+
+def test_question_that_is_there_under_another_id_gets_the_grades(dataset, bring):
+    """Twice the same question would count twice in every mean."""
+    mine = Query(query_id="mine", query="What is the fee")
+    dataset.write_queries([mine])
+
+    bring({"query": FEE, "chunk_id": "c1", "label": 3}, {"query": "fee?"}, unlabelled="add")
+    bring({"query": "what's the fee", "count": 2}, {"query": "the fee?"})
+
+    assert [query.query for query in dataset.all_queries()] == ["What is the fee", "fee?"]
+    assert [(item.query_id, item.chunk_id) for item in dataset.judgments()] == [("mine", "c1")]
+
+
+def test_characters_that_nobody_sees_are_taken_out(dataset, bring):
+    """They steer terminals, and hide what a question asks."""
+    told = []
+
+    result = bring({"query": "oak\u202e wax\x1b[31m"}, observer=told.append)
+
+    assert dataset.real_queries() == [RealQuery(query="oak wax[31m")]
+    assert result.n_hidden == 1
+    assert told[0].message == "characters that nobody sees were taken out of 1 rows"
+
+
+def test_quotes_of_a_log_are_labels_too(dataset, bring):
+    """Who marks a passage in a log says where the answer is."""
+    quote = {"doc_id": "a.md", "quote": "The fee is ten percent."}
+
+    bring(
+        {"query": FEE, "relevant": [{**quote, "grade": 3}]},
+        {"query": FEE, "relevant": [{**quote, "grade": 2}]},
+    )
+
+    [query] = dataset.all_queries()
+    assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 2)]
+    assert [item.chunk_id for item in query.evidence] == ["c1"]

@@ -113,6 +113,12 @@ def test_nothing_left_to_review_is_said(dataset):
         sheet_rows(dataset)
 
 
+def test_set_without_queries_is_told_from_a_reviewed_one(dataset):
+    """An import that failed leaves chunks alone; "all is decided" would be false."""
+    with pytest.raises(DataError, match="has no queries; make some"):
+        sheet_rows(dataset)
+
+
 def test_bare_questions_of_a_log_are_left_out(dataset):
     """There is nothing to be right or wrong about, and they would raise the precision."""
     dataset.write_queries([made("q1"), Query(query_id="q2", query="tls?", origin="log")])

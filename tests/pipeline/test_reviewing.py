@@ -414,3 +414,25 @@ def test_formulas_come_back_as_they_went(dataset, tmp_path):
 def test_row_is_all_text():
     """A number would be written in the locale of a spreadsheet."""
     assert {field.type for field in SheetRow.__dataclass_fields__.values()} == {str}
+
+
+@pytest.mark.parametrize("field", ["new_query", "new_answer", "note"])
+@pytest.mark.parametrize(
+    ("text", "code"), [("a\x1b[31m", "U+001B"), ("a\u202eb", "U+202E"), ("a\x00b", "U+0000")]
+)
+def test_edit_with_what_nobody_sees_is_refused(dataset, decide, field, text, code):
+    """It would steer the terminal of everybody who reads the set."""
+    dataset.write_queries([made()])
+    texts = {"new_query": "What else?", field: text}
+
+    with pytest.raises(DataError, match=f"query 'q1': {field}: expected text .* {re.escape(code)}"):
+        decide(decided("edit", **texts))
+
+
+def test_drawn_and_left_open_is_told_of_a_page_too(dataset, decide):
+    """The page saves what was drawn, decided or not."""
+    dataset.write_queries([made("q1"), made("q2")])
+
+    result = decide(decided("approve", "q1", random="random"), decided("", "q2", random="random"))
+
+    assert (result.drawn_open, result.audit.n) == (1, 1)

@@ -3,10 +3,10 @@
 from ragforge.config import Settings
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
+from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.report import Completeness, Making, build_report
 from ragforge.pipeline.generation.rounds import Rounds
 from ragforge.records import Coverage, GenerationReport
-from ragforge.report.card import render_card
 from ragforge.stages.generate.coverage import Covered, coverage
 from ragforge.stages.generate.quotas import targets
 
@@ -38,9 +38,7 @@ def write_findings(
     licence = settings.generate.licence
     if licence and dataset.manifest.licence != licence:
         dataset.write_manifest(dataset.manifest.model_copy(update={"licence": licence}))
-    languages = {query.language for query in queries}
-    n_judgments = sum(judgment.grade is not None for judgment in dataset.each_judgment())
-    dataset.write_card(render_card(dataset.manifest, report, languages, n_judgments))
+    renew_card(dataset)
     return report
 
 

@@ -128,9 +128,9 @@ def test_a_quote_over_two_chunks_stays_as_the_document_has_it():
         Chunk(chunk_id="a", doc_id="d", text=text[:25], start=0, end=25),
         Chunk(chunk_id="b", doc_id="d", text=text[28:], start=28, end=len(text)),
     ]
-    over = Evidence(doc_id="d", chunk_id="old", quote=text[10:40], start=10, end=40)
+    over = Evidence(doc_id="d", chunk_id="old", quote=text[10:39], start=10, end=39)
 
     [item] = derive(query(over), ChunkIndex(chunks)).query.evidence
 
-    assert (item.quote, item.start, item.end) == (text[10:40], 10, 40)
+    assert (item.quote, item.start, item.end) == (text[10:39], 10, 39)
     assert item.prefix == text[:10]

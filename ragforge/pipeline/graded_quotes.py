@@ -1,0 +1,86 @@
+"""Grades that people gave to quotes, which follow the quotes into other chunks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragforge.corpus.anchors import CONTEXT_CHARS, ChunkIndex, fold, locate
+from ragforge.files.dataset import Dataset
+from ragforge.records import Chunk, Evidence, Judgment, Query
+from ragforge.stages.generate.truth import grades_at
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Grades in other chunks.
+
+    Args:
+        judgments: Of the chunks that hold a quote now; of several grades of a pair the highest.
+        pairs: Query and chunk of the grades that they come from.
+    """
+
+    judgments: list[Judgment]
+    pairs: set[tuple[str, str]]
+
+
+class GradedQuotes:
+    """The quotes of a dataset that people graded, at their places in its present chunks."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        graded = [
+            judgment
+            for judgment in dataset.each_judgment()
+            if judgment.source == "human" and judgment.evidence and judgment.grade is not None
+        ]
+        wanted = {judgment.chunk_id for judgment in graded}
+        chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks() if chunk.chunk_id in wanted}
+        known = _known(dataset.all_queries())
+        self._quotes: list[tuple[Judgment, Evidence]] = []
+        for judgment in graded:
+            chunk = chunks.get(judgment.chunk_id)
+            if chunk is not None:
+                key = (judgment.query_id, chunk.doc_id, fold(judgment.evidence))
+                self._quotes.append((judgment, known.get(key) or _quote(judgment, chunk)))
+
+    @property
+    def documents(self) -> set[str]:
+        """Those that hold the quotes."""
+        return {item.doc_id for _, item in self._quotes}
+
+    def place(self, index: ChunkIndex) -> Followed:
+        """Return the grades that the quotes give to the chunks of an index."""
+        found: dict[tuple[str, str], Judgment] = {}
+        pairs: set[tuple[str, str]] = set()
+        for judgment, item in self._quotes:
+            placed = index.place(item)
+            if placed is None:
+                continue
+            pairs.add((judgment.query_id, judgment.chunk_id))
+            for chunk_id, grade in grades_at(placed, judgment.grade or 0).items():
+                old = found.get((judgment.query_id, chunk_id))
+                if old is None or (old.grade or 0) < grade:
+                    update = {"chunk_id": chunk_id, "grade": grade, "copied_from": ""}
+                    found[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
+        return Followed(list(found.values()), pairs)
+
+
+def _known(queries: Iterable[Query]) -> dict[tuple[str, str, str], Evidence]:
+    """Return evidence by query, document and quote: it knows where the quote stands."""
+    return {
+        (query.query_id, item.doc_id, fold(item.quote)): item
+        for query in queries
+        for item in query.evidence
+    }
+
+
+def _quote(judgment: Judgment, chunk: Chunk) -> Evidence:
+    """Return the quote of a judgment with what its chunk tells of its place."""
+    item = Evidence(doc_id=chunk.doc_id, chunk_id=chunk.chunk_id, quote=judgment.evidence)
+    at = locate(judgment.evidence, chunk.text)
+    if at is None:
+        return item
+    update = {
+        "start": chunk.start + at.start,
+        "prefix": chunk.text[max(0, at.start - CONTEXT_CHARS) : at.start],
+        "suffix": chunk.text[at.end : at.end + CONTEXT_CHARS],
+    }
+    return item.model_copy(update=update)

@@ -1,0 +1,138 @@
+"""What imported queries say is relevant, as the chunks of a dataset hold it."""
+
+from collections.abc import Collection, Iterable
+
+from ragforge.corpus.anchors import ChunkIndex
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.files.queries import ImportedQuery
+from ragforge.files.relevance import HIGHEST_GRADE, Anchor
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.quoted_passages import Lost, find_passage
+from ragforge.records import Evidence, Judgment, Lineage, Provenance, Query
+from ragforge.stages.generate.truth import derive
+
+LEAST_EVIDENCE_GRADE = 2
+
+
+class ImportedTruth:
+    """Collects queries and judgments, quotes resolved to chunks.
+
+    Args:
+        dataset: Has chunks.
+        made_by: Who graded.
+        binary: Whether the file tells relevant from not, and no more; relevant is then grade 2.
+        there: Ids of queries that get grades and nothing else.
+    """
+
+    def __init__(
+        self, dataset: Dataset, made_by: str, *, binary: bool, there: Collection[str] = ()
+    ) -> None:
+        chunks = list(dataset.chunks())
+        self._index = ChunkIndex(chunks)
+        self._ids: dict[str, list[str]] = {}
+        for chunk in chunks:
+            self._ids.setdefault(chunk.doc_id, []).append(chunk.chunk_id)
+        self._ids.update({chunk.chunk_id: [chunk.chunk_id] for chunk in chunks})
+        self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
+        self._made_by = made_by
+        self._provenance = Provenance(kind="human", model=made_by)
+        self._there = there
+        self._repeated: list[str] = []
+        self.queries: list[Query] = []
+        self.judgments: dict[tuple[str, str], Judgment] = {}
+        self.lost: list[str] = []
+        self.graded: set[str] = set()
+        """Queries whose grades of people are those of the file."""
+
+    def take_all(self, imported: Iterable[ImportedQuery], where: str, observer: Observer) -> None:
+        """Take queries with their passages, and tell what was lost.
+
+        Raises:
+            DataError: All passages are.
+        """
+        for item in imported:
+            self._take(item)
+        if self.lost:
+            told = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
+            if not self.judgments:
+                raise DataError(f"{where}: {told}; is it a set for other documents?")
+            observer(Event("note", message=told))
+        if self._repeated:
+            told = f"{len(self._repeated)} quotes stand several times in their document, the first"
+            observer(Event("note", message=f"{told} is taken: {'; '.join(self._repeated[:3])}"))
+
+    def _take(self, item: ImportedQuery) -> None:
+        query = item.query
+        for chunk_id, grade in item.grades.items():
+            self._grade(query, chunk_id, grade)
+        evidence = self._quoted(query.query_id, item.anchors)
+        if query.query_id in self._there:
+            return
+        if query.evidence:
+            self._derive(query)
+            return
+        if query.lineage is None:
+            self.graded.add(query.query_id)
+        lineage = query.lineage or Lineage(kind="human", model=self._made_by)
+        update = {"evidence": evidence, "lineage": lineage}
+        self.queries.append(query.model_copy(update=update))
+
+    def _grade(self, query: Query, chunk_id: str, grade: int | None) -> None:
+        meant = self._ids.get(chunk_id, [])
+        if len(meant) != 1:
+            many = f"is a document of {len(meant)} chunks; name one, or a quote"
+            reason = many if meant else "is no chunk"
+            self.lost.append(f"{query.query_id}: {chunk_id} {reason}")
+        elif grade is not None:
+            checked = _checked(query, chunk_id, grade)
+            self._judge(query.query_id, meant[0], self._relevant if checked == 1 else checked, "")
+
+    def _quoted(self, query_id: str, anchors: Iterable[Anchor]) -> tuple[Evidence, ...]:
+        """Judge the chunks that hold the quotes of a query, and return its evidence."""
+        evidence: list[Evidence] = []
+        for anchor in anchors:
+            told = f"{query_id}: {anchor.doc_id}: {anchor.quote[:60]!r}"
+            found = find_passage(anchor, self._index)
+            if isinstance(found, Lost):
+                self.lost.append(f"{told} {found.reason}")
+                continue
+            if found.n_places > 1:
+                self._repeated.append(f"{told} {found.n_places} times")
+            for chunk_id, grade in found.grades.items():
+                self._judge(query_id, chunk_id, grade, found.evidence.quote)
+            if anchor.grade >= LEAST_EVIDENCE_GRADE:
+                evidence.append(found.evidence)
+        return tuple(evidence)
+
+    def _derive(self, query: Query) -> None:
+        """Take a query of another dataset, whose evidence may stand in other chunks here."""
+        derived = derive(query, self._index)
+        self.queries.append(derived.query)
+        for item in derived.lost:
+            told = f"{query.query_id}: {item.doc_id}: {item.quote[:60]!r}"
+            self.lost.append(f"{told} is in no chunk of the document")
+        for judgment in derived.judgments:
+            self.judgments.setdefault((judgment.query_id, judgment.chunk_id), judgment)
+
+    def _judge(self, asked: str, chunk_id: str, grade: int, quote: str) -> None:
+        old = self.judgments.get((asked, chunk_id))
+        if old is not None and (old.grade or 0) >= grade:
+            return
+        self.judgments[asked, chunk_id] = Judgment(
+            query_id=asked,
+            chunk_id=chunk_id,
+            grade=grade,
+            contains_answer=grade >= LEAST_EVIDENCE_GRADE,
+            evidence=quote,
+            source="human",
+            provenance=self._provenance,
+        )
+
+
+def _checked(query: Query, chunk_id: str, grade: int) -> int:
+    if not 0 <= grade <= HIGHEST_GRADE:
+        raise DataError(
+            f"query {query.query_id}: grade of {chunk_id}: expected 0, 1, 2 or 3, got {grade}"
+        )
+    return grade
