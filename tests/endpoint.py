@@ -255,7 +255,7 @@ def _graded(query: str, passage: str) -> Body:
 
 def _proposal(prompt: str) -> Body:
     passages = datum(prompt, "passages")
-    lines = [shown["text"].strip().split("\n")[0] for shown in passages]
+    lines = [max(shown["text"].strip().split("\n"), key=len) for shown in passages]
     first, *_, last = re.findall(r"\w{4,}", " ".join(shown["text"] for shown in passages))
     sentence = f"Which facts join {first} with {last}, and why?"
     is_keyword = datum(prompt, "type") == "keyword"

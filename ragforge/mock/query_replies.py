@@ -13,9 +13,12 @@ from ragforge.mock.fact_replies import shortened
 
 _PROPOSALS: Final = 3
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_HEADING = re.compile(r"^[ ]{0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _TOKEN = re.compile(r"[^\W_]+")
 _LONGEST_QUOTE = 200
+_TELLS = 12
+"""Characters from which on two words are no mere label."""
 _LONGEST_ANSWER = 8
 """Words of a quote in an answer: so few that its language stays that of the question."""
 _LONGEST_WORD, _LONGEST_UNSPACED = 30, 4
@@ -180,14 +183,17 @@ def _words(quotes: list[dict[str, Any]], shown: list[Mapping[str, Any]], draws: 
 
 
 def _quote(text: str, others: list[str], draws: Draws) -> str:
-    """Return a sentence or line of a text as it stands there, rather one with words in it.
+    """Return a sentence or line of a text as it stands there, rather one that tells something.
 
     It is none of the others where the text has more than these.
     """
-    parts = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    told = _HEADING.sub("", text)
+    shown = told if _TOKEN.search(told) else text
+    parts = [part.strip() for part in _SENTENCE.split(shown) if part.strip()]
     for is_better in (
         lambda part: part not in others,
         lambda part: _TOKEN.search(part) is not None,
+        lambda part: len(_TOKEN.findall(part)) > 1 and len(part) >= _TELLS,
         lambda part: len(set(_WORD.findall(part))) > 2,
     ):
         parts = list(filter(is_better, parts)) or parts

@@ -80,7 +80,7 @@ class Anchored:
         brief: What it was written for.
         place: Among the candidates of its brief, from 0.
         candidate: What was proposed.
-        evidence: One for each quote, as it stands in the document.
+        evidence: One for each quote, as it stands in the document; what overlaps is one.
     """
 
     brief: Brief

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Iterator
 
-from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Rejection
+from ragforge.stages.generate.gates.absence import answer_not_absent, no_answer
 from ragforge.stages.generate.gates.anchoring import anchored, bad_quote
 from ragforge.stages.generate.gates.copying import copied_run, given_away
 from ragforge.stages.generate.gates.deixis import points_away
+from ragforge.stages.generate.gates.forms import bad_form
 from ragforge.stages.generate.gates.languages import wrong_language
+from ragforge.stages.generate.gates.orders import order_followed
 from ragforge.stages.generate.gates.preamble import meta_talk
-from ragforge.stages.generate.gates.shape import (
-    bad_form,
-    bad_length,
-    broken_shape,
-    hidden_characters,
-)
+from ragforge.stages.generate.gates.shape import bad_length, broken_shape, hidden_characters
 from ragforge.stages.generate.gates.taken import Taken
 from ragforge.stages.words import words
 
@@ -55,18 +52,14 @@ def _verdicts(candidate: Candidate, brief: Brief) -> Iterator[Rejection | None]:
         lambda: hidden_characters(candidate),
         lambda: meta_talk(candidate),
         lambda: bad_form(candidate, language),
-        lambda: _no_answer(candidate),
+        lambda: no_answer(candidate),
+        lambda: answer_not_absent(candidate, language),
         lambda: _other_language(candidate, language),
         lambda: points_away(candidate, language),
+        lambda: order_followed(candidate, brief),
         lambda: bad_quote(candidate, brief),
     )
     return (gate() for gate in gates)
-
-
-def _no_answer(candidate: Candidate) -> Rejection | None:
-    if candidate.behaviour != "answer" or not abstains(candidate.answer, candidate.asked):
-        return None
-    return Rejection("no_answer", repr(candidate.answer.strip()[:60]))
 
 
 def _other_language(candidate: Candidate, language: str) -> Rejection | None:

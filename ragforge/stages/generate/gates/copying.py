@@ -24,6 +24,11 @@ _CHOICE: Final = re.compile(
     re.IGNORECASE,
 )
 
+_IDENTIFIER: Final = re.compile(
+    r"(?<![\w.-])--?[A-Za-z][\w-]+|[A-Za-z]\w*(?:[_\\@]\w+)+|_+[A-Za-z]\w*|"
+    r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*|\b[A-Za-z]*[a-z][A-Z]\w*"
+)
+
 
 def given_away(candidate: Candidate, language: str) -> Rejection | None:
     """Return the answer where the question says it, None where it does not.
@@ -44,6 +49,7 @@ def given_away(candidate: Candidate, language: str) -> Rejection | None:
         question = _content(asked, language)
         given = bool(answer) and answer <= question
         share = len(answer) / max(1, len(question))
+    given = given and _names_all(candidate.answer, asked)
     if not given or (share <= 0.5 and _CHOICE.search(asked)):
         return None
     return Rejection("answer_in_question", repr(candidate.answer.strip()[:60]))
@@ -72,6 +78,15 @@ def copied_run(candidate: Candidate, brief: Brief) -> Rejection | None:
         ):
             return Rejection("copied", repr(" ".join(shared)[:80]))
     return None
+
+
+def _names_all(answer: str, question: str) -> bool:
+    """Whether the identifiers of an answer stand in a question whole: `NO_PROXY` is no proxy."""
+    folded = question.casefold()
+    return all(
+        re.search(rf"(?<![\w.-]){re.escape(name)}(?!\w)", folded)
+        for name in (found.group().casefold() for found in _IDENTIFIER.finditer(answer))
+    )
 
 
 def _content(text: str, language: str) -> set[str]:

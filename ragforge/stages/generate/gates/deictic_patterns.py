@@ -56,7 +56,49 @@ ENGLISH: Final[tuple[str, ...]] = (
     r"(?=\s*(?:$|[?.,]|(?:say|state|of this|what|which|how|why)))",
     rf"\bthe (?:authors?|writers?|speaker|narrator) {_TELL}(?:s|ed|d)?\b",
     r"\bthe (?:provided|given) (?:data|details|facts)\b",
+    r"\b(?:which|what|who|how many|any|all|none|one|two|three|each|some) (?:\w+ )?of the following\b(?!-)",
+    r"\bbased on (?:the |this |these )?(?:information|details?|facts?|data|content|material)"
+    r" (?:provided|given|above|below|presented|supplied|shown)\b",
+    rf"\b(?:does|do|did) (?:the|these|this) (?:official )?(?:docs|manual|readme|handbook) {_TELL}\b",
+    r"\b(?:according to|as per|in) the (?:docs|manual|readme)(?=\s*(?:$|[?,]))",
+    r"\b(?:does|do|did) the (?:code (?:snippet|example|block|sample)|snippet|sample code|example|listing|code) "
+    r"(?:do|show|demonstrate|illustrate|print|output)\b(?! in\b)",
+    r"\b(?:in|within|from|by|does|is|according to) the (?!(?:first|last|next|previous|second|third|"
+    r"same|current|final|opening|new)\b)(?:\w+ ){1,4}chapter\b(?! of\b)",
+    rf"\b(?:{_TOLD} (?:\w+ )?(?:in|by|within)|according to|as per) the (?:\w+ ){{1,4}}(?:section|chapter)\b"
+    r"(?! (?:of|in)\b)",
+    rf"\b(?:does|do|did) the (?:\w+ ){{1,4}}(?:section|chapter|paragraph) {_TELL}\b",
 )
+
+_THING = (
+    r"(?:features?|options?|settings?|functions?|methods?|parameters?|arguments?|librar(?:y|ies)|tools?|"
+    r"modules?|approach(?:es)?|techniques?|versions?|releases?|products?|projects?|packages?|commands?|"
+    r"errors?|exceptions?|concepts?|limits?|behaviou?rs?|configurations?|mechanisms?|process(?:es)?|"
+    r"systems?|apis?|endpoints?|steps?|changes?|clients?|services?|polic(?:y|ies)|rules?|models?|"
+    r"frameworks?|plugins?|flags?|strateg(?:y|ies)|terms?)"
+)
+_ASKS = (
+    r"(?:what|how|why|when|where|who|which|is|are|does|do|did|can|could|should|must|will|has|have)"
+)
+_AUX = r"(?:do|does|did|is|are|was|were|can|could|should|will|would|must|has|have|'s)"
+BACKWARD: Final[tuple[str, ...]] = (
+    rf"^(?:and |so |in )?{_ASKS} (?:[a-z'-]+ ){{0,4}}?(?<!that )(?:this|these) {_THING}\b(?!\s*[:(]|\s+\?|-| of\b| from\b)",
+    rf"^(?:in|with|for|under) (?:this|these) (?:{_THING}|case|situation|context|scenario)(?=,)",
+    r"\bthe (?:mentioned|described|discussed|above-mentioned) [a-z]+(?! (?:in|by|at|on|as)\b)\b",
+    r"^(?:which|what|who|how many)(?: one)? of (?:these|those)\b(?! who\b|.*:)",
+    rf"^(?!what time)(?:what|how|why|when|where|who|which)(?: [a-z]+)?(?: {_AUX}|'s)(?: (?:I|you|we|one|people|users) [a-z]+)? "
+    r"(?-i:it|they|them)(?: [a-z]+ly)?(?: (?!to\b|that\b|when\b|if\b|rain\b|snow\b|hail\b)[a-z]+)?(?: \?|\?|$)",
+    r"^(?:what|how|why|when|where|who|which)(?: [a-z]+)? (?:do|does|did|is|are|was|were|can|should) (?:this|these|those)(?: [a-z]+)?\?$",
+    r"\bthe [a-z]+ (?:described|mentioned|discussed)\?$|\boutput of the (?:code|snippet|example|program)\b"
+    r"(?=\?|$)",
+    r"^(?:is|are|does|do|can|should|will|has|have) (?-i:it|they)(?: (?!to\b|that\b|when\b|if\b|raining|snowing)[a-z-]+){1,2}\?$",
+    # Other languages: "which of the following", "the one mentioned".
+    r"\bwelche[rsnm]? der (?:folgenden|nachstehenden)\b|\b(?:der|die|das|den|dem) (?:erwähnte|genannte)[nrs]? \w+",
+    r"\b(?:lequel|laquelle|lesquels|lesquelles) des? .{0,40}suivante?s\b|\b(?:la|le|les) \w+ mentionnée?s?\b(?! (?:dans|par)\b)",
+    r"\bcuál(?:es)? de (?:los|las) siguientes\b|\b(?:el|la|los|las) \w+ mencionad[oa]s?\b(?! (?:en|por)\b)",
+    r"\bqual[ei]? (?:dei|delle|degli|tra i|tra le) seguenti\b|\bquais d[oa]s seguintes\b|\bwelke van de volgende\b",
+)
+"""How a question points at something said before, which a follow-up may."""
 
 _DE_NOUN = (
     r"(?:Text(?:es|s|stelle|ausschnitt|abschnitt)?|Dokument(?:s|es|en)?|Passagen?|Abschnitte?s?|"

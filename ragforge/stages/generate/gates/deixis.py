@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from ragforge.stages.generate.candidates import Candidate, Rejection
-from ragforge.stages.generate.gates.deictic_patterns import ENGLISH, OTHERS
+from ragforge.stages.generate.gates.deictic_patterns import BACKWARD, ENGLISH, OTHERS
 from ragforge.stages.generate.gates.languages import spoken_of
 
 _SAID_BEFORE: Final = re.compile(
@@ -27,17 +27,18 @@ def points_away(candidate: Candidate, language: str) -> Rejection | None:
     A follow-up may point at what was said before it; what it stands for may not.
     """
     for text in dict.fromkeys((candidate.question, candidate.asked)):
-        found = _pointer(text, language)
+        found = _pointer(text, language, alone=text == candidate.asked)
         may = text != candidate.asked and found is not None and _SAID_BEFORE.search(found)
         if found is not None and not may:
             return Rejection("deictic", repr(found))
     return None
 
 
-def _pointer(text: str, language: str) -> str | None:
+def _pointer(text: str, language: str, *, alone: bool) -> str | None:
     said = spoken_of(text.replace("\u2019", "'"))
     said = " ".join(_ARABIC_MARKS.sub("", said).split())
-    for pattern in _patterns(re.split(r"[-_]", language.lower())[0]):
+    patterns = _patterns(re.split(r"[-_]", language.lower())[0])
+    for pattern in (*patterns, *(_backward() if alone else ())):
         found = pattern.search(said)
         if found is not None:
             return found.group().strip()[:60]
@@ -49,3 +50,8 @@ def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
     """Return the patterns of a language and of English, which models fall back to."""
     listed = OTHERS.get(language, ())
     return tuple(re.compile(pattern, re.IGNORECASE) for pattern in (*ENGLISH, *listed))
+
+
+@cache
+def _backward() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in BACKWARD)

@@ -5,6 +5,8 @@ from typing import Final
 
 from ragforge.stages.generate.candidates import Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
+from ragforge.stages.generate.gates.leftovers import EMPTY, leftover
+from ragforge.stages.generate.gates.orders import GRADING, overriding
 
 _ROLE_MARKS: Final = re.compile(
     r"<\|[\w./ -]{1,40}\|>|\[/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL_CALLS)\]|<</?SYS>>|"
@@ -23,31 +25,21 @@ _FENCE: Final = re.compile(
     re.IGNORECASE,
 )
 _ORDERS: Final = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+)?(?:of\s+)?"
-    r"(?:the\s+|your\s+|my\s+|these\s+|those\s+)?(?:previous|prior|above|earlier|preceding|"
-    r"foregoing|former|your|system)\s+(?:\w+\s+)?(?:instructions?|prompts?|rules?|directions?|"
-    r"guidelines?|orders?|messages?|context)\b|"
-    r"\b(?:ignore|disregard)\s+(?:all\s+|the\s+|your\s+)+(?:instructions?|rules?)\s+and\b|"
+    rf"{GRADING}|"
     r"(?:^|[.!?:;]\s*)(?:please\s+)?(?:respond|reply|answer)\s+(?:only\s+)?(?:with|in)\s+"
     r"(?:only\s+)?(?:the\s+|a\s+|an\s+)?(?:following|json|one word|word|phrase|grade|score|\d)|"
     r"(?:^|[.!?:;]\s*)(?:please\s+)?(?:generate|write|create|produce|formulate)\s+"
     r"(?:(?:a|an|one|two|three|\d+|some|the|another|new|more)\s+)*"
     r"(?:(?:test\s+|quiz\s+)?questions?|(?:test|search|user)\s+quer(?:y|ies))\s+(?:about|based|for|"
     r"from|"
-    r"that|in|on|with|using)\b|"
-    r"\byou are (?:now )?(?:a|an) (?:helpful |ai |language |large )*(?:assistant|model|ai)\b|"
-    r"\b(?:new|system)\s+instructions?\s*:|"
-    r"(?:ignorier\w*|vergiss|missachte)\s+(?:bitte\s+)?(?:alle\s+|die\s+|deine\s+)*"
-    r"(?:vorherigen|bisherigen|obigen)\b|"
-    r"\b(?:ignore[zr]?|oubliez)\s+(?:toutes\s+)?les\s+(?:instructions|consignes)\b|"
-    r"\b(?:ignora|olvida|ignore|esqueça)\s+(?:todas\s+)?(?:las|le|as)\s+"
-    r"(?:instrucciones|istruzioni|instruções)\b|"
-    r"(?:忽略|无视|無視)(?:之前|以上|前面|上述|所有)?的?(?:所有)?(?:指令|指示|说明|规则)|"
-    r"(?:指示|命令)を無視|игнорируй\w*\s+(?:все\s+)?(?:предыдущие\s+)?(?:инструкции|указания)",
+    r"that|in|on|with|using)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _TALK: Final = re.compile(
-    r"\A\W*(?:(?:sure|certainly|absolutely|of course|ok|okay|great|alright|"
+    r"\A\W*(?:(?:pop\s+)?(?:quiz|trivia)(?:\s+(?:time|question|night))?\s*\d{0,3}\s*[!:.\u2013-]\s|"
+    r"(?:bonus|practice|sample|test|exam)\s+question\s*\d{0,3}\s*[!:.]\s|"
+    r"let(?:'|\u2019)?s\s+test\s+your\b|"
+    r"(?:sure|certainly|absolutely|of course|ok|okay|great|alright|"
     r"gladly)\s*[,!:.\u2013-]\s+\w|"
     r"(?:sure\W+)?here(?:'s|\u2019s| is| are)\s+(?:(?:the|a|an|your|my|some|one|two|three|another|"
     r"\d+)\s+)?(?:\w+\s+){0,3}(?:questions?|quer(?:y|ies)|answers?|json|items?|pairs?|candidates?)"
@@ -98,14 +90,14 @@ def meta_talk(candidate: Candidate) -> Rejection | None:
         ("question", candidate.question),
         ("question on its own", candidate.standalone),
     ):
-        found = _anywhere(text) or _in_question(text)
+        found = _anywhere(text) or _in_question(text) or leftover(text)
         if found is not None:
             return _rejection(found, name)
     for name, text in (
         ("answer", candidate.answer),
         *(("history", turn.text) for turn in candidate.history),
     ):
-        found = _anywhere(text)
+        found = _anywhere(text) or EMPTY.search(text)
         if found is not None:
             return _rejection(found, name)
     return None
@@ -120,6 +112,7 @@ def _anywhere(text: str) -> re.Match[str] | None:
         or _LABEL.search(text)
         or _ROLE_MARKS.search(said)
         or _ORDERS.search(said)
+        or overriding(said)
     )
 
 

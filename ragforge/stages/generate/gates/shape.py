@@ -1,7 +1,5 @@
 """Whether a candidate is complete: the parts that its type needs, of sensible length and form."""
 
-# ruff: noqa: RUF001 -- letters of one script look like those of another; these are meant.
-
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -10,6 +8,7 @@ from typing import Final
 from ragforge.records import Behaviour, QueryType
 from ragforge.stages.asking import visible
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
+from ragforge.stages.generate.gates.scripts import disguised_word
 from ragforge.stages.words import words
 
 _MULTI_HOP: Final = ("multi_hop", "multi_hop_across")
@@ -40,18 +39,6 @@ _UNSPACED: Final = re.compile(
 )
 
 _STANDS_FOR_EMOJI: Final = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
-_MARK_AT_END: Final = re.compile(r"[?!\uff1f\uff01\u061f\u037e]\W*$|[^.\s]\.\s*$|[\u3002]\s*$")
-_MARKS: Final = re.compile(r"[?\uff1f\u061f\u037e]")
-_SEVERAL: Final = {
-    "en": r"\b(?:and|or|also|plus)\b|&",
-    "de": r"\b(?:und|oder|sowie|auch)\b|&",
-    "fr": r"\b(?:et|ou|ainsi)\b|&",
-    "es": r"\b(?:y|e|o|u|también)\b",
-    "it": r"\b(?:e|ed|o|oppure|anche)\b",
-    "pt": r"\b(?:e|ou|também)\b",
-    "nl": r"\b(?:en|of|ook)\b|&",
-    "ru": r"\b(?:и|или|а|также)\b",
-}
 
 
 def broken_shape(candidate: Candidate, brief: Brief) -> Rejection | None:
@@ -66,6 +53,9 @@ def hidden_characters(candidate: Candidate) -> Rejection | None:
         found = _hidden(text)
         if found:
             return Rejection("hidden_characters", f"U+{ord(found):04X} in the {name}")
+        disguised = disguised_word(text)
+        if disguised:
+            return Rejection("hidden_characters", f"two scripts in {disguised!r} in the {name}")
     return None
 
 
@@ -78,18 +68,6 @@ def bad_length(candidate: Candidate) -> Rejection | None:
     if len(candidate.answer) > most:
         found = f"{len(candidate.answer)} characters, at most {most}"
         return Rejection("answer_length", found)
-    return None
-
-
-def bad_form(candidate: Candidate, language: str) -> Rejection | None:
-    """Return why a question does not have the form of its type, None where it has."""
-    question = candidate.question.strip()
-    if "\n" in question:
-        return Rejection("question_form", "several lines")
-    if candidate.type == "keyword" and _MARK_AT_END.search(question):
-        return Rejection("question_form", "a keyword query that is a sentence")
-    if candidate.type == "two_in_one" and not _asks_twice(question, language):
-        return Rejection("question_form", "one question, not two")
     return None
 
 
@@ -170,11 +148,3 @@ def _fits(question: str, query_type: QueryType, short: bool) -> bool:
     if short:
         return said >= _KEYWORD_CHARS[0] and many <= _QUESTION_WORDS[-1]
     return said >= _QUESTION_CHARS[0] and (many in _QUESTION_WORDS or dense > 1)
-
-
-def _asks_twice(question: str, language: str) -> bool:
-    """Whether a question may be two; true where the language's words for it are not known."""
-    several = _SEVERAL.get(re.split(r"[-_]", language.lower())[0])
-    if several is None or len(_MARKS.findall(question)) > 1:
-        return True
-    return bool(re.search(several, question, re.IGNORECASE)) or "," in question or ";" in question

@@ -13,6 +13,7 @@ from typing import Final
 
 from ragforge.retrieval.tokens import tokenize
 from ragforge.stages.generate.gates.function_words import function_words
+from ragforge.stages.generate.gates.respelling import Spellings
 from ragforge.stages.words import stem, words
 
 NEARLY: Final = 0.8
@@ -26,14 +27,15 @@ _UNSPACED: Final = re.compile(
 _BLANKS: Final = re.compile(r"\s+")
 _MOST_TITLED: Final = 2
 _SAYS_SO: Final = re.compile(r"\w[_./\\:@=()<>]\w|\w[A-Z]")
-_NEGATIONS: Final = frozenset(
+_DECISIVE: Final = frozenset(
     "not no never without neither nor none cannot isn't aren't doesn't don't didn't can't won't "
     "shouldn't wasn't weren't haven't hasn't couldn't wouldn't except only un non "
     "nicht kein keine keinen keinem keiner ohne nie niemals außer nur ne pas sans jamais aucun "
     "aucune sauf sin nunca ningún ninguna excepto senza mai nessun nessuna tranne não sem jamais "
     "nenhum nenhuma exceto niet geen zonder nooit behalve inte utan aldrig ikke uden uten aldri "
     "nie bez nigdy ne yok değil не нет без никогда кроме ні немає لا لم لن ليس بدون غير не "
-    "不 没 無 无 未 非 否 勿".split()
+    "不 没 無 无 未 非 否 勿 "
+    "who when where why before after".split()
 )
 _GENERIC: Final = frozenset(
     stem(word)
@@ -45,6 +47,13 @@ _GENERIC: Final = frozenset(
     "provide pass choose pick adjust modify alter establish setup".split()
 )
 """Words that may stand for each other in a question about the same."""
+_HARMLESS: Final = frozenset(
+    "what which is are was were the a an of does do did has have had by in for on at its their it "
+    "be been there you i my we one".split()
+)
+"""Words that may stand or not, in any order, where all others are the same."""
+_FEWEST_ALIKE: Final = 4
+_POSSESSIVE: Final = re.compile(r"(?<=[a-z])['\u2019]s?(?!\w)", re.IGNORECASE)
 _PLAIN: Final = function_words("en") | function_words("zh") | function_words("ja")
 
 
@@ -74,7 +83,7 @@ class _Asked:
         question: As it stands.
         tokens: Its words; of scripts without blanks characters and pairs of them.
         core: The stems of those that tell what is asked for.
-        fixed: Numbers and negations, which both have to have.
+        fixed: Numbers, negations and such words, which both have to have.
         names: Tokens of names and identifiers, which the other must not lack.
     """
 
@@ -95,6 +104,7 @@ class Taken:
         self._exact: dict[str, int] = {}
         self._holding: dict[str, list[int]] = {}
         self._by_rarest: dict[str, list[int]] = {}
+        self._spellings = Spellings()
         for query_id, question in questions:
             self.add(query_id, question)
 
@@ -113,6 +123,7 @@ class Taken:
         for stemmed in asked.core:
             self._holding.setdefault(stemmed, []).append(at)
         self._asked.append(asked)
+        self._spellings.add(question)
 
     def clash(self, question: str) -> Clash | None:
         """Return the question that is the same or nearest, None where none is near.
@@ -125,13 +136,13 @@ class Taken:
         same = self._exact.get(normal_question(question))
         if same is not None:
             return Clash(self._asked[same].query_id, self._asked[same].question, 1.0, True)
-        asked = _read("", question)
+        asked = _read("", self._spellings.respelt(question))
         likely = {
             *self._holding.get(self._rarest(asked.core), ()),
             *(at for key in (*asked.core, "") for at in self._by_rarest.get(key, ())),
         }
         near = [
-            (-_jaccard(asked.tokens, self._asked[at].tokens), at)
+            (-_likeness(asked, self._asked[at]), at)
             for at in likely
             if _one_thing(asked, self._asked[at])
         ]
@@ -155,6 +166,7 @@ def _spelt(question: str) -> str:
 
 
 def _read(query_id: str, question: str) -> _Asked:
+    question = _POSSESSIVE.sub("", question)
     tokens = frozenset(tokenize(_spelt(question)))
     telling = {token for token in tokens - _PLAIN if len(token) == 1 or not _dense(token)}
     return _Asked(
@@ -178,13 +190,30 @@ def _one_thing(one: _Asked, other: _Asked) -> bool:
     )
 
 
+def _likeness(one: _Asked, other: _Asked) -> float:
+    """Return how alike two questions are: 1 where they differ in harmless words only."""
+    alike = len(one.core) >= _FEWEST_ALIKE and one.core == other.core
+    if alike and _frame(one) == _frame(other) and _seeks(one) == _seeks(other):
+        return 1.0
+    return _jaccard(one.tokens, other.tokens)
+
+
+def _frame(asked: _Asked) -> set[str]:
+    """Return the words that neither tell what is asked for nor are harmless."""
+    return {token for token in asked.tokens - _HARMLESS if stem(token) not in asked.core}
+
+
+def _seeks(asked: _Asked) -> bool:
+    return bool(asked.tokens & {"what", "which"})
+
+
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     shared = len(one & other)
     return shared / max(1, len(one) + len(other) - shared)
 
 
 def _decides(token: str) -> bool:
-    return token in _NEGATIONS or any(map(str.isdigit, token))
+    return token in _DECISIVE or any(map(str.isdigit, token))
 
 
 def _dense(token: str) -> bool:

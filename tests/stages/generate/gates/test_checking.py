@@ -126,3 +126,66 @@ def test_a_part_of_100_kb_is_turned_away(part, text):
     found = check(dataclasses.replace(FACT.candidate, **{part: text}), FACT.brief, Taken(), 0)
 
     assert found.code in ("schema", "question_length", "answer_length")
+
+
+def test_quotes_that_overlap_are_one_piece_of_evidence():
+    """Two rows for one stretch of text would count its chunk twice."""
+    found = anchor(
+        "Sockets are cheap. An idle one is closed after five seconds by the pool of its client.",
+        [
+            "is closed after five seconds",
+            "An idle one is closed",
+            "of its client",
+            "is closed after",
+        ],
+    )
+
+    assert [evidence.quote for evidence in found.evidence] == [
+        "An idle one is closed after five seconds",
+        "of its client",
+    ]
+
+
+TABLE = (
+    "# Ports\n\n| port | name |\n|------|------|\n| 443 | HTTPS |\n\n- five\n- six or seven more\n"
+)
+
+
+@pytest.mark.parametrize("quote", ["five", "- five", "six or seven more"])
+def test_a_short_line_proves_what_the_answer_says(quote):
+    """Tables and lists say much in one word; their cells are all there is to quote."""
+    assert isinstance(anchor(TABLE, [quote]), Anchored)
+
+
+@pytest.mark.parametrize("quote", ["443", "HTTPS", "# Ports", "Ports", "six"])
+def test_a_word_that_the_answer_does_not_say_proves_nothing(quote):
+    """It only names where somebody might look."""
+    assert anchor(TABLE, [quote]).code == "quote_too_short"
+
+
+def test_a_section_title_without_a_mark_is_a_heading():
+    """HTML loses its marks on the way to text."""
+    [chunk] = FACT.brief.chunks
+    text = "Idle time of sockets\nThey are closed after five seconds."
+    chunk = chunk.model_copy(update={"text": text, "heading_path": ("Idle time of sockets",)})
+    candidate = dataclasses.replace(FACT.candidate, quotes=(Quoted("Idle time of sockets"),))
+    brief = dataclasses.replace(FACT.brief, chunks=(chunk,))
+
+    assert check(candidate, brief, Taken(), 0).code == "quote_too_short"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [("Ports", "Ports"), ("# Ports", "# Ports"), ("## 3. Ports", "Ports"), ("二字", "二字")],
+)
+def test_a_chunk_of_one_word_may_be_quoted(text, quote):
+    """There is nothing else in it to quote."""
+    assert isinstance(anchor(text, [quote]), Anchored)
+
+
+@pytest.mark.parametrize(("end", "passes"), [("", False), (".", True)])
+def test_a_line_below_a_sentence_does_not_make_it_a_heading(end, passes):
+    """Authors part sections with a rule, and leave out the blank line."""
+    line = f"The idle time of a socket{end}"
+
+    assert isinstance(anchor(f"{line}\n---\nIt is short.", [line]), Anchored) is passes
