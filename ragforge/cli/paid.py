@@ -98,6 +98,9 @@ def print_estimate(estimate: dict[str, Any], *, as_json: bool) -> None:
     if "system_calls" in estimate:
         print(f"queries to ask the system: {estimate['system_calls']}")
     print(f"calls: {estimate['calls']} (and {estimate['cached']} in the call store)")
+    if "embeddings" in estimate:
+        found = estimate["embeddings"]
+        print(f"of these embeddings: {found['calls']} (and {found['cached']} in the call store)")
     if "tokens" not in estimate:
         print("the offline baseline asks nothing and costs nothing")
         return

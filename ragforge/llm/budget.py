@@ -26,6 +26,15 @@ class Price:
         ) / 1e6
 
 
+_OPENAI = ("", "https://api.openai.com/v1")
+_EMBEDDING = {
+    "text-embedding-3-small": Price(0.02, 0.0),
+    "text-embedding-3-large": Price(0.13, 0.0),
+    "text-embedding-ada-002": Price(0.10, 0.0),
+}
+"""OpenAI's own, which the price table lacks. Source: openai.com/api/pricing."""
+
+
 def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | None:
     """Return the user's price, else the price table's; None where nobody knows: never 0."""
     if settings.input_usd_per_mtok is not None and settings.output_usd_per_mtok is not None:
@@ -39,7 +48,7 @@ def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | N
     try:
         found = calc_price(million, model_ref=model, provider_api_url=base_url or None)
     except LookupError:
-        return None
+        return _EMBEDDING.get(model) if base_url.rstrip("/") in _OPENAI else None
     return Price(float(found.input_price), float(found.output_price))
 
 

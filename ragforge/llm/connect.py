@@ -1,17 +1,15 @@
 """Putting a model together: observer > store > retries > budget > pacer > endpoint."""
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ragforge.config import ModelSettings, Settings
-from ragforge.errors import CallError, ConfigError, UsageError
-from ragforge.llm.attempts import Patience, Pause, RetryingModel, patiently
+from ragforge.config import BudgetSettings, ModelSettings, Settings
+from ragforge.errors import ConfigError
+from ragforge.llm.attempts import Patience, Pause, RetryingModel
 from ragforge.llm.budget import BudgetedModel, Price, Purse, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
 from ragforge.llm.descriptors import fitting
@@ -20,22 +18,17 @@ from ragforge.llm.faults import AttemptError
 from ragforge.llm.flow.breaker import OPENS_AFTER, Breaker
 from ragforge.llm.flow.pacer import Pacer
 from ragforge.llm.flow.state import Flow
+from ragforge.llm.observed import ObservedModel
 from ragforge.llm.paced import PacedModel
+from ragforge.llm.place import Place, find_place
 from ragforge.llm.store import CallStore, Replay, StoredModel
 from ragforge.llm.store.stored import leases_renewed
-from ragforge.llm.structured import wrapping
 from ragforge.observe import Event, Observer
 
-LOCAL = "local:"
-OFFLINE = "offline"
-LOCAL_CONTEXT_TOKENS = 8192
-"""Context of one slot of a model served from a file; its own limit where that is lower."""
-LOCAL_SLOTS = 4
-"""Requests such a model works on at once, at most; memory grows with them, speed hardly."""
-LOCAL_TIMEOUT_S = 1800.0
-"""Least time limit for one attempt: a slow machine is no reason to ask the same again."""
+if TYPE_CHECKING:
+    from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
-_EMBEDDING_BATCH = 64
+OFFLINE = "offline"
 
 
 def _nothing() -> None:
@@ -64,96 +57,21 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class _ObservedModel:
-    inner: ChatModel
-    observer: Observer
-    place: "_Place"
-    price: Price | None
-    flow: Flow | None = None
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+class _Embedding:
+    """Asks an endpoint for vectors."""
+
+    endpoint: "OpenAIEndpoint"
 
     async def ask(self, request: ChatRequest) -> ChatReply:
-        if asyncio.get_running_loop() is not self.loop:
-            raise UsageError(
-                "this model was opened in another event loop; open one with connect() in each"
-            )
-        labels = {
-            "model": self.place.name,
-            "endpoint": self.place.endpoint,
-            "schema": request.schema_name,
-        }
-        numbers = {
-            "temperature": request.temperature,
-            "max_output_tokens": float(request.max_output_tokens),
-            "seed": float(request.seed),
-        }
-        if self.flow is not None:
-            numbers["in_flight"] = float(self.flow.in_flight)
-        turns = tuple((turn.role, turn.content) for turn in request.messages)
-        try:
-            reply = await self.inner.ask(request)
-        except CallError as error:
-            labels["kind"] = error.kind
-            self.observer(Event("call", "", "failed", str(error), numbers, labels, turns))
-            raise
-        numbers["latency_s"] = reply.latency_s
-        if not reply.usage.estimated:
-            numbers["prompt_tokens"] = float(reply.usage.prompt_tokens)
-            numbers["completion_tokens"] = float(reply.usage.completion_tokens)
-        if self.price is not None and not reply.cached:
-            numbers["cost_usd"] = self.price.cost_usd(reply.usage)
-        labels["reply_model"] = reply.model
-        labels["reply_id"] = reply.reply_id
-        labels["finish_reason"] = reply.finish_reason
-        labels["wrapping"] = wrapping(reply.text)
-        turns = (*turns, ("assistant", reply.text))
-        outcome: Literal["cached", "done"] = "cached" if reply.cached else "done"
-        self.observer(Event("call", "", outcome, "", numbers, labels, turns))
-        return reply
+        return await self.endpoint.embed(request)
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointEmbedder:
-    """Embeds texts through the endpoint's /embeddings, in batches."""
-
-    settings: ModelSettings
-    observer: Observer
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return one vector a text, in order.
-
-        Raises:
-            EndpointError, CallError: The endpoint cannot be used, or refused the texts.
-        """
-        from ragforge.llm.openai_endpoint import OpenAIEndpoint
-
-        settings = self.settings.model_copy(
-            update={"name": self.settings.embedding_model, "concurrency": 1}
-        )
-        endpoint = OpenAIEndpoint(settings)
-        patience = _patience(self.settings)
-        vectors: list[list[float]] = []
-        try:
-            for start in range(0, len(texts), _EMBEDDING_BATCH):
-                batch = texts[start : start + _EMBEDDING_BATCH]
-                send = partial(endpoint.embed, batch)
-                vectors += await patiently(send, patience, self.observer)
-        finally:
-            await endpoint.close()
-        return vectors
+def _chatting(endpoint: "OpenAIEndpoint") -> ChatModel:
+    return endpoint
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a model is and what it is called in keys and provenance."""
-
-    settings: ModelSettings
-    endpoint: str
-    name: str
-
-    @property
-    def local(self) -> bool:
-        return self.endpoint == "local"
+_Bottom = Callable[["OpenAIEndpoint"], ChatModel]
+"""What of an endpoint is asked."""
 
 
 @asynccontextmanager
@@ -181,24 +99,79 @@ async def connect(
         DataError: The store or the model file cannot be opened.
         EndpointError: A local model does not start.
     """
+    price = find_price(settings.model.name, settings.model.base_url, settings.budget)
+    opening = _Opening(settings, store_path, observer, purse, price, _chatting)
+    async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def connect_embeddings(
+    settings: Settings,
+    store_path: Path,
+    observer: Observer,
+    purse: Purse | None = None,
+    *,
+    dry_run: bool = False,
+    replay: bool = False,
+) -> AsyncIterator[Connection]:
+    """Open the embedding model that the settings name, with its call store.
+
+    It takes what `embeddings_request` makes. Args and errors are those of `connect`.
+    """
+    name, budget = settings.model.embedding_model, settings.budget
+    changed = settings.model_copy(
+        update={"model": settings.model.model_copy(update={"name": name})}
+    )
+    # What the user says is the price of the other model; it serves where no other is known.
+    price = find_price(name, settings.model.base_url, BudgetSettings())
+    price = price or find_price(name, settings.model.base_url, budget)
+    if budget.max_cost_usd is not None and price is None:
+        raise ConfigError(
+            f"--max-cost-usd: the price of the embedding model {name!r} is not known; give the "
+            "most it can be with --input-usd-per-mtok and --output-usd-per-mtok"
+        )
+    opening = _Opening(changed, store_path, observer, purse, price, _Embedding)
+    async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
+        yield connection
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """What a model is opened with."""
+
+    settings: Settings
+    store_path: Path
+    observer: Observer
+    purse: Purse | None
+    price: Price | None
+    bottom: _Bottom
+
+
+@asynccontextmanager
+async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIterator[Connection]:
+    settings, observer, price = opening.settings, opening.observer, opening.price
     with ExitStack() as stack:
-        place = await _place(settings.model, stack, start=not (dry_run or replay))
-        store = stack.enter_context(closing(CallStore(store_path)))
+        place = await find_place(settings.model, stack, start=not (dry_run or replay))
+        store = stack.enter_context(closing(CallStore(opening.store_path)))
         _tell_damage(store, observer)
-        price = find_price(settings.model.name, settings.model.base_url, settings.budget)
         if dry_run:
             tally = Tally(store, place.endpoint, place.name, price, place.settings)
             yield Connection(tally, place.name, store, tally)
             return
         if replay:
             replaying = Replay(store, place.endpoint, place.name)
-            observed = _ObservedModel(replaying, observer, place, None)
+            observed = ObservedModel(replaying, observer, place.name, place.endpoint, None)
             yield Connection(observed, place.name, store, None)
             return
-        async with _live(place, store, observer) as live, leases_renewed(store):
-            budgeted = _budgeted(live, settings, place, store, price, purse)
+        async with (
+            _live(place, store, observer, opening.bottom) as live,
+            leases_renewed(store),
+        ):
+            budgeted = _budgeted(live, settings, place, store, price, opening.purse)
             model = _bought_once(budgeted, live, place, store, observer, price)
-            observed = _ObservedModel(model, observer, place, price, live.pacer.flow)
+            flow = live.pacer.flow
+            observed = ObservedModel(model, observer, place.name, place.endpoint, price, flow)
             pacer = live.pacer
             most = pacer.flow.most_in_flight
             yield Connection(observed, place.name, store, None, pacer.stop, most)
@@ -211,14 +184,14 @@ async def key_of(settings: ModelSettings, request: ChatRequest) -> str:
         ConfigError, DataError: As for `connect`.
     """
     with ExitStack() as stack:
-        place = await _place(settings, stack, start=False)
+        place = await find_place(settings, stack, start=False)
     return call_key(place.endpoint, place.name, request)
 
 
 def _budgeted(
     live: PacedModel,
     settings: Settings,
-    place: "_Place",
+    place: Place,
     store: CallStore,
     price: Price | None,
     purse: Purse | None,
@@ -232,7 +205,7 @@ def _budgeted(
 def _bought_once(
     budgeted: BudgetedModel,
     live: PacedModel,
-    place: "_Place",
+    place: Place,
     store: CallStore,
     observer: Observer,
     price: Price | None,
@@ -262,39 +235,10 @@ def _tell_damage(store: CallStore, observer: Observer) -> None:
         observer(Event("note", message=told))
 
 
-async def _place(model: ModelSettings, stack: ExitStack, *, start: bool) -> _Place:
-    if not model.name.startswith(LOCAL):
-        # Where none is named, the client goes by this variable; the call keys must too.
-        endpoint = model.base_url or _from_environment() or "openai"
-        return _Place(model, endpoint.rstrip("/"), model.name)
-    from ragforge.llm.local import model_digest, serve
-
-    path = Path(model.name.removeprefix(LOCAL)).expanduser()
-    name = model_digest(path)
-    if not start:
-        return _Place(model, "local", name)
-    slots = min(model.concurrency, LOCAL_SLOTS)
-    serving = serve(path, parallel=slots, context_tokens=LOCAL_CONTEXT_TOKENS)
-    served = await asyncio.to_thread(stack.enter_context, serving)
-    changed = {
-        "name": served.model,
-        "base_url": served.base_url,
-        "timeout_s": max(model.timeout_s, LOCAL_TIMEOUT_S),
-    }
-    return _Place(model.model_copy(update=changed), "local", name)
-
-
-def _from_environment() -> str:
-    address = os.environ.get("OPENAI_BASE_URL", "")
-    if "@" in address.partition("//")[2].partition("/")[0]:
-        raise ConfigError(
-            "OPENAI_BASE_URL: no user name or password in the address: it is stored and shown"
-        )
-    return address
-
-
 @asynccontextmanager
-async def _live(place: _Place, store: CallStore, observer: Observer) -> AsyncIterator[PacedModel]:
+async def _live(
+    place: Place, store: CallStore, observer: Observer, bottom: _Bottom
+) -> AsyncIterator[PacedModel]:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
     known_as = f"{place.endpoint} {place.name}"
@@ -316,7 +260,7 @@ async def _live(place: _Place, store: CallStore, observer: Observer) -> AsyncIte
         bounded=place.local,
     )
     try:
-        yield PacedModel(live, pacer)
+        yield PacedModel(bottom(live), pacer)
     finally:
         pacer.close()
         await live.close()

@@ -1,26 +1,28 @@
 """Completing pools: what else in the corpus is relevant to a query, found by probes and judged."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
 from ragforge.config import JudgeSettings, Settings
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
 from ragforge.llm.budget import Purse
-from ragforge.llm.connect import EndpointEmbedder
-from ragforge.observe import Event, Observer
+from ragforge.llm.embedder import EndpointEmbedder, open_embedder
+from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import open_bench
+from ragforge.pipeline.embedding import count_embeddings, with_embeddings
 from ragforge.pipeline.judging import refused_if_all_failed
 from ragforge.pipeline.pool_items import items_of, queries_to_complete
 from ragforge.pipeline.pool_waves import Asked, Waves
 from ragforge.pipeline.sitting import JudgingResult
 from ragforge.pipeline.surveyed import Surveyed
 from ragforge.pipeline.surveying import open_survey
+from ragforge.records import Chunk
 from ragforge.report.completion import CompletionSummary, PooledItem, summarise_completion
-from ragforge.retrieval import Buildable, Retriever
+from ragforge.retrieval import Buildable, Embedder, Retriever
 from ragforge.stages.complete.growth import Growth, ranked_items
 from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
@@ -126,22 +128,46 @@ async def complete_whole(
     with open_survey(
         dataset.path / "chunks.jsonl", place, observer, seed=settings.model.seed
     ) as survey:
-        retrievers = probing_retrievers(survey, settings, observer)
-        return await complete_dataset(dataset, survey, retrievers, settings, observer, mode)
+        purse = Purse()
+        async with open_embedder(
+            settings,
+            dataset.store_path,
+            observer,
+            purse,
+            dry_run=mode.dry_run,
+            replay=mode.offline_replay,
+        ) as embedder:
+            retrievers = probing_retrievers(survey, embedder)
+            done = await complete_dataset(
+                dataset, survey, retrievers, settings, observer, mode, purse=purse
+            )
+            if embedder is None or done.estimate is None:
+                return done
+            counted = await _count_embeddings(dataset, survey, settings, embedder)
+            return replace(done, estimate=with_embeddings(done.estimate, counted))
 
 
-def probing_retrievers(
-    survey: Surveyed, settings: Settings, observer: Observer
-) -> dict[str, Retriever]:
-    """Return who looks for chunks: BM25, and embeddings where a model for them is set."""
+def probing_retrievers(survey: Surveyed, embedder: Embedder | None) -> dict[str, Retriever]:
+    """Return who looks for chunks: BM25, and embeddings where anybody makes them."""
     found = {"bm25": survey.bm25}
-    if settings.model.embedding_model:
+    if embedder is not None:
         from ragforge.retrieval.dense import DenseRetriever
 
-        chunks = (survey.chunk(card.chunk_id) for card in survey.cards())
-        embedder = EndpointEmbedder(settings.model, observer)
-        found["dense"] = DenseRetriever(chunks, embedder)
+        found["dense"] = DenseRetriever(_chunks(survey), embedder)
     return found
+
+
+def _chunks(survey: Surveyed) -> Iterator[Chunk]:
+    return (survey.chunk(card.chunk_id) for card in survey.cards())
+
+
+async def _count_embeddings(
+    dataset: Dataset, survey: Surveyed, settings: Settings, embedder: EndpointEmbedder
+) -> dict[str, object]:
+    queries = queries_to_complete(dataset, settings.judge.split, None)
+    probes = probes_of(items_of(dataset, queries, survey, silent), ["dense"])
+    texts = (text for probe in probes for text in probe.texts)
+    return await count_embeddings(embedder, _chunks(survey), texts)
 
 
 def judging_settings(settings: Settings) -> Settings:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from ragforge.config import Settings
 from ragforge.errors import CallError, EndpointError
 from ragforge.files.dataset import Dataset, checked_name
-from ragforge.llm.connect import EndpointEmbedder
+from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
+from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.plugins import find
 from ragforge.records import Chunk, Failure, Ranking
 from ragforge.retrieval import Buildable
@@ -26,7 +27,12 @@ class RunResult:
 
 
 async def make_run(
-    dataset: Dataset, spec: str, name: str, settings: Settings, observer: Observer
+    dataset: Dataset,
+    spec: str,
+    name: str,
+    settings: Settings,
+    observer: Observer,
+    mode: Mode = EARNEST,
 ) -> RunResult:
     """Retrieve for every query of a dataset and write the run.
 
@@ -36,14 +42,33 @@ async def make_run(
         name: The run's name.
         settings: k, concurrency, and the endpoint for embeddings.
         observer: Told of progress.
+        mode: Whether embeddings come from the call store alone.
 
     Raises:
         UsageError, ConfigError: The retriever cannot be made.
         EndpointError: It failed on every query.
+        BudgetError: Embeddings would take more than the budget.
     """
     checked_name(name)
+    async with open_embedder(
+        settings, dataset.store_path, observer, replay=mode.offline_replay
+    ) as embedder:
+        made = await _made_run(dataset, spec, name, settings, observer, embedder)
+        spent = embedder.spent() if embedder else None
+        if spent is not None:
+            dataset.note(spent=spent)
+    return made
+
+
+async def _made_run(
+    dataset: Dataset,
+    spec: str,
+    name: str,
+    settings: Settings,
+    observer: Observer,
+    embedder: EndpointEmbedder | None,
+) -> RunResult:
     model = settings.model
-    embedder = EndpointEmbedder(model, observer) if model.embedding_model else None
     queries = dataset.require_queries()
 
     def note(message: str) -> None:

@@ -10,7 +10,7 @@ from endpoint import Reply, answering, completion, fault
 from fakes import Recorder, request
 
 from ragforge.errors import BudgetError, CallError, ConfigError, EndpointError
-from ragforge.llm.connect import EndpointEmbedder, connect
+from ragforge.llm.connect import connect
 from ragforge.observe import silent
 
 KEY = "sk-test-0123456789"
@@ -323,23 +323,6 @@ def test_a_dry_run_asks_nothing_and_counts_everything(serve, settings_for, ask_a
         "cost_usd": {"low": 0.000042, "expected": 0.000056, "high": 0.002472},
     }
     assert len(endpoint.seen) == 1
-
-
-def test_embeddings_are_made_in_batches_and_retried(serve, settings_for):
-    """A corpus is larger than one request, and a busy moment must not end the run."""
-
-    def respond(path, body, number):
-        rows = [{"index": i, "embedding": [float(t)]} for i, t in enumerate(body["input"])]
-        return BUSY if number == 0 else Reply({"data": rows})
-
-    endpoint = serve(respond)
-    embedder = EndpointEmbedder(settings_for(endpoint.url, embedding_model="e").model, silent)
-
-    vectors = asyncio.run(embedder.embed([str(n) for n in range(130)]))
-
-    assert vectors == [[float(n)] for n in range(130)]
-    assert [len(body["input"]) for body in endpoint.bodies] == [64, 64, 64, 2]
-    assert {seen.path for seen in endpoint.seen} == {"/v1/embeddings"}
 
 
 def test_faults_of_every_kind_at_once_lose_no_reply_that_can_be_had(serve, settings_for, ask_all):

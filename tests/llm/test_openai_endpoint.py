@@ -13,6 +13,7 @@ from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.llm.chat import Message, Usage
 from ragforge.llm.dialect import Dialect
+from ragforge.llm.embeddings import embeddings_request, unpack
 from ragforge.llm.faults import AttemptError
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
@@ -498,7 +499,7 @@ def embed(url, texts):
     async def session():
         endpoint = OpenAIEndpoint(model(url, embedding_model="emb"))
         try:
-            return await endpoint.embed(texts)
+            return await endpoint.embed(embeddings_request(texts))
         finally:
             await endpoint.close()
 
@@ -507,10 +508,10 @@ def embed(url, texts):
 
 def test_embeddings_come_back_in_the_order_of_the_texts(serve):
     """Servers may answer in any order; the index tells."""
-    rows = [{"index": 1, "embedding": [2]}, {"index": 0, "embedding": [1, 0.5]}]
+    rows = [{"index": 1, "embedding": [2, 0]}, {"index": 0, "embedding": [1, 0.5]}]
     endpoint = serve(lambda *_: Reply({"data": rows}))
 
-    assert embed(endpoint.url, ["a", "b"]) == [[1.0, 0.5], [2.0]]
+    assert unpack(embed(endpoint.url, ["a", "b"]).text) == [[1.0, 0.5], [2.0, 0.0]]
     assert endpoint.bodies == [{"model": "emb", "input": ["a", "b"], "encoding_format": "float"}]
 
 
@@ -522,6 +523,12 @@ def test_embeddings_come_back_in_the_order_of_the_texts(serve):
         {"data": [{"index": 0}]},
         {"data": [{"index": 0, "embedding": ["x"]}]},
         {"data": [{"index": 0, "embedding": None}]},
+        {"data": [{"index": 0, "embedding": [float("nan")]}]},
+        {"data": [{"index": 0, "embedding": [1e60]}]},
+        {"data": [{"index": 0, "embedding": []}]},
+        {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]},
+        {"data": [7]},
+        {"data": {"a": 1}},
         {},
     ],
 )

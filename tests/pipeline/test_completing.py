@@ -335,13 +335,20 @@ def test_how_pools_are_judged(judge, generate, batch, permutations, panel):
     assert (how.batch, how.permutations, how.panel) == (batch, permutations, panel)
 
 
-@pytest.mark.parametrize(("embedding_model", "names"), [("", ["bm25"]), ("e", ["bm25", "dense"])])
-def test_embeddings_look_where_there_are_any(dataset, tmp_path, embedding_model, names):
-    """They find what shares no word."""
-    settings = Settings.model_validate({"model": {"embedding_model": embedding_model}})
+class Silent:
+    """An embedder that nobody asks."""
 
+    async def embed(self, texts):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("embedder", "names"), [(None, ["bm25"]), (Silent(), ["bm25", "dense"])], ids=["none", "one"]
+)
+def test_embeddings_look_where_there_are_any(dataset, tmp_path, embedder, names):
+    """They find what shares no word."""
     with open_survey(dataset.path / "chunks.jsonl", tmp_path, Recorder()) as survey:
-        assert [*probing_retrievers(survey, settings, Recorder())] == names
+        assert [*probing_retrievers(survey, embedder)] == names
 
 
 def test_pool_rows_are_sorted(complete, dataset):

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import httpx2
@@ -17,6 +17,7 @@ from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.llm.dialect import Dialect, milder
+from ragforge.llm.embeddings import read_embeddings
 from ragforge.llm.faults import STOPS, AttemptError, fault_of
 from ragforge.llm.flow.headers import ToldLimits, retry_after_s, told_limits
 from ragforge.llm.openai_endpoint.clients import Clients, HugeReplyError
@@ -106,27 +107,28 @@ class OpenAIEndpoint:
             self._over = error
             raise
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return one vector a text, in order.
+    async def embed(self, request: ChatRequest) -> ChatReply:
+        """Make one attempt to have texts embedded; see `embeddings_request`.
 
         Raises:
             AttemptError, CallError, EndpointError: As for `ask`.
         """
+        return await self._or_end(self._embed(request))
+
+    async def _embed(self, request: ChatRequest) -> ChatReply:
         asked = {
             "model": self._settings.embedding_model,
-            "input": list(texts),
+            "input": [turn.content for turn in request.messages],
             "encoding_format": "float",
         }
+        started = time.monotonic()
         raw = await self._send("/embeddings", dumps(asked), None)
+        latency_s = time.monotonic() - started
         body = self._json_body(raw)
         try:
-            rows = sorted(body["data"], key=lambda row: row["index"])
-            vectors = [[float(number) for number in row["embedding"]] for row in rows]
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._useless(f"embeddings reply lacks {error}", raw) from error
-        if len(vectors) != len(texts):
-            raise self._useless(f"{len(vectors)} embeddings came back for {len(texts)} texts", raw)
-        return vectors
+            return read_embeddings(body, request, latency_s)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise self._useless(f"embeddings reply lacks {error}", raw, body) from error
 
     async def close(self) -> None:
         """Close the connections."""

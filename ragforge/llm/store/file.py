@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from ragforge.errors import DataError
+from ragforge.llm.store.open_files import connect, read_head
 from ragforge.llm.store.rows import COLUMNS, Row, values_of
 
 CHECKED_BYTES = 256_000_000
@@ -63,7 +64,7 @@ def open_file(path: Path) -> sqlite3.Connection:
         sqlite3.DatabaseError: It is damaged.
     """
     check_header(path)
-    connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+    connection = connect(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -103,8 +104,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 def is_sqlite(path: Path) -> bool:
     """Whether a file is, or once was, one of SQLite's: it begins like one."""
     try:
-        with path.open("rb") as stream:
-            return stream.read(len(_MAGIC)) == _MAGIC
+        return read_head(path, len(_MAGIC)) == _MAGIC
     except OSError:
         return False
 
@@ -119,8 +119,7 @@ def check_header(path: Path) -> None:
         sqlite3.DatabaseError: They are damaged.
     """
     try:
-        with path.open("rb") as stream:
-            head = stream.read(100)
+        head = read_head(path, 100)
     except OSError:
         return
     sound = (
@@ -179,8 +178,7 @@ def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
     """Open a file that may lie where nothing can be written."""
-    address = path.absolute().as_uri()
-    connection = _connect_to_read(f"{address}?mode=ro")
+    connection = _connect_to_read(path, "mode=ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
     except sqlite3.OperationalError:
@@ -188,15 +186,15 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
         if path.with_name(path.name + SIDE_FILES[0]).exists():
             raise
         # Beside a file that nobody has open SQLite still wants to make its own.
-        return _connect_to_read(f"{address}?mode=ro&immutable=1")
+        return _connect_to_read(path, "mode=ro&immutable=1")
     except (sqlite3.Error, DataError):
         connection.close()
         raise
     return connection
 
 
-def _connect_to_read(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, timeout=30, isolation_level=None, uri=True)
+def _connect_to_read(path: Path, options: str) -> sqlite3.Connection:
+    connection = connect(path, options)
     _read_any_text(connection)
     return connection
 

@@ -21,7 +21,7 @@ def habits(store: CallStore, endpoint: str, model: str) -> Habits | None:
         tokens, latency_s = connection.execute(
             "SELECT AVG(completion_tokens), AVG(json_extract(reply, '$.latency_s')) FROM ("
             "SELECT completion_tokens, reply FROM calls WHERE endpoint = ? AND model = ? "
-            "AND json_valid(reply) ORDER BY bought_at DESC LIMIT ?)",
+            "AND completion_tokens > 0 AND json_valid(reply) ORDER BY bought_at DESC LIMIT ?)",
             (endpoint, model, _LATEST),
         ).fetchone()
     return None if tokens is None else Habits(tokens, latency_s or 0.0)

@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from ragforge.llm.store.open_files import plainly
+
 Value = int | float | str | bytes | None
 
 _HEADS = {0x02: 12, 0x0A: 8, 0x0D: 8}
@@ -35,7 +37,7 @@ def read_records(path: Path, columns: int) -> Iterator[tuple[Value, ...]]:
     Raises:
         OSError: The file cannot be read.
     """
-    with ExitStack() as stack:
+    with plainly(path) as stack:
         main = _mapped(path, stack)
         journal = _mapped(path.with_name(f"{path.name}-wal"), stack, missing_ok=True)
         for pages in _readings(main, journal):

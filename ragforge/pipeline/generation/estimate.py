@@ -8,6 +8,7 @@ from ragforge.config import Settings
 from ragforge.errors import CallError
 from ragforge.llm.chat import Usage
 from ragforge.pipeline.backend import NO_CALLS
+from ragforge.pipeline.embedding import count_embeddings, with_embeddings
 from ragforge.pipeline.generation.briefs import Briefs
 from ragforge.pipeline.generation.team import Team
 from ragforge.pipeline.generation.writers import writer_of
@@ -70,7 +71,12 @@ async def estimate_generation(
     checks = calls_for([cell.type for cell in cells[:n_new]]) if team.checker else 0
     judging = 0 if how.complete == "off" else ceil(n_new * POOL_CHUNKS / settings.pool.pool_batch)
     judged = settings.pool.pool_batch * chars / max(1, n_slots) / _CHARS_A_TOKEN + _JUDGE_TOKENS
-    return _summed(counted, checks, judging, round(checks * _CHECK_TOKENS + judging * judged), team)
+    more = round(checks * _CHECK_TOKENS + judging * judged)
+    estimate = _summed(counted, checks, judging, more, team)
+    if team.embedder is None or not judging:
+        return estimate
+    chunks = (survey.chunk(card.chunk_id) for card in survey.cards())
+    return with_embeddings(estimate, await count_embeddings(team.embedder, chunks, ()))
 
 
 def _summed(

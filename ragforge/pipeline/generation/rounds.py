@@ -202,7 +202,7 @@ class Rounds:
 
         self._keep(is_whole=False)
         if not self._retrievers:
-            self._retrievers = probing_retrievers(self.survey, self.settings, self.observer)
+            self._retrievers = probing_retrievers(self.survey, self.team.embedder)
         self.completion = await complete_dataset(
             self.dataset,
             self.survey,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.llm.budget import Purse
+from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Backend, Mode, of_stages, open_backend
 from ragforge.pipeline.bench import of_member
@@ -27,11 +28,13 @@ class Team:
         writer: A model with the prompts of the writer; without one the rules write.
         checker: The model that checks; None where nothing is checked.
         purse: What they have spent, and whoever judges the pools after them.
+        embedder: Embeds what is looked for in the corpus; None where no model for it is set.
     """
 
     writer: Backend
     checker: Backend | None
     purse: Purse = field(default_factory=Purse)
+    embedder: EndpointEmbedder | None = None
 
     @property
     def prompts(self) -> Mapping[str, str]:
@@ -77,14 +80,24 @@ async def assemble(
             backend.with_prompt(name)
         return backend
 
+    embedder = await stack.enter_async_context(
+        open_embedder(
+            settings,
+            dataset.store_path,
+            observer,
+            purse,
+            dry_run=mode.dry_run,
+            replay=mode.offline_replay,
+        )
+    )
     how = settings.generate
     writer = await opened(settings, tuple(WRITER_PROMPTS))
     if how.checks == "off" or (writer.asker is None and not how.checker):
-        return Team(writer, None, purse)
+        return Team(writer, None, purse, embedder)
     if how.checker:
         other = of_member(settings, how.checker)
-        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), purse)
+        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), purse, embedder)
     observer(Event("note", message=SELF_CHECKED))
     for name in CHECK_PROMPTS:
         writer.with_prompt(name)
-    return Team(writer, writer, purse)
+    return Team(writer, writer, purse, embedder)

@@ -1,0 +1,121 @@
+"""Embedding texts through an endpoint: every reply is kept before it is used."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from ragforge.config import Settings
+from ragforge.errors import CallError
+from ragforge.files.manifest import Spent
+from ragforge.llm.budget import Purse
+from ragforge.llm.chat import Usage
+from ragforge.llm.connect import Connection, connect_embeddings
+from ragforge.llm.dry_run import DryRunError
+from ragforge.llm.embeddings import embeddings_request, unpack
+from ragforge.observe import Observer
+
+BATCH = 64
+"""Texts in one call."""
+
+
+@dataclass(slots=True)
+class EndpointEmbedder:
+    """Embeds texts through the endpoint's /embeddings, in batches; made by `open_embedder`.
+
+    Nothing is opened before the first texts come.
+
+    Args:
+        opening: Opens the model.
+        stack: Closes it.
+    """
+
+    opening: Callable[[], AbstractAsyncContextManager[Connection]]
+    stack: AsyncExitStack
+    _connection: Connection | None = field(default=None, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return one vector a text, in order.
+
+        Raises:
+            ConfigError, DataError: The model or the call store cannot be opened.
+            EndpointError: The endpoint cannot be used, or the replies are to come from the store
+                and it lacks one.
+            CallError: The endpoint refused the texts; or this is a dry run, and they are counted.
+            BudgetError: The limit on calls, tokens or money is reached.
+        """
+        connection = await self._connected()
+        vectors: list[list[float]] = []
+        not_asked: DryRunError | None = None
+        for start in range(0, len(texts), BATCH):
+            request = embeddings_request(texts[start : start + BATCH])
+            try:
+                reply = await connection.model.ask(request)
+            except DryRunError as error:
+                not_asked = error
+                continue
+            try:
+                vectors += unpack(reply.text)
+            except ValueError as error:
+                raise CallError(
+                    "invalid", f"embeddings: the reply holds no vectors: {error}"
+                ) from error
+        if not_asked is not None:
+            raise not_asked
+        return vectors
+
+    def estimate(self) -> dict[str, object]:
+        """Return the calls, tokens and money that a dry run counted; money None where unknown."""
+        tally = self._connection.tally if self._connection else None
+        if tally is None:
+            return {"calls": 0, "cached": 0, "prompt_tokens": 0, "cost_usd": 0.0}
+        cost_usd = tally.price.cost_usd(Usage(tally.prompt_tokens)) if tally.price else None
+        return {
+            "calls": tally.calls,
+            "cached": tally.cached,
+            "prompt_tokens": tally.prompt_tokens,
+            "cost_usd": None if cost_usd is None and tally.calls else cost_usd or 0.0,
+        }
+
+    def spent(self) -> Spent | None:
+        """Return what all calls of the store took; None where nothing was embedded."""
+        return self._connection.store.spent() if self._connection else None
+
+    async def _connected(self) -> Connection:
+        async with self._lock:
+            if self._connection is None:
+                self._connection = await self.stack.enter_async_context(self.opening())
+        return self._connection
+
+
+@asynccontextmanager
+async def open_embedder(
+    settings: Settings,
+    store_path: Path,
+    observer: Observer,
+    purse: Purse | None = None,
+    *,
+    dry_run: bool = False,
+    replay: bool = False,
+) -> AsyncIterator[EndpointEmbedder | None]:
+    """Make what embeds texts; None where the settings name no model for it.
+
+    Args:
+        settings: `model` and `budget` are used.
+        store_path: The dataset's call store.
+        observer: Told of calls, retries and changes of flow.
+        purse: What is spent of the budget by the command as a whole; one of its own where None.
+        dry_run: Count what would be asked instead of asking.
+        replay: Answer from the store only.
+    """
+    if not settings.model.embedding_model:
+        yield None
+        return
+    opening = partial(
+        connect_embeddings, settings, store_path, observer, purse, dry_run=dry_run, replay=replay
+    )
+    async with AsyncExitStack() as stack:
+        yield EndpointEmbedder(opening, stack)
