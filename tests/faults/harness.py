@@ -25,9 +25,9 @@ from ragforge.pipeline.sitting import JudgingResult
 KEY = "sk-test-faults-0123456789"
 LATENCY = "lognorm:40,0.4"
 TIMEOUT_S = 90.0
-QUERY = "How often is beeswax polish renewed on tables?"
+QUERY = "How is beeswax polish put on tables?"
 SHARED = ("nothing", "beeswax", "beeswax polish", "beeswax polish for tables")
-"""What a passage shares with the query: 0 to 3 words, which is the grade that the mock gives."""
+"""What a passage shares with the query: 0 to 3 of its 3 words, which is the grade of the mock."""
 
 
 def until(condition: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> None:

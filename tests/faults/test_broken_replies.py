@@ -50,7 +50,7 @@ def test_waits_before_another_attempt_differ(start, product):
     shaky.judge(told)
 
     waits = [event.numbers["wait_s"] for event in told.named("retry")]
-    assert len(waits) > 20
+    assert len(waits) > 10
     assert len({round(wait_s, 6) for wait_s in waits if wait_s > 0.125}) > len(waits) / 3
 
 
