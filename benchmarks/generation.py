@@ -3,7 +3,7 @@
 `ragforge mock` answers in a process of its own; each generation runs in a fresh process, and once
 more when everything is in the call store. The corpus is made of seeded sentences, or is yours.
 
-    python benchmarks/generation.py                         # 10 queries from 1,000 and 10,000 chunks
+    python benchmarks/generation.py                 # 10 queries from 1,000 and 10,000 chunks
     python benchmarks/generation.py --documents docs/ -n 50
 
 Calls do not depend on the machine; CPU is that of the whole command, start included.
@@ -32,9 +32,8 @@ def main() -> None:
     parser.add_argument("--documents", type=Path, help="a corpus of your own instead")
     parser.add_argument("-n", type=int, default=10, help="queries")
     arguments = parser.parse_args()
-    print(
-        "| corpus | mode | accepted | calls | an accepted query | own CPU, s | rerun: calls | CPU, s |"
-    )
+    columns = "corpus | mode | accepted | calls | an accepted query | own CPU, s | rerun: calls"
+    print(f"| {columns} | CPU, s |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     with serving(Script()) as endpoint, tempfile.TemporaryDirectory() as folder:
         corpora: list[tuple[str, Path]] = []
