@@ -89,22 +89,26 @@ import os, signal, sqlite3, sys
 from ragforge.cli import main
 from ragforge.llm.store.calls import CallStore
 
-class Doomed(sqlite3.Connection):
-    puts = 0
+puts = 0
 
-    def execute(self, sql, *more):
-        if Doomed.puts == 20 and sql == "COMMIT":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().execute(sql, *more)
+def doomed(base):
+    class Doomed(base):
+        def execute(self, sql, *more):
+            if puts == 20 and sql == "COMMIT":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().execute(sql, *more)
+
+    return Doomed
 
 put, connect = CallStore.put, sqlite3.connect
 
 def doomed_put(store, *more):
-    Doomed.puts += 1
+    global puts
+    puts += 1
     put(store, *more)
 
 CallStore.put = doomed_put
-sqlite3.connect = lambda *more, **named: connect(*more, factory=Doomed, **named)
+sqlite3.connect = lambda *more, factory, **named: connect(*more, factory=doomed(factory), **named)
 sys.exit(main())
 """
 

@@ -1,0 +1,45 @@
+"""Judging runs on a set whose pools were judged when it was generated."""
+
+import json
+
+import pytest
+from pipeline.generation.making import at, endpoint, generate, problems, run
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A set with judged pools and a run that found other chunks as well."""
+    out = tmp_path_factory.mktemp("searched") / "set"
+    with endpoint() as running:
+        assert generate(out, *at(running), n=4).code == 0
+        words = ["retrieve", "--dataset", str(out), "--retriever", "chargram", "-k", "40"]
+        assert run([*words, "-q"]).code == 0
+        yield out, running
+
+
+def protocols(out):
+    lines = (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    return {row["provenance"]["protocol"] for row in rows if row["source"] == "judge"}
+
+
+def test_holes_are_judged_like_the_pools(searched):
+    """Grades of two protocols in one set would look like a difference of retrievers."""
+    out, running = searched
+
+    done = run(["judge", "--dataset", str(out), "--depth", "40", *at(running)])
+
+    assert done.code == 0
+    assert "judged like the pools of this set, batch 10 x 1" in done.err
+    assert {name.removesuffix(", alone") for name in protocols(out)} == {"batch 10 x 1"}
+    assert problems(out) == []
+
+
+def test_who_says_how_to_judge_is_heard(searched):
+    """`--again` replaces what was judged in another way."""
+    out, running = searched
+
+    done = run(["judge", "--dataset", str(out), "--depth", "40", "--again", *at(running)])
+
+    assert "judged like the pools" not in done.err
+    assert done.code == 0
