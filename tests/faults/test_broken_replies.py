@@ -230,7 +230,7 @@ ENDINGS = {"length": "truncated", "filter": "filtered", "refusal": "refused"}
 @pytest.mark.parametrize(("fault", "kind"), ENDINGS.items())
 def test_a_reply_that_ends_badly_is_a_failure_of_its_kind(start, product, fault, kind):
     """Row 24: each calls for something else from the user."""
-    ending = product(start(**{f"p_{fault}": 0.1}), 120)
+    ending = product(start(**{f"p_{fault}": 0.3}), 120)
 
     ending.judge()
 
