@@ -120,6 +120,9 @@ def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
         complain(f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}")
     if found.freed:
         complain(f"evidence found again, accepted: {len(found.freed)} quarantined queries")
+    if found.n_dropped and dataset.run_names():
+        names = ", ".join(dataset.run_names())
+        complain(f"runs of the chunks before: {names}; `ragforge retrieve` makes them anew")
     if found.quarantined:
         complain(f"quarantined for a lost quote: {len(found.quarantined)} queries")
     print(arguments.out)

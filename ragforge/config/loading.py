@@ -95,7 +95,8 @@ def load(
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"][:2])
-        message = first["msg"][0].lower() + first["msg"][1:]
+        told = first["msg"].removeprefix("Value error, ")
+        message = told[0].lower() + told[1:]
         found = _CREDENTIALS.sub("//…@", repr(first["input"]))
         raise ConfigError(
             f"{origin.get(key, 'settings')}: {key}: {message}, got {found}"

@@ -190,3 +190,27 @@ def test_a_set_of_other_settings_is_not_written_over(tmp_path, running):
 
     assert (done.code, files(tmp_path / "set")) == (2, before)
     assert "kinds" in done.err
+
+
+def test_rederiving_tells_what_has_to_be_made_anew(tmp_path):
+    """A run that names chunks which are gone measures nothing."""
+    out = tmp_path / "set"
+    assert generate(out, n=4).code == 0
+    assert run(["judge", "--dataset", str(out), "--complete", "-q"]).code == 0
+    assert run(["retrieve", "--dataset", str(out), "--retriever", "bm25", "-q"]).code == 0
+
+    done = generate(out, "--rederive", "--max-chars", "300")
+
+    assert done.code == 0
+    assert "4 of 4 quotes found again (100 %)" in done.err
+    assert "runs of the chunks before: bm25" in done.err
+
+
+def test_a_dry_run_of_rederiving_is_refused(tmp_path):
+    """Whoever tries it out must not find the grades gone."""
+    out = tmp_path / "set"
+    assert generate(out, n=2).code == 0
+    before = files(out)
+
+    assert generate(out, "--rederive", "--dry-run", "--max-chars", "300").code == 2
+    assert files(out) == before
