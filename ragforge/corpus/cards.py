@@ -4,9 +4,8 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -48,7 +47,7 @@ def is_askable(text: str) -> bool:
     return words + wide // _WIDE_CHARACTERS_A_WORD >= _FEWEST_WORDS
 
 
-class CardWriter:
+class CardWriter(AbstractContextManager["CardWriter"]):
     """Takes all chunks in the order of their ids, and writes what `CardReader` reads.
 
     A context manager. Holds some 25 bytes a chunk and the ids of the documents.
@@ -64,15 +63,7 @@ class CardWriter:
         self._document, self._levels, self._askable = array("I"), bytearray(), bytearray()
         self._documents: dict[str, int] = {}
 
-    def __enter__(self) -> "CardWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ids.close()
 
     def add(self, begin: int, chunk: Chunk) -> None:
@@ -152,7 +143,7 @@ def _counted(name: str) -> list[tuple[int, str]]:
     return [(len(part), part) if odd % 2 else (0, part) for odd, part in parts]
 
 
-class CardReader:
+class CardReader(AbstractContextManager["CardReader"]):
     """Reads a survey from a folder; a context manager.
 
     Args:
@@ -172,15 +163,7 @@ class CardReader:
             self._lines = opened.enter_context(ChunkLines(chunks))
             self._opened = opened.pop_all()
 
-    def __enter__(self) -> "CardReader":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     @property

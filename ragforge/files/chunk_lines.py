@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 
 from pydantic import ValidationError
 
@@ -50,7 +50,7 @@ def _each(path: Path, stream: Iterator[bytes]) -> Iterator[tuple[int, Chunk]]:
         at += len(line)
 
 
-class ChunkLines:
+class ChunkLines(AbstractContextManager["ChunkLines"]):
     """Reads chunks by where their lines begin; a context manager, and safe between threads.
 
     Raises:
@@ -65,15 +65,7 @@ class ChunkLines:
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
-    def __enter__(self) -> "ChunkLines":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close()
 
     def at(self, begin: int) -> Chunk:

@@ -2,8 +2,8 @@
 
 import mmap
 from array import array
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ragforge.files.arrays import map_array, write_array
 _ENDS = ".ends"
 
 
-class StringWriter:
+class StringWriter(AbstractContextManager["StringWriter"]):
     """Writes strings, and beside them where each ends; a context manager.
 
     Args:
@@ -28,15 +28,7 @@ class StringWriter:
         self._behind = 0
         self._stream = path.open("wb")
 
-    def __enter__(self) -> "StringWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add(self, string: str) -> None:
@@ -60,7 +52,7 @@ class StringWriter:
         write_array(self._path.with_suffix(_ENDS), [np.frombuffer(self._ends, np.uint64)])
 
 
-class Strings:
+class Strings(AbstractContextManager["Strings"]):
     """Strings that `StringWriter` wrote, by number; a context manager.
 
     Raises:
@@ -73,15 +65,7 @@ class Strings:
             size = path.stat().st_size
             self._bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
 
-    def __enter__(self) -> "Strings":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if isinstance(self._bytes, mmap.mmap):
             self._bytes.close()
 

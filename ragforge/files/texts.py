@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 
 from ragforge.errors import DataError
 
 
-class ChunkTexts:
+class ChunkTexts(AbstractContextManager["ChunkTexts"]):
     """Where the wanted chunks stand in a `chunks.jsonl`; their texts are never all in memory.
 
     Args:
@@ -41,15 +41,7 @@ class ChunkTexts:
         text: str = json.loads(self._stream.readline())["text"]
         return text
 
-    def __enter__(self) -> "ChunkTexts":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close()
 
     def _find(self, wanted: Collection[str]) -> None:

@@ -1,10 +1,8 @@
 """An open survey: the cards of a corpus, its chunks, and its index for BM25."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from ragforge.corpus.cards import CardReader
 from ragforge.corpus.survey import ChunkCard
@@ -16,7 +14,7 @@ INDEX = "bm25"
 """Folder of the index within a survey."""
 
 
-class Surveyed:
+class Surveyed(AbstractContextManager["Surveyed"]):
     """A survey on disk; fulfils `corpus.survey.Survey`. A context manager.
 
     Args:
@@ -34,15 +32,7 @@ class Surveyed:
             self._bm25 = StoredBM25(folder / INDEX, self._cards.n_chunks, self._cards.chunk_id)
             self._opened = opened.pop_all()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     @property
