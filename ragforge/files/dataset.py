@@ -17,13 +17,14 @@ from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.jsonl import read_records, write_records
+from ragforge.files.keys import pair_and_judge, query_and_chunk, slot_and_place
 from ragforge.files.manifest import (
     FileEntry,
     Manifest,
     Spent,
     digest_file,
 )
-from ragforge.files.merging import each_judgment, merged
+from ragforge.files.merging import each_judgment, key_of, merged
 from ragforge.files.objects import read_object, write_object
 from ragforge.records import (
     Answer,
@@ -95,7 +96,7 @@ class Dataset:
 
     def judgments(self) -> list[Judgment]:
         """Return the judgments, sorted by query and chunk; [] where there are none yet."""
-        return self._optional("judgments.jsonl", Judgment, _pair)
+        return self._optional("judgments.jsonl", Judgment, key_of)
 
     def each_judgment(self) -> Iterator[Judgment]:
         """Yield the judgments, sorted by query and chunk, one at a time."""
@@ -103,7 +104,7 @@ class Dataset:
 
     def label_checks(self) -> list[Judgment]:
         """Return what judges gave to pairs that people graded, sorted by pair and judge."""
-        return self._optional("label_checks.jsonl", Judgment, _pair_and_judge)
+        return self._optional("label_checks.jsonl", Judgment, pair_and_judge)
 
     def audit(self) -> JudgeAudit | None:
         """Return the audit of a judge; None where none was made."""
@@ -156,11 +157,11 @@ class Dataset:
 
     def rejected(self) -> list[Rejected]:
         """Return the candidates that gates stopped, sorted by slot and place."""
-        return self._optional("rejected.jsonl", Rejected, _slot_and_place)
+        return self._optional("rejected.jsonl", Rejected, slot_and_place)
 
     def pool(self) -> list[PoolEntry]:
         """Return what the probes found, sorted by query and chunk; [] where none were made."""
-        return self._optional("pool.jsonl", PoolEntry, _pooled)
+        return self._optional("pool.jsonl", PoolEntry, query_and_chunk)
 
     def generation(self) -> GenerationReport | None:
         """Return what generating the set came to; None where it was not generated."""
@@ -191,25 +192,27 @@ class Dataset:
 
     def write_rejected(self, rejected: Iterable[Rejected]) -> None:
         """Write the candidates that gates stopped."""
-        self._write("rejected.jsonl", rejected, _slot_and_place)
+        self._write("rejected.jsonl", rejected, slot_and_place)
 
     def write_pool(self, entries: Iterable[PoolEntry]) -> None:
         """Write what the probes found."""
-        self._write("pool.jsonl", entries, _pooled)
+        self._write("pool.jsonl", entries, query_and_chunk)
 
     def write_chunks(self, chunks: Iterable[Chunk]) -> None:
         """Write the chunks."""
         self._write("chunks.jsonl", chunks, lambda chunk: chunk.chunk_id)
 
-    def take_chunks(self, path: Path, count: int) -> None:
-        """Make a file of chunks, sorted by id and on the same disk, the set's own.
+    def take_chunks(self, path: Path, entry: FileEntry) -> None:
+        """Make a file of chunks the set's own; it is moved, unless the set has the same already.
 
-        It is moved; where the set has the same one already, nothing happens.
+        Args:
+            path: Sorted by id and on the same disk.
+            entry: Its digest, and how many chunks it has.
         """
         mine = self.path / "chunks.jsonl"
-        if not mine.exists() or digest_file(mine) != digest_file(path):
+        if not mine.exists() or digest_file(mine) != entry.sha256:
             path.replace(mine)
-        self._enter("chunks.jsonl", count)
+        self._list("chunks.jsonl", entry)
 
     def write_queries(self, queries: Iterable[Query]) -> None:
         """Write all queries."""
@@ -217,7 +220,7 @@ class Dataset:
 
     def write_judgments(self, judgments: Iterable[Judgment]) -> None:
         """Write all judgments."""
-        self._write("judgments.jsonl", judgments, _pair)
+        self._write("judgments.jsonl", judgments, key_of)
 
     def add_judgments(self, new: Iterator[Judgment]) -> None:
         """Write judgments, sorted by query and chunk, beside those that are there; see `merged`."""
@@ -225,7 +228,7 @@ class Dataset:
 
     def write_label_checks(self, checks: Iterable[Judgment]) -> None:
         """Write all label checks; in no measure, and beside the grades of people."""
-        self._write("label_checks.jsonl", checks, _pair_and_judge)
+        self._write("label_checks.jsonl", checks, pair_and_judge)
 
     def write_audit(self, audit: JudgeAudit) -> None:
         """Write the audit of a judge; an older one is replaced."""
@@ -322,8 +325,9 @@ class Dataset:
 
     def _enter(self, name: str, count: int) -> None:
         """Put a file that was written into the manifest."""
-        path = self.path / name
-        entry = FileEntry(sha256=digest_file(path), records=count)
+        self._list(name, FileEntry(sha256=digest_file(self.path / name), records=count))
+
+    def _list(self, name: str, entry: FileEntry) -> None:
         old = self.manifest
         if old.files.get(name) != entry:
             files = dict(sorted({**old.files, name: entry}.items()))
@@ -342,21 +346,3 @@ def checked_name(name: str) -> str:
             "underscores, starting with a letter or digit"
         )
     return name
-
-
-def _pair(judgment: Judgment) -> tuple[str, str]:
-    return (judgment.query_id, judgment.chunk_id)
-
-
-def _slot_and_place(rejected: Rejected) -> tuple[str, str]:
-    return (rejected.slot_id, f"{rejected.place:06d}")
-
-
-def _pooled(entry: PoolEntry) -> tuple[str, str]:
-    return (entry.query_id, entry.chunk_id)
-
-
-def _pair_and_judge(judgment: Judgment) -> tuple[str, ...]:
-    by = judgment.provenance
-    judge = (by.model, by.prompt_sha256, by.protocol) if by else ()
-    return (*_pair(judgment), *judge)

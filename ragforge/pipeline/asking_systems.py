@@ -73,11 +73,7 @@ async def ask_queries(
     _tell_kept(n_kept, len(queries), name, observer)
     if mode.dry_run or not todo:
         return AskingResult(path, len(todo), n_kept, [])
-    if mode.offline_replay:
-        raise EndpointError(
-            f"{len(todo)} queries have no answer under {name!r} yet, and with --offline-replay "
-            "the system is not asked"
-        )
+    _refuse_replay(name, len(todo), mode)
     chunks = list(dataset.chunks())
     answerer = make_answerer(spec, chunks, timeout_s=settings.model.timeout_s)
     keeper = _Keeper(dataset, name, known, Contexts(chunks), todo, save_every_s)
@@ -95,6 +91,14 @@ async def ask_queries(
         keeper.tell(observer)
     _refuse_total_failure(name, len(todo), keeper.failures)
     return AskingResult(path, len(todo), n_kept, keeper.failures)
+
+
+def _refuse_replay(name: str, n_open: int, mode: Mode) -> None:
+    if mode.offline_replay:
+        raise EndpointError(
+            f"{n_open} queries have no answer under {name!r} yet, and with --offline-replay "
+            "the system is not asked"
+        )
 
 
 def _tell_kept(n_kept: int, n_queries: int, name: str, observer: Observer) -> None:

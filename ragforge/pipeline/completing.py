@@ -20,10 +20,10 @@ from ragforge.pipeline.pool_waves import Asked, Waves
 from ragforge.pipeline.sitting import JudgingResult
 from ragforge.pipeline.surveyed import Surveyed
 from ragforge.pipeline.surveying import open_survey
-from ragforge.records import Chunk
+from ragforge.records import Chunk, Query
 from ragforge.report.completion import CompletionSummary, PooledItem, summarise_completion
 from ragforge.retrieval import Buildable, Embedder, Retriever
-from ragforge.stages.complete.growth import Growth, ranked_items
+from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.pouring import Collected
@@ -92,11 +92,7 @@ async def complete_dataset(
         tried = {probe.key for probe in probes_of(items, retrievers)}
         dataset.replace_failures("retrieve", looked.failures, tried.__contains__)
     failed = Counter(one.key.partition("/")[0] for one in looked.failures)
-    ranked = ranked_items(items, looked.results)
-    asked = {
-        query.query_id: Asked(query.asked, query.answerable, found)
-        for query, found in zip(queries, ranked, strict=True)
-    }
+    asked = _asked(queries, ranked_items(items, looked.results))
     async with open_bench(
         judging_settings(settings),
         dataset.store_path,
@@ -115,6 +111,14 @@ async def complete_dataset(
     if not summary.n_calls and not waves.result.n_judged:
         refused_if_all_failed(waves.result, waves.result.n_failed)
     return Completion(waves.result, summary, failed)
+
+
+def _asked(queries: Sequence[Query], ranked: Sequence[Ranked]) -> dict[str, Asked]:
+    """Return the queries whose pools are judged, by id; both in one order."""
+    return {
+        query.query_id: Asked(query.asked, query.answerable, found)
+        for query, found in zip(queries, ranked, strict=True)
+    }
 
 
 async def complete_whole(

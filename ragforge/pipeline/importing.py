@@ -172,7 +172,7 @@ def dataset_for(out: Path, source: ChunkSource) -> Dataset:
     refuse_other_files(out)
     with source.prepared(out / ".ragforge") as chunks:
         dataset = create_dataset(out, {"chunks": chunks.digest})
-        dataset.take_chunks(chunks.path, chunks.count)
+        dataset.take_chunks(chunks.path, chunks.entry)
     return dataset
 
 

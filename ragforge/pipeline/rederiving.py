@@ -88,7 +88,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
         dataset.write_pool(pool)
     dataset.write_judgments({(j.query_id, j.chunk_id): j for j in _by_rank(judgments)}.values())
     dataset.write_queries(derived)
-    dataset.take_chunks(prepared.path, prepared.count)
+    dataset.take_chunks(prepared.path, prepared.entry)
     manifest = dataset.manifest
     if manifest.made_from.get("chunks") == prepared.digest:
         renew_card(dataset)

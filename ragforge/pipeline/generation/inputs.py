@@ -72,7 +72,7 @@ def open_inputs(
             f"{dataset.path / 'queries.jsonl'}: was changed by hand since it was generated; "
             "name another --out so that no edit is lost, or make edits with `ragforge review`"
         )
-    dataset.take_chunks(chunks.path, chunks.count)
+    dataset.take_chunks(chunks.path, chunks.entry)
     queries = dataset.all_queries()
     steps = _steps(dataset, settings.generate.n, queries)
     return Inputs(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ragforge.config import ChunkSettings
 from ragforge.errors import DataError
-from ragforge.files.manifest import digest_file
+from ragforge.files.manifest import FileEntry, digest_file
 from ragforge.observe import Observer
 from ragforge.pipeline.corpus import write_corpus
 
@@ -19,13 +19,16 @@ class Prepared:
 
     Args:
         path: The file; gone when it is closed, unless it was taken.
-        digest: The sha256 of its bytes.
-        count: Chunks in it.
+        entry: Its digest, and how many chunks it has.
     """
 
     path: Path
-    digest: str
-    count: int
+    entry: FileEntry
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of its bytes."""
+        return self.entry.sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +67,4 @@ class ChunkSource:
             count = write_corpus(
                 self.documents, self.chunk_file, self.settings, self.observer, path
             )
-            yield Prepared(path, digest_file(path), count)
+            yield Prepared(path, FileEntry(sha256=digest_file(path), records=count))

@@ -1,0 +1,20 @@
+"""What the records of a dataset's files are sorted by, where that is more than one id."""
+
+from ragforge.records import Judgment, PoolEntry, Rejected
+
+
+def query_and_chunk(entry: PoolEntry) -> tuple[str, str]:
+    """Return the ids of a query and a chunk in its pool."""
+    return entry.query_id, entry.chunk_id
+
+
+def pair_and_judge(judgment: Judgment) -> tuple[str, ...]:
+    """Return what a judgment is about and who made it: of a pair there is one a judge."""
+    by = judgment.provenance
+    judge = (by.model, by.prompt_sha256, by.protocol) if by else ()
+    return (judgment.query_id, judgment.chunk_id, *judge)
+
+
+def slot_and_place(rejected: Rejected) -> tuple[str, str]:
+    """Return the slot of a candidate and its place there, as a text that sorts like the number."""
+    return rejected.slot_id, f"{rejected.place:06d}"
