@@ -2,9 +2,30 @@
 
 import json
 import os
+import shutil
 import subprocess
 from contextlib import contextmanager
 from itertools import count
+
+import pytest
+
+NEEDS_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed"),
+]
+"""The marks of a module whose tests open pages."""
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""What chromium is started with: no window, and no word to anybody."""
 
 
 class Page:

@@ -1,28 +1,13 @@
 import re
-import shutil
 import subprocess
 
 import pytest
+from devtools import FLAGS, NEEDS_BROWSER
 
 from ragforge.report.html import render_html
 from ragforge.report.summary import summarise
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed"),
-]
-
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-logging=stderr",
-)
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture
@@ -34,7 +19,7 @@ def opened(tmp_path):
         path.write_text(page, encoding="utf-8")
         profile = f"--user-data-dir={tmp_path / 'profile'}"
         return subprocess.run(
-            ["chromium", *FLAGS, profile, *flags, path.as_uri()],
+            ["chromium", *FLAGS, "--enable-logging=stderr", profile, *flags, path.as_uri()],
             capture_output=True,
             text=True,
             timeout=120,

@@ -1,9 +1,8 @@
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
-from devtools import navigate, opened
+from devtools import FLAGS, NEEDS_BROWSER, navigate, opened
 
 from ragforge.files.opening import create_dataset
 from ragforge.files.review_sheet import SheetRow
@@ -11,21 +10,7 @@ from ragforge.pipeline.reviewing import review_dataset
 from ragforge.records import Query
 from ragforge.report.review_page import render_review
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed"),
-]
-
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+pytestmark = NEEDS_BROWSER
 CHOSEN = "[...document.querySelectorAll('input:checked')].map((radio) => radio.value).join()"
 SAVED = (
     "new Promise((done) => { URL.createObjectURL = (blob) => { blob.text().then(done);"
