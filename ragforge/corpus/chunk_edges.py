@@ -21,7 +21,6 @@ _UNFINISHED = re.compile(r"[^\W_]|[,;، 、，(–—-]")  # noqa: RUF001  # com
 _TAIL_CHARS = 2000
 _SHOWN = 100
 _FENCE_NOTE = "a code fence is opened or closed elsewhere"
-_LEAD_NOTE = "what its last line leads in is in the next chunk"
 _LINE_GAP = 1
 _PARAGRAPH_GAP = 3
 

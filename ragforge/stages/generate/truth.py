@@ -1,6 +1,6 @@
 """What the evidence of a query says itself: which chunks hold its quotes, and their grades."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragforge.corpus.anchors import ChunkIndex, Placement, fold
@@ -52,11 +52,6 @@ def derive(query: Query, index: ChunkIndex) -> Rederived:
     sources = tuple(dict.fromkeys(item.chunk_id for item in evidence)) or query.source_chunk_ids
     update = {"evidence": tuple(evidence), "source_chunk_ids": sources}
     return Rederived(query.model_copy(update=update), judgments, tuple(lost))
-
-
-def evidence_judgments(queries: Iterable[Query], index: ChunkIndex) -> list[Judgment]:
-    """Return the judgments that the evidence of queries gives."""
-    return [judgment for query in queries for judgment in derive(query, index).judgments]
 
 
 def grades_at(placed: Placement, grade: int) -> dict[str, int]:

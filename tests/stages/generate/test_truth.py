@@ -1,6 +1,6 @@
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.records import Chunk, Evidence, Query
-from ragforge.stages.generate.truth import derive, evidence_judgments
+from ragforge.stages.generate.truth import derive
 
 TEXT = "The Alpha costs 40 euros. It weighs 7 kg.\n\nThe Beta costs 40 euros. It weighs 9 kg."
 
@@ -112,7 +112,7 @@ def test_deriving_twice_changes_nothing():
 
 def test_the_judgments_name_the_evidence():
     """A reader of the qrels sees why a chunk is relevant."""
-    [judgment] = evidence_judgments([query(quote("It weighs 9 kg."))], ChunkIndex(cut(len(TEXT))))
+    [judgment] = derive(query(quote("It weighs 9 kg.")), ChunkIndex(cut(len(TEXT)))).judgments
 
     assert (judgment.source, judgment.evidence, judgment.contains_answer) == (
         "evidence",
