@@ -1,7 +1,6 @@
 """From documents or a chunk file to chunks."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
@@ -59,27 +58,6 @@ def chunks_of(
     observer(Event("note", message=told))
 
 
-def load_chunks(
-    documents: Sequence[Path],
-    chunk_file: Path | None,
-    settings: ChunkSettings,
-    observer: Observer,
-) -> list[Chunk]:
-    """Return all chunks, of documents or of a ready-made file, sorted by id.
-
-    Raises:
-        DataError: A file cannot be read, two chunks have one id, or there is none.
-    """
-    found = _found(documents, chunk_file, settings, observer)
-    chunks = sorted(found, key=lambda chunk: chunk.chunk_id)
-    if not chunks:
-        raise _nothing_in(documents)
-    for first, second in pairwise(chunks):
-        if first.chunk_id == second.chunk_id:
-            raise _twice(first, second)
-    return chunks
-
-
 def write_corpus(
     documents: Sequence[Path],
     chunk_file: Path | None,
@@ -87,7 +65,7 @@ def write_corpus(
     observer: Observer,
     path: Path,
 ) -> int:
-    """Write what `load_chunks` returns, one a line, and return how many there are.
+    """Write all chunks, of documents or of a ready-made file, sorted by id; return how many.
 
     Memory does not grow with the corpus but for the ids of a ready-made file.
 
@@ -99,7 +77,8 @@ def write_corpus(
         path: The file; missing folders above it are made.
 
     Raises:
-        DataError: As for `load_chunks`, or the file cannot be written; the old one is untouched.
+        DataError: A file cannot be read, two chunks have one id, or there is none; or the file
+            cannot be written. The old one is untouched.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

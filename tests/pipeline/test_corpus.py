@@ -7,7 +7,7 @@ from ragforge.config import Settings
 from ragforge.errors import DataError, UsageError
 from ragforge.files import spool
 from ragforge.observe import silent
-from ragforge.pipeline.corpus import load_chunks, write_corpus
+from ragforge.pipeline.corpus import chunks_of, write_corpus
 
 SETTINGS = Settings().chunk
 
@@ -32,7 +32,7 @@ def test_written_chunks_are_those_that_are_loaded(tmp_path, documents, monkeypat
 
     count = write_corpus(documents, None, SETTINGS, silent, out)
 
-    loaded = load_chunks(documents, None, SETTINGS, silent)
+    loaded = sorted(chunks_of(documents, SETTINGS, silent), key=lambda chunk: chunk.chunk_id)
     assert out.read_text() == "".join(f"{chunk.model_dump_json()}\n" for chunk in loaded)
     assert count == len(loaded) > 3
     assert [path.name for path in out.parent.iterdir()] == ["chunks.jsonl"]
@@ -44,7 +44,6 @@ def test_chunks_of_a_file_are_written_sorted(tmp_path):
     file.write_text('{"id": "b", "text": "two"}\n{"id": "a", "text": "one"}\n')
 
     assert write_corpus([], file, SETTINGS, silent, tmp_path / "out.jsonl") == 2
-    assert [chunk.chunk_id for chunk in load_chunks([], tmp_path / "out.jsonl", SETTINGS, silent)]
     assert (tmp_path / "out.jsonl").read_text().index('"a"') == len('{"chunk_id":')
 
 
@@ -52,19 +51,17 @@ def test_one_id_for_two_chunks_is_refused_and_the_old_file_stays(tmp_path, docum
     """Judgments would be of either."""
     monkeypatch.setattr("ragforge.corpus.chunking.chunk_id", lambda *_: 'c","doc_id":1')
     (tmp_path / "out.jsonl").write_text("old")
-    for attempt in (load_chunks, lambda *given: write_corpus(*given, tmp_path / "out.jsonl")):
-        with pytest.raises(DataError, match=r"comes twice, in a\.md and a\.md"):
-            attempt(documents, None, SETTINGS, silent)
+    with pytest.raises(DataError, match=r"comes twice, in a\.md and a\.md"):
+        write_corpus(documents, None, SETTINGS, silent, tmp_path / "out.jsonl")
 
     assert (tmp_path / "out.jsonl").read_text() == "old"
 
 
 def test_documents_without_text_are_refused_in_the_same_words(tmp_path):
-    """Both ways tell what was given."""
+    """It tells what was given."""
     (tmp_path / "a.md").write_text("# Only a title\n")
-    for attempt in (load_chunks, lambda *given: write_corpus(*given, tmp_path / "out.jsonl")):
-        with pytest.raises(DataError, match=r"a\.md: no text to cut into chunks"):
-            attempt([tmp_path / "a.md"], None, SETTINGS, silent)
+    with pytest.raises(DataError, match=r"a\.md: no text to cut into chunks"):
+        write_corpus([tmp_path / "a.md"], None, SETTINGS, silent, tmp_path / "out.jsonl")
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path, documents):
@@ -82,7 +79,7 @@ def cut_by(monkeypatch, documents):
     def run(function, observer=silent):
         monkeypatch.setitem(sys.modules, "users_module", SimpleNamespace(cut=function))
         settings = SETTINGS.model_copy(update={"chunker": "users_module:cut"})
-        return load_chunks(documents, None, settings, observer)
+        return list(chunks_of(documents, settings, observer))
 
     return run
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragforge.config import Settings
 from ragforge.observe import silent
-from ragforge.pipeline.corpus import load_chunks
+from ragforge.pipeline.corpus import chunks_of
 from ragforge.records import Chunk
 from ragforge.retrieval import postings, stored
 from ragforge.retrieval.bm25 import BM25Retriever
@@ -35,7 +35,7 @@ def index(folder, chunks, at_once=3):
 @pytest.fixture(scope="module")
 def sample():
     """The chunks of the shipped corpus."""
-    return load_chunks([DOCUMENTS], None, Settings().chunk, silent)
+    return list(chunks_of([DOCUMENTS], Settings().chunk, silent))
 
 
 @pytest.fixture(scope="module")
