@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ragforge.files.manifest import digest_file
+from ragforge.files.manifest import FileEntry, digest_file
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.generation.source import Prepared
@@ -51,7 +51,8 @@ def rederive(tmp_path):
     def run(dataset, *ends):
         path = tmp_path / "new.jsonl"
         path.write_text("".join(f"{chunk.model_dump_json()}\n" for chunk in cut(*ends)))
-        return rederive_dataset(dataset, Prepared(path, digest_file(path), len(ends)))
+        entry = FileEntry(sha256=digest_file(path), records=len(ends))
+        return rederive_dataset(dataset, Prepared(path, entry))
 
     return run
 
