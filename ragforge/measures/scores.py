@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragforge.measures.bounds import Interval
     from ragforge.measures.intervals import ConfidenceInterval
 
 RelThreshold: TypeAlias = int | Literal["auto"]
@@ -190,6 +191,15 @@ class Scores:
 
         return mean_interval(self.values(measure), level)
 
+    def possible(self, measure: str | Measure) -> dict[str, "Interval"]:
+        """Return what each query with a failure could have come to, those without a value too.
+
+        Args:
+            measure: One that was computed.
+        """
+        name = self._computed(measure)
+        return _possible(self._judged, parse_measure(name), self.rel_threshold)
+
     def to_pandas(self) -> Any:  # noqa: ANN401  # pandas is no dependency
         """Return the values as a pandas data frame: a row for each query, a column a measure.
 
@@ -299,25 +309,31 @@ def _bounds(
     values: list[float], judged: Judged, measure: Measure, threshold: int
 ) -> tuple[float | None, float | None]:
     """Return the means of the bounds of every query, those included that have no value."""
+    possible = _possible(judged, measure, threshold)
+    certain = [
+        value
+        for query_id, value in zip(judged.table.query_ids, values, strict=True)
+        if query_id not in possible
+    ]
+    lows = [bounds.low for bounds in possible.values()]
+    highs = [bounds.high for bounds in possible.values()]
+    return _mean([*certain, *lows]), _mean([*certain, *highs])
+
+
+def _possible(judged: Judged, measure: Measure, threshold: int) -> dict[str, "Interval"]:
+    """Return the bounds of each query with a failure, by query id."""
     from ragforge.measures.bounds import failure_bounds, judgment_bounds
 
     table, rel = judged.table, measure.rel or threshold
     top = max(SCALE_TOP, judged.highest_grade)
-    lows, highs = list(values), list(values)
-    for index in table.failures:
-        lows[index], highs[index] = judgment_bounds(table.ranking(index), measure, rel, top)
+    graded = [*(table.ranking(index) for index in table.failures), *judged.unjudgeable]
     longest = max(
         [*table.n_retrieved, *(query.n_retrieved for query in judged.unjudgeable)], default=0
     )
-    for query in judged.unjudgeable:
-        interval = judgment_bounds(query, measure, rel, top)
-        lows.append(interval.low)
-        highs.append(interval.high)
+    found = {item.query_id: judgment_bounds(item, measure, rel, top) for item in graded}
     for query in judged.failed:
-        interval = failure_bounds(query, measure, rel, top, longest)
-        lows.append(interval.low)
-        highs.append(interval.high)
-    return _mean(lows), _mean(highs)
+        found[query.query_id] = failure_bounds(query, measure, rel, top, longest)
+    return found
 
 
 def _mean(values: list[float]) -> float | None:

@@ -113,3 +113,16 @@ def test_to_dict_is_the_same_text_for_another_order_of_queries(scores):
     assert json.dumps(backwards.to_dict(per_query=True)) == json.dumps(
         scores.to_dict(per_query=True)
     )
+
+
+def test_possible_values_are_those_of_queries_with_failures():
+    """A gate takes each at its worst; the others are certain."""
+    qrels = QRELS | {"lost": {"a": 3}, "late": {"a": 3, "b": None}}
+    scores = evaluate(qrels, RUN, ["RR"], failed=["lost"])
+
+    assert scores.possible("MRR") == {"late": (pytest.approx(1 / 3), 1.0), "lost": (0.0, 1.0)}
+
+
+def test_without_failures_every_value_is_certain(scores):
+    """There is nothing to bound."""
+    assert scores.possible("RR") == {}

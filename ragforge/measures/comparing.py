@@ -1,0 +1,249 @@
+"""Which of two runs is better, measure by measure, with all that such a claim must rest on.
+
+All comparisons of one call are one family: p values are Holm's, and each interval has the level at
+which Holm held its comparison, so that both speak of the same chance of any false finding. A run
+wins where its interval leaves 0 out and the test agrees; anything else is a tie.
+
+An interval reaches as far as that of the paired bootstrap (BCa) or that of Student's t, whichever
+goes further: at the high levels that many comparisons need, the bootstrap of some dozen queries
+alone is too short.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil, fsum, sqrt
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ragforge.measures.corrections import holm
+from ragforge.measures.intervals import HIGHEST_LEVEL, Ends, mean_interval
+from ragforge.measures.paired import PairedTest, randomisation_test, t_test
+from ragforge.measures.power import EffectSize, detectable_difference, effect_size, queries_needed
+from ragforge.measures.samples import Floats, check_share, differences, mean, sample
+
+Winner: TypeAlias = Literal["A", "B", "TIE"]
+
+ALPHA: Final = 0.05
+SEED: Final = 0
+"""Of the sign flips, where they are drawn; the same for every comparison."""
+_FLIPS: Final = 10_000
+_FLIPS_AT_ALPHA: Final = 10
+"""Flips that are to reach a difference by chance where its p value is the least that Holm asks
+for: with fewer, no difference among many comparisons could ever be found."""
+_SELDOM: Final = 10
+"""Up to so many of the first flips that reach a difference, more are drawn."""
+
+
+class Pair(NamedTuple):
+    """Two runs by one measure, over the queries in which both have a value."""
+
+    a: str
+    b: str
+    measure: str
+    values_a: Sequence[float]
+    values_b: Sequence[float]
+    """Aligned with `values_a`."""
+    lower_is_better: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What so many queries can show."""
+
+    sd: float
+    """Standard deviation of the differences per query."""
+    detectable: float | None
+    """Least true difference shown with a probability of 80 %, at the level of one comparison."""
+    n_for_half: int | None
+    """Queries that would show half of that; None where there is no spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One measure of two runs, b held against a."""
+
+    a: str
+    b: str
+    measure: str
+    n: int
+    """Queries in which both have a value."""
+    mean_a: float | None
+    mean_b: float | None
+    diff: float | None
+    """Mean of b less mean of a, over these queries."""
+    percent: float | None
+    """Of the mean of a; None where that is 0."""
+    interval: Ends | None
+    """Of the difference, at `level`; None with fewer than two queries."""
+    level: float
+    """1 less the level at which Holm held this comparison."""
+    interval_alone: Ends | None
+    """At 1 less alpha, as if this were the only comparison."""
+    p: float
+    """Of the paired randomisation test."""
+    p_t: float
+    """Of the paired t test."""
+    p_corrected: float
+    winner: Winner
+    wins: int
+    """Queries in which b is better."""
+    ties: int
+    losses: int
+    effect: EffectSize
+    power: Power | None
+    """None with fewer than two queries."""
+
+
+def compare_pairs(pairs: Iterable[Pair], alpha: float = ALPHA) -> list[Comparison]:
+    """Compare runs, all comparisons together being one family.
+
+    Args:
+        pairs: What to compare.
+        alpha: Chance of any false finding among them all, between 0 and 1.
+
+    Returns:
+        One comparison a pair, in the same order.
+
+    Raises:
+        UsageError: Values are not aligned, or alpha cannot be taken.
+        DataError: A value is no finite number.
+
+    Source: paired bootstrap: Efron and Tibshirani 1993, section 16; step-down: Holm 1979.
+    """
+    check_share(alpha, "alpha")
+    listed = list(pairs)
+    flips = max(_FLIPS, ceil(_FLIPS_AT_ALPHA * len(listed) / alpha))
+    tests = [_test(pair, flips) for pair in listed]
+    p_values = [test.p for test in tests]
+    corrected = holm(p_values)
+    levels = _levels(p_values, alpha)
+    return [
+        _comparison(pair, test, p_corrected, level, alpha)
+        for pair, test, p_corrected, level in zip(listed, tests, corrected, levels, strict=True)
+    ]
+
+
+def couples(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
+    """Return which runs are compared: each two, or the baseline with each other one."""
+    if baseline is None:
+        return list(combinations(names, 2))
+    return [(baseline, name) for name in names if name != baseline]
+
+
+def all_pairs(
+    values: Mapping[str, Mapping[str, Mapping[str, float]]],
+    measures: Sequence[str],
+    *,
+    baseline: str | None = None,
+    lower_is_better: Collection[str] = (),
+) -> list[Pair]:
+    """Return couples of runs by each measure, over the queries in which both have a value.
+
+    Args:
+        values: Run to measure to query id to value; runs are paired in their order.
+        measures: By which to compare, in the order wanted.
+        baseline: As for `couples`.
+        lower_is_better: Measures of which that is so.
+    """
+    return [
+        _pair(a, b, measure, values, lower_is_better=measure in lower_is_better)
+        for a, b in couples(list(values), baseline)
+        for measure in measures
+    ]
+
+
+def _pair(
+    a: str,
+    b: str,
+    measure: str,
+    values: Mapping[str, Mapping[str, Mapping[str, float]]],
+    *,
+    lower_is_better: bool,
+) -> Pair:
+    of_a, of_b = values[a][measure], values[b][measure]
+    shared = sorted(of_a.keys() & of_b.keys())
+    paired_a, paired_b = [of_a[item] for item in shared], [of_b[item] for item in shared]
+    return Pair(a, b, measure, paired_a, paired_b, lower_is_better)
+
+
+def _levels(p_values: Sequence[float], alpha: float) -> list[float]:
+    """Return 1 less the level at which Holm's procedure held each hypothesis, or stopped."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    levels = [0.0] * len(order)
+    divisor = len(order)
+    for place, index in enumerate(order):
+        levels[index] = min(1 - alpha / divisor, HIGHEST_LEVEL)
+        if p_values[index] <= alpha / divisor and place + 1 < len(order):
+            divisor -= 1
+    return levels
+
+
+def _test(pair: Pair, flips: int) -> PairedTest:
+    """Test a pair, with all flips only where the first ones leave open how small p is."""
+    first = randomisation_test(pair.values_a, pair.values_b, seed=SEED, n_permutations=_FLIPS)
+    if flips == _FLIPS or first.p > (_SELDOM + 1) / (_FLIPS + 1):
+        return first
+    return randomisation_test(pair.values_a, pair.values_b, seed=SEED, n_permutations=flips)
+
+
+def _comparison(
+    pair: Pair, test: PairedTest, p_corrected: float, level: float, alpha: float
+) -> Comparison:
+    found = differences(pair.values_a, pair.values_b)
+    a, b = sample(pair.values_a), sample(pair.values_b)
+    mean_a = mean(a) if len(a) else None
+    interval = _interval(found, level)
+    return Comparison(
+        a=pair.a,
+        b=pair.b,
+        measure=pair.measure,
+        n=len(found),
+        mean_a=mean_a,
+        mean_b=mean(b) if len(b) else None,
+        diff=test.mean_difference,
+        percent=_percent(test.mean_difference, mean_a),
+        interval=interval,
+        level=level,
+        interval_alone=_interval(found, min(1 - alpha, HIGHEST_LEVEL)),
+        p=test.p,
+        p_t=t_test(pair.values_a, pair.values_b).p,
+        p_corrected=p_corrected,
+        winner=_winner(interval, p_corrected <= alpha, pair.lower_is_better),
+        wins=test.losses if pair.lower_is_better else test.wins,
+        ties=test.ties,
+        losses=test.wins if pair.lower_is_better else test.losses,
+        effect=effect_size(pair.values_a, pair.values_b),
+        power=_power(found, 1 - level),
+    )
+
+
+def _interval(found: Floats, level: float) -> Ends | None:
+    if len(found) < 2:
+        return None
+    bootstrap, student = mean_interval(found, level), mean_interval(found, level, "student")
+    assert bootstrap.low is not None
+    assert bootstrap.high is not None
+    assert student.low is not None
+    assert student.high is not None
+    return Ends(min(bootstrap.low, student.low), max(bootstrap.high, student.high))
+
+
+def _percent(difference: float | None, mean_a: float | None) -> float | None:
+    return None if difference is None or not mean_a else 100 * difference / mean_a
+
+
+def _winner(interval: Ends | None, is_significant: bool, lower_is_better: bool) -> Winner:
+    if interval is None or not is_significant or interval.low <= 0 <= interval.high:
+        return "TIE"
+    return "B" if (interval.low > 0) != lower_is_better else "A"
+
+
+def _power(found: Floats, alpha: float) -> Power | None:
+    n = len(found)
+    if n < 2:
+        return None
+    centre = mean(found)
+    sd = sqrt(fsum(((found - centre) ** 2).tolist()) / (n - 1))
+    detectable = detectable_difference(sd, n, alpha)
+    half = queries_needed(detectable / 2, sd, alpha) if detectable else None
+    return Power(sd, detectable, half)
