@@ -24,6 +24,15 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
     Raises:
         DataError: The file cannot be written (no space, no permission); the old one is untouched.
     """
+    write_whole_bytes(path, (part.encode() for part in parts))
+
+
+def write_whole_bytes(path: Path, parts: Iterable[bytes]) -> None:
+    """Write bytes as `write_whole` writes text.
+
+    Raises:
+        DataError: As for `write_whole`.
+    """
     temporary = ""
     try:
         if path.exists() and not path.is_file():
@@ -35,7 +44,7 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
         descriptor, temporary = tempfile.mkstemp(
             prefix=f".{path.name}.{maker()}-", suffix=".tmp", dir=path.parent
         )
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             stream.writelines(parts)
             stream.flush()
             os.fsync(stream.fileno())
@@ -49,8 +58,8 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
         raise
 
 
-def _write_directly(path: Path, parts: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
+def _write_directly(path: Path, parts: Iterable[bytes]) -> None:
+    with path.open("wb") as stream:
         stream.writelines(parts)
 
 

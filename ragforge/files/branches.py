@@ -1,0 +1,72 @@
+"""Files as they are on a branch of the git repository around them."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.text import decode
+
+MAIN: Final = ("origin/main", "main", "origin/master", "master")
+"""Where the main branch is looked for, in this order."""
+_TIMEOUT_S: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class BranchFile:
+    """A file of a branch."""
+
+    text: str
+    where: str
+    """Branch and path, such as `origin/main:sets/baseline.json`."""
+
+
+def read_from_branch(path: Path, branches: Sequence[str] = MAIN) -> BranchFile:
+    """Return a file as the first of some branches has it.
+
+    Args:
+        path: Where it is, or would be, in the working directory of the repository.
+        branches: Names as git takes them.
+
+    Raises:
+        DataError: There is no git or no repository, or none of the branches has the file.
+    """
+    git = shutil.which("git")
+    if git is None:
+        raise DataError(f"{path}: cannot be read from a branch: there is no git here")
+    folder = path.parent
+    if not folder.is_dir():
+        raise DataError(f"{path}: cannot be read from a branch: no such directory {folder}")
+    if _git(git, folder, "rev-parse", "--show-toplevel") is None:
+        raise DataError(f"{path}: cannot be read from a branch: it is in no git repository")
+    there = [name for name in branches if _has(git, folder, name)]
+    for name in there:
+        found = _git(git, folder, "show", f"{name}:./{path.name}")
+        if found is not None:
+            where = f"{name}:{path}"
+            return BranchFile(decode(found, where), where)
+    if there:
+        raise DataError(f"{path}: is not on {', '.join(there)}; commit it there first")
+    raise DataError(
+        f"{path}: cannot be read from a branch: the repository has none of {', '.join(branches)}; "
+        "a shallow checkout lacks them (`git fetch --depth 1 origin main:refs/remotes/origin/main`)"
+    )
+
+
+def _has(git: str, folder: Path, branch: str) -> bool:
+    asked = ("rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}")
+    return _git(git, folder, *asked) is not None
+
+
+def _git(git: str, folder: Path, *words: str) -> bytes | None:
+    """Return what git prints; None where it fails."""
+    try:
+        done = subprocess.run(  # noqa: S603  # fixed words, and a path behind a colon; no shell
+            [git, *words], cwd=folder, capture_output=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else done.stdout

@@ -1,0 +1,138 @@
+"""Evaluations as they are kept: a line of the history, and the values behind it."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ragforge.records.record import JudgeKind, NonEmpty, Record
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class MeasuredMean(Record):
+    """A measure over the queries of a set."""
+
+    mean: float | None
+    """None where no query has a value."""
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval over queries like these; None with fewer than two."""
+    n: Count
+    """Queries with a value."""
+    n_failed: Count = 0
+    """Queries with a failed judgment, or on which the retriever failed."""
+    least: float | None = None
+    most: float | None = None
+    """What the mean would be if all failures had come out worst, and best."""
+
+
+class BridgeMean(Record):
+    """A measure over the items that two evaluations have in common, unchanged."""
+
+    n: Count
+    before: float
+    now: float
+    diff: float
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval of the mean difference per item; None with fewer than five."""
+
+
+class Grader(Record):
+    """Who made the grades that an evaluation rests on."""
+
+    kind: JudgeKind | None
+    """None where it is not recorded."""
+    model: str = ""
+    prompt: str = ""
+    prompt_sha256: str = ""
+    count: Count
+    """Judgments made."""
+
+
+class Timing(Record):
+    """How long the retriever took for a query, in seconds; percentiles by nearest rank."""
+
+    n: Count
+    median_s: float
+    p95_s: float
+    p99_s: float
+
+
+class Digests(Record):
+    """What tells whether something changed: sha256 of contents, in hexadecimal."""
+
+    corpus: str
+    """Of the chunks."""
+    queries: str
+    """Of the items measured: their questions, answers and evidence."""
+    judgments: str
+    """Of the grades, by query and chunk."""
+    rankings: str
+    """Of the chunk ids in their order; latencies and scores are not in it."""
+    prompts: str
+    """Of the prompts that grades were made with."""
+
+
+class Spending(Record):
+    """What the set took in all until then."""
+
+    calls: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost_usd: float | None
+
+
+class Evaluation(Record):
+    """One run measured on one state of a dataset: a line of `history.jsonl`."""
+
+    evaluation_id: NonEmpty
+    """First 16 hex digits of the sha256 of the line without this field."""
+    at: str
+    """When, UTC, ISO 8601 with seconds; "" in a baseline, whose bytes are to tell of its values."""
+    dataset: str
+    version: int
+    run: NonEmpty
+    rel_threshold: Annotated[int, Field(ge=1)]
+    only_retrieved: bool = False
+    """Whether queries that the run lacks were left out, rather than counted as 0."""
+    n_queries: Count
+    """Answerable queries of the set."""
+    n_failed: Count
+    """Of these, those on which the retriever failed or of which a judgment failed."""
+    n_retrieved: Count
+    """Chunks in the top 10 of the run."""
+    n_holes: Count
+    """Of these, those without a grade."""
+    measures: dict[str, MeasuredMean]
+    """By canonical name, in the order asked for."""
+    graders: tuple[Grader, ...]
+    digests: Digests
+    spent: Spending
+    timing: Timing | None
+    tool_version: str
+    git_commit: str = ""
+    git_branch: str = ""
+    """Of the working directory; "" outside of a repository."""
+    bridge_to: str = ""
+    """The evaluation of this run before; "" where there is none, or no item is the same."""
+    bridge: dict[str, BridgeMean] = Field(default={})
+    """By measure: on the items that are equal in both."""
+
+
+class ItemValues(Record):
+    """The values of one item of an evaluation."""
+
+    query_id: NonEmpty
+    item: NonEmpty
+    """First 16 hex digits of a sha256 of its question, answer, evidence and relevant grades."""
+    values: dict[str, float]
+    """By measure."""
+
+
+class Baseline(Record):
+    """An evaluation with its values per item, for later runs to be held against."""
+
+    evaluation: Evaluation
+    items: tuple[ItemValues, ...]
+    """Sorted by query."""
