@@ -1,4 +1,7 @@
-"""ragforge: make, judge and measure evaluation sets for retrieval-augmented generation."""
+"""ragforge: make, judge and measure evaluation sets for retrieval-augmented generation.
+
+PYTEST_DONT_REWRITE: the pytest plugin would otherwise make pytest warn when this is imported first.
+"""
 
 _PUBLIC = {
     "evaluate": "ragforge.evaluation",

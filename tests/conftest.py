@@ -21,6 +21,9 @@ from ragforge.llm.connect import connect
 from ragforge.llm.local import serve as serve_file
 from ragforge.observe import silent
 
+# For tests of the plugin, which run suites of their own.
+pytest_plugins = ["pytester"]
+
 # The gate decides the same way each time; `--hypothesis-profile default` looks further.
 hypothesis.settings.register_profile("gate", derandomize=True)
 hypothesis.settings.load_profile("gate")

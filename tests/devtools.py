@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from contextlib import contextmanager
@@ -131,3 +132,17 @@ def navigate(page, path):
         "new Promise((done) => document.readyState === 'complete' && location.protocol === 'file:'"
         " ? done(1) : addEventListener('load', () => done(1)))"
     )
+
+
+def contrast(one, other):
+    """Return the contrast of two colours as WCAG 2 defines it."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour):
+    """Return the relative luminance of a colour such as #1a2b3c or #abc."""
+    digits = re.sub(r"^#(.)(.)(.)$", r"#\1\1\2\2\3\3", colour)[1:]
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

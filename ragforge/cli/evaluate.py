@@ -4,9 +4,18 @@ Every query with judgments counts: one that the run lacks scores 0, unless --onl
 it out. Judgments and runs are read in TREC format, as JSON Lines, JSON, CSV and BEIR folders, also
 packed (.gz, .zst). Large run files are streamed.
 
+With --dataset each run adds a line to the set's history.jsonl, which `ragforge history` reads.
+
+With --retriever the runs are made first: all retrievers and their queries at the same time. A
+query on which a retriever fails has no value and is no 0; the mean gets bounds instead. Latencies
+(p50, p95, p99) are those of a system under this load; --concurrency 1 asks one query at a time,
+one retriever after the other, for the latency of each alone.
+
 Examples:
   ragforge evaluate --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
   ragforge evaluate --dataset set/ --json --per-query
+  ragforge evaluate --dataset set/ --retriever bm25 --retriever my_app.search:retriever
+  ragforge evaluate --dataset set/ --retriever http://127.0.0.1:8000/search --concurrency 1
   ragforge evaluate --qrels qrels.trec --run run.trec -m "P(rel=2)@5" -m "RBP(p=0.9)" --interval
 """
 
@@ -16,10 +25,15 @@ from pathlib import Path
 from statistics import median
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.keeping import add_keeping, keep
+from ragforge.cli.paid import observed
+from ragforge.cli.retrievers import SECTIONS, add_retrievers, run_retrievers
 from ragforge.cli.talk import complain
-from ragforge.errors import UsageError
+from ragforge.cli.telling import add_telling, require_dataset, tell
+from ragforge.errors import EndpointError, UsageError
 from ragforge.measures import Scores, Summary
-from ragforge.pipeline.evaluating import Evaluation, evaluate_dataset, evaluate_files
+from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
+from ragforge.report.runs import Latency
 from ragforge.report.shown import MISSING, duration, number
 from ragforge.report.table import render_table
 
@@ -37,8 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="run to evaluate, several may be given; with --dataset a run's name (default: all)",
+        help="run to evaluate, several may be given; with --dataset a run's name (default: all, "
+        "or those of the retrievers)",
     )
+    add_retrievers(parser)
     parser.add_argument("--per-query", action="store_true", help="values of each query too")
     parser.add_argument(
         "--only-retrieved",
@@ -50,13 +66,50 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="95%% confidence interval of each mean over queries like these",
     )
+    add_keeping(parser)
+    add_telling(parser)
     add_json(parser)
-    add_common(parser, "evaluate")
+    add_common(parser, "evaluate", *SECTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    found = _evaluate(arguments)
+    if (arguments.dataset is None) == (arguments.qrels is None):
+        raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE")
+    if arguments.dataset is None:
+        _print(_of_files(arguments), arguments)
+        return 0
+    from ragforge.files.opening import open_dataset
+
+    dataset, settings = open_dataset(arguments.dataset), settings_of(arguments)
+    with observed(arguments) as observer:
+        made = run_retrievers(arguments, dataset, settings, observer, set(arguments.run))
+        names = [*arguments.run, *(result.name for result in made)]
+        only_retrieved = arguments.only_retrieved
+        found = evaluate_dataset(dataset, names, settings.evaluate, only_retrieved=only_retrieved)
+        tell(arguments, keep(arguments, dataset, found.records, observer), observer)
+    _print(found, arguments)
+    for name in names or dataset.run_names():
+        if name not in found.scores:
+            complain(f"warning: {name}: the run is empty; nothing of it was measured")
+    # It was told why each failed, and one JSON object is all that may stand on stdout.
+    none_worked = bool(made) and all(result.explanation for result in made)
+    return EndpointError.exit_code if none_worked else 0
+
+
+def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
+    require_dataset(arguments)
+    if arguments.retriever or arguments.name:
+        raise UsageError("--retriever and --name go with --dataset DIR, which has the queries")
+    if not arguments.run:
+        raise UsageError("--qrels needs at least one --run FILE")
+    paths = [Path(name) for name in arguments.run]
+    settings = settings_of(arguments).evaluate
+    only_retrieved = arguments.only_retrieved
+    return evaluate_files(arguments.qrels, paths, settings, only_retrieved=only_retrieved)
+
+
+def _print(found: EvaluatedRuns, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(dumps(_json(found, per_query=arguments.per_query, interval=arguments.interval)))
     else:
@@ -66,10 +119,9 @@ def run(arguments: argparse.Namespace) -> int:
     for name, scores in found.scores.items():
         for warning in scores.warnings:
             complain(f"warning: {name}: {warning}")
-    return 0
 
 
-def table_of(found: Evaluation, *, interval: bool = False) -> str:
+def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
     """Return the measures by runs, with what one must know to read them."""
     scores = list(found.scores.values())
     first = scores[0]
@@ -91,8 +143,10 @@ def table_of(found: Evaluation, *, interval: bool = False) -> str:
         latencies = [found.latencies.get(name) for name in found.scores]
         medians = [item.median_s if item else None for item in latencies]
         tails = [item.p95_s if item else None for item in latencies]
-        rows.append(["median latency", *map(_latency, medians)])
+        ends = [item.p99_s if item else None for item in latencies]
+        rows.append(["p50 latency", *map(_latency, medians)])
         rows.append(["p95 latency", *map(_latency, tails)])
+        rows.append(["p99 latency", *map(_latency, ends)])
     note = f"relevant: grade >= {found.rel_threshold}"
     if interval:
         note += f"; (low-high): {LEVEL:.0%} confidence interval over queries, BCa bootstrap"
@@ -103,23 +157,7 @@ def table_of(found: Evaluation, *, interval: bool = False) -> str:
     return f"{render_table(['measure', *found.scores], rows)}\n{note}"
 
 
-def _evaluate(arguments: argparse.Namespace) -> Evaluation:
-    settings = settings_of(arguments).evaluate
-    only_retrieved = arguments.only_retrieved
-    if (arguments.dataset is None) == (arguments.qrels is None):
-        raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE")
-    if arguments.dataset is not None:
-        from ragforge.files.opening import open_dataset
-
-        dataset = open_dataset(arguments.dataset)
-        return evaluate_dataset(dataset, arguments.run, settings, only_retrieved=only_retrieved)
-    if not arguments.run:
-        raise UsageError("--qrels needs at least one --run FILE")
-    paths = [Path(name) for name in arguments.run]
-    return evaluate_files(arguments.qrels, paths, settings, only_retrieved=only_retrieved)
-
-
-def _json(found: Evaluation, *, per_query: bool, interval: bool) -> dict[str, object]:
+def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str, object]:
     runs = {}
     for name, scores in found.scores.items():
         latency = found.latencies.get(name)
@@ -137,7 +175,7 @@ def _json(found: Evaluation, *, per_query: bool, interval: bool) -> dict[str, ob
         runs[name] = {
             **told,
             "first_relevant_rank": scores.first_relevant_rank,
-            "latency_s": asdict(latency) if latency else None,
+            "latency_s": _latency_json(latency),
         }
     return {
         "rel_threshold": found.rel_threshold,
@@ -146,7 +184,7 @@ def _json(found: Evaluation, *, per_query: bool, interval: bool) -> dict[str, ob
     }
 
 
-def _per_query(found: Evaluation) -> str:
+def _per_query(found: EvaluatedRuns) -> str:
     measures = found.measures
     rows = [
         [query_id, name, *(number(values[measure], DIGITS) for measure in measures)]
@@ -177,3 +215,7 @@ def _median_rank(scores: Scores) -> str:
 
 def _latency(seconds: float | None) -> str:
     return MISSING if seconds is None else duration(seconds)
+
+
+def _latency_json(found: Latency | None) -> dict[str, float] | None:
+    return None if found is None else {"p50_s": found.median_s, **asdict(found)}

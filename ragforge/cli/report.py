@@ -1,15 +1,22 @@
-"""Write a page about a dataset: measures, worst queries, diagnosis, failures, who judged.
+"""Write a page about a dataset: what changed, measures, which run is better, and every query.
 
-The page is one file without any external request, readable without JavaScript. The ending of --out
-decides the form: .html, .md or .txt; without --out the text goes to stdout.
+The page is one file without any external request. A small script sorts, filters and opens queries;
+without it everything else is there. The ending of --out decides the form: .html, .md or .txt;
+without --out the text goes to stdout.
 
-Example: ragforge report --dataset set/ --out report.html
+Two and more runs are compared with each other. --base compares them with one run only: fewer
+comparisons, so that smaller differences are shown.
+
+Examples:
+  ragforge report --dataset set/ --out report.html
+  ragforge report --dataset set/ --out report.md --base bm25 -m nDCG@10 -m R@20
+  ragforge report --dataset set/ --run bm25 --run dense --json
 """
 
 import argparse
 from pathlib import Path
 
-from ragforge.cli.flags import add_common, settings_of
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.errors import UsageError
 
 FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
@@ -19,24 +26,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
     parser.add_argument("--out", type=Path, metavar="FILE", help="FILE.html, FILE.md or FILE.txt")
+    parser.add_argument(
+        "--run", action="append", default=[], metavar="NAME", help="which run (default: all)"
+    )
+    parser.add_argument(
+        "--base", default="", metavar="NAME", help="the run that all others are held against"
+    )
+    add_json(parser)
     add_common(parser, "evaluate")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.reporting import report_summary, write_report
+    from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
+    from ragforge.report.text import render_text
 
     settings = settings_of(arguments).evaluate
-    dataset = open_dataset(arguments.dataset)
-    if arguments.out is None:
-        from ragforge.report.text import render_text
-
-        print(render_text(report_summary(dataset, settings)), end="")
-        return 0
-    form = FORMS.get(arguments.out.suffix.lower())
-    if form is None:
+    options = ReportOptions(tuple(arguments.run), arguments.base)
+    form = None if arguments.out is None else FORMS.get(arguments.out.suffix.lower())
+    if arguments.out is not None and form is None:
         raise UsageError(f"--out {arguments.out}: expected an ending of {', '.join(FORMS)}")
-    write_report(dataset, arguments.out, form, settings)
-    print(arguments.out)
+    dataset = open_dataset(arguments.dataset)
+    if form is None:
+        summary = report_summary(dataset, settings, options)
+    else:
+        summary = write_report(dataset, arguments.out, form, settings, options)
+    if arguments.json:
+        from ragforge.report.report_json import report_json
+
+        print(dumps(report_json(summary, arguments.out)))
+    else:
+        print(render_text(summary) if form is None else f"{arguments.out}\n", end="")
     return 0

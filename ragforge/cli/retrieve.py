@@ -40,16 +40,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.holes import holes_of, told
-    from ragforge.pipeline.retrieving import make_run
+    from ragforge.pipeline.retrieving import make_runs, require_working
+    from ragforge.pipeline.run_names import named_specs
 
     settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
-    name = _name_of(arguments.retriever) if arguments.name is None else arguments.name
+    names = [] if arguments.name is None else [arguments.name]
+    specs = named_specs([arguments.retriever], names)
     # What the user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        made = asyncio.run(
-            make_run(dataset, arguments.retriever, name, settings, Progress(arguments.quiet))
-        )
+        [made] = asyncio.run(make_runs(dataset, specs, settings, Progress(arguments.quiet)))
+    require_working([made])
+    name = made.name
     if arguments.trec:
         from ragforge.files.trec_writing import write_trec_run
 
@@ -68,9 +70,3 @@ def run(arguments: argparse.Namespace) -> int:
             complain(line)
         print(path)
     return 0
-
-
-def _name_of(spec: str) -> str:
-    """Return a name fit for a file, made of a retriever's spec."""
-    kept = "".join(character if character.isalnum() else "-" for character in spec)
-    return kept.strip("-")[:60] or "run"

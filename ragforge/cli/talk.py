@@ -114,7 +114,8 @@ class Progress:
             "tick": self._tick,
             "stage.end": self._end,
         }
-        taken_by[event.name](event)
+        if take := taken_by.get(event.name):
+            take(event)
 
     def _note(self, event: Event) -> None:
         complain(event.message)
@@ -153,7 +154,7 @@ class Progress:
         counts = self._counts
         if self._bar is not None:
             self._bar.set_postfix_str(counts.line())
-        elif not self.quiet and time.monotonic() - self._told_s >= _PLAIN_EVERY_S:
+        elif event.stage and not self.quiet and time.monotonic() - self._told_s >= _PLAIN_EVERY_S:
             self._told_s = time.monotonic()
             of_total = f" of {counts.total}" if counts.total else ""
             complain(f"{event.stage}: {counts.done}{of_total} done, {counts.line()}{counts.left()}")

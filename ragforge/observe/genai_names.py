@@ -1,14 +1,15 @@
-"""What OpenTelemetry calls things: the one table of names, units and values.
+"""What OpenTelemetry calls things: the one table of names, kinds, units and values.
 
-Source: OpenTelemetry semantic conventions v1.41.0, docs/gen-ai/gen-ai-spans.md and
-gen-ai-metrics.md (status: development), the last numbered version that defines them. They moved to
-github.com/open-telemetry/semantic-conventions-genai, which has released no version so far; its
+Source: OpenTelemetry semantic conventions v1.41.0, docs/gen-ai/gen-ai-spans.md, gen-ai-metrics.md
+and gen-ai-events.md (status: development), the last numbered version that defines them. They moved
+to github.com/open-telemetry/semantic-conventions-genai, which has released no version so far; its
 draft renames `gen_ai.client.operation.duration` to `gen_ai.client.inference.duration` and splits
 `gen_ai.client.token.usage` by direction; the attributes of spans below are unchanged in it.
 """
 
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, Literal
 
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.41.0"
 
@@ -31,7 +32,19 @@ SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
 ERROR_TYPE: Final = "error.type"
 
+DATA_SOURCE_ID: Final = "gen_ai.data_source.id"
+RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
+EVALUATION_RESULT: Final = "gen_ai.evaluation.result"
+"""Name of an event, through the Logs API; what follows are its attributes."""
+EVALUATION_NAME: Final = "gen_ai.evaluation.name"
+EVALUATION_SCORE_VALUE: Final = "gen_ai.evaluation.score.value"
+EVALUATION_SCORE_LABEL: Final = "gen_ai.evaluation.score.label"
+EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+TEST_SUITE_NAME: Final = "test.suite.name"
+TEST_CASE_NAME: Final = "test.case.name"
+
 CHAT: Final = "chat"
+RETRIEVAL: Final = "retrieval"
 JSON: Final = "json"
 INPUT: Final = "input"
 OUTPUT: Final = "output"
@@ -58,6 +71,55 @@ COST_USD: Final = "ragforge.cost_usd"
 UNITS: Final = "ragforge.units"
 RETRIES: Final = "ragforge.retries"
 COST: Final = "ragforge.cost"
+DATASET: Final = "ragforge.dataset"
+DATASET_VERSION: Final = "ragforge.dataset.version"
+RUN: Final = "ragforge.run"
+EVALUATION_ID: Final = "ragforge.evaluation.id"
+QUERY_ID: Final = "ragforge.query.id"
+CHUNK_ID: Final = "ragforge.chunk.id"
+SYSTEM: Final = "ragforge.system"
+MEASURE: Final = "ragforge.measure"
+"""Name of a gauge, its attribute, and before ".nDCG@10" that of a value in a span."""
+FIRST_RELEVANT_RANK: Final = "ragforge.query.first_relevant_rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """A metric of the application's meter."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    unit: str
+    description: str
+    buckets: tuple[float, ...] = ()
+    """Upper ends, of a histogram."""
+
+
+EVALUATION_SPAN: Final = "ragforge evaluate"
+QUERY_SPAN: Final = "ragforge query"
+MEASURE_MEAN: Final = Instrument(MEASURE, "gauge", "1", "Latest mean of a measure over queries")
+MEASURE_LOW: Final = Instrument(
+    f"{MEASURE}.low", "gauge", "1", "Lower end of the 95 % interval of that mean"
+)
+MEASURE_HIGH: Final = Instrument(
+    f"{MEASURE}.high", "gauge", "1", "Upper end of the 95 % interval of that mean"
+)
+QUERIES: Final = Instrument(
+    "ragforge.evaluation.queries",
+    "counter",
+    "{query}",
+    "Queries measured, by outcome: done, or failed and without a value",
+)
+HOLES: Final = Instrument(
+    "ragforge.evaluation.holes", "counter", "{chunk}", "Chunks in the top 10 without a grade"
+)
+RETRIEVAL_DURATION: Final = Instrument(
+    "ragforge.retrieval.duration",
+    "histogram",
+    "s",
+    "How long the retriever took for a query of the run that is measured",
+    (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+)
 
 _PROVIDERS: Final = {
     "api.openai.com": "openai",

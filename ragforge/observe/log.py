@@ -23,6 +23,9 @@ _LEVELS: Final = {
     "retry": logging.INFO,
     "flow": logging.INFO,
     "note": logging.INFO,
+    "evaluation.start": logging.INFO,
+    "evaluation.measure": logging.INFO,
+    "evaluation.end": logging.INFO,
 }
 """What is not listed is DEBUG; what failed is WARNING, whatever it is."""
 
@@ -31,9 +34,9 @@ _LEVELS: Final = {
 class LogObserver:
     """Passes events to the logger `ragforge`; installs no handler and changes no level.
 
-    Each record carries `ragforge_event`, `ragforge_stage` and `ragforge_outcome`, and every number
-    and label of the event under its name with the same prefix. Texts of prompts and replies never
-    get there; the reason of a failure does, and may quote what the model said.
+    Each record carries `ragforge_event`, `ragforge_stage` and `ragforge_outcome`, and every number,
+    label and measure of the event under its name with the same prefix. Texts of prompts and replies
+    never get there; the reason of a failure does, and may quote what the model said.
 
     Args:
         logger: The logger to use instead.
@@ -59,8 +62,9 @@ class LogObserver:
 class EventFile:
     """Appends events to a file, one JSON object a line, each written at once; a context manager.
 
-    Each line has time (UTC, ISO 8601), name, stage, outcome, message, numbers and labels, all of
-    it ASCII. When a line cannot be written, as on a full disk, that is said and no more is written.
+    Each line has time (UTC, ISO 8601), name, stage, outcome, message, numbers and labels, and
+    measures where there are any, all of it ASCII. When a line cannot be written, as on a full disk,
+    that is said and no more is written.
 
     Args:
         path: Made where it does not exist.
@@ -138,11 +142,12 @@ def escaped(text: str) -> str:
 
 def _details(event: Event) -> str:
     labels = [f"{key}={escaped(value)}" for key, value in event.labels.items()]
-    return ", ".join([*labels, *(f"{key}={value:.12g}" for key, value in event.numbers.items())])
+    numbers = {**event.numbers, **event.measures}
+    return ", ".join([*labels, *(f"{key}={value:.12g}" for key, value in numbers.items())])
 
 
 def _fields(event: Event) -> dict[str, object]:
-    told: dict[str, object] = {**event.numbers}
+    told: dict[str, object] = {**event.numbers, **event.measures}
     told |= {key: escaped(value) for key, value in event.labels.items()}
     told |= {"event": event.name, "stage": escaped(event.stage), "outcome": event.outcome}
     return {f"ragforge_{key}": value for key, value in told.items()}
@@ -158,6 +163,8 @@ def _row(event: Event, *, texts: bool) -> dict[str, object]:
         "numbers": _finite(event.numbers),
         "labels": dict(event.labels),
     }
+    if event.measures:
+        row["measures"] = _finite(event.measures)
     if texts and event.content:
         row["content"] = [{"role": role, "text": text} for role, text in event.content]
     return row

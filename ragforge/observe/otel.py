@@ -1,13 +1,11 @@
-"""An observer that turns events into OpenTelemetry spans and metrics.
+"""An observer that turns events into OpenTelemetry spans, metrics and events.
 
 Nothing is exported unless the application that runs ragforge has set up an OpenTelemetry SDK;
 without one, the API does nothing. The names are in `genai_names`.
 """
 
-import json
-import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -16,13 +14,14 @@ from urllib.parse import urlsplit
 from ragforge.errors import ConfigError
 from ragforge.observe import Event
 from ragforge.observe import genai_names as names
+from ragforge.observe.otel_evaluations import TAKEN, EvaluationTelemetry, event_logger
+from ragforge.observe.otel_values import Value, clean, messages, number
 
 if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
     from opentelemetry.context import Context
-    from opentelemetry.metrics import Counter, Histogram, MeterProvider
+    from opentelemetry.metrics import Counter, Histogram, Meter, MeterProvider
     from opentelemetry.trace import Span, Tracer, TracerProvider
-
-Value = str | bool | int | float | list[str]
 
 _ADDRESSES: Final = {"openai": "https://api.openai.com"}
 """Endpoints that go by a name, and where they are."""
@@ -48,6 +47,7 @@ _TEXT: Final = {
 @dataclass(frozen=True, slots=True)
 class _Instruments:
     tracer: "Tracer"
+    meter: "Meter"
     duration: "Histogram"
     tokens: "Histogram"
     units: "Counter"
@@ -63,16 +63,21 @@ class _OpenStage:
 
 @dataclass(slots=True)
 class OpenTelemetryObserver:
-    """Makes a span of every stage and every call to a model, and counts what they cost.
+    """Makes a span of every stage, call to a model, run that is measured and query of it.
 
     A call is the child of the stage that was started last and has not ended; a stage outside of
     any is the child of the span that is current in the application. A call from the store has a
     span without length and without tokens, and is in no metric but `ragforge.units`: it took and
-    cost nothing now. The package `opentelemetry` is imported with the first event.
+    cost nothing now. What is told of evaluations is in `otel_evaluations`. The package
+    `opentelemetry` is imported with the first event.
 
     Args:
-        texts: Put the turns and replies of calls, and the reasons of failures, into the spans.
-        tracer_provider, meter_provider: Where to instead of the application's global ones.
+        texts: Put the turns and replies of calls, the reasons of failures, and questions into the
+            spans, and explanations of grades into the events.
+        tracer_provider, meter_provider, logger_provider: Where to instead of the application's
+            global ones.
+        grades: Tell each single judgment and grade of an answer as an event, where events of them
+            come in.
 
     Raises:
         ConfigError: On the first event, when opentelemetry-api is not installed.
@@ -81,7 +86,10 @@ class OpenTelemetryObserver:
     texts: bool = False
     tracer_provider: "TracerProvider | None" = None
     meter_provider: "MeterProvider | None" = None
+    logger_provider: "LoggerProvider | None" = None
+    grades: bool = False
     _instruments: _Instruments | None = field(default=None, init=False, repr=False)
+    _evaluations: EvaluationTelemetry | None = field(default=None, init=False, repr=False)
     _stages: list[_OpenStage] = field(default_factory=list, init=False, repr=False)
 
     def __call__(self, event: Event) -> None:
@@ -95,15 +103,30 @@ class OpenTelemetryObserver:
         elif event.name == "stage.end":
             self._end(event)
         elif event.name == "unit":
-            outcome = {names.STAGE: _clean(event.stage), names.OUTCOME: event.outcome}
+            outcome = {names.STAGE: clean(event.stage), names.OUTCOME: event.outcome}
             self._instruments.units.add(1, outcome)
         elif event.name == "retry":
             self._instruments.retries.add(1, {**_asked(event), names.ERROR_TYPE: _kind(event)})
+        elif event.name in TAKEN:
+            self._evaluation(event, self._instruments)
+
+    def _evaluation(self, event: Event, instruments: _Instruments) -> None:
+        if self._evaluations is None:
+            from ragforge import __version__
+
+            self._evaluations = EvaluationTelemetry(
+                instruments.tracer,
+                instruments.meter,
+                event_logger(__version__, self.logger_provider),
+                self.texts,
+                self.grades,
+            )
+        self._evaluations(event, self._parent())
 
     def _start(self, event: Event, instruments: _Instruments) -> None:
-        stage = _clean(event.stage)
+        stage = clean(event.stage)
         attributes: dict[str, Value] = {names.STAGE: stage}
-        if (total := _number(event, "total")) is not None:
+        if (total := number(event, "total")) is not None:
             attributes[names.STAGE_TOTAL] = int(total)
         span = instruments.tracer.start_span(
             f"ragforge {stage}", context=self._parent(), attributes=attributes
@@ -121,10 +144,10 @@ class OpenTelemetryObserver:
 
         end_ns = time.time_ns()
         # The latency of a stored reply is that of the day it was bought.
-        took_s = 0.0 if event.outcome == "cached" else _number(event, "latency_s") or 0.0
+        took_s = 0.0 if event.outcome == "cached" else number(event, "latency_s") or 0.0
         attributes = _call_attributes(event)
         if self.texts:
-            attributes |= _messages(event)
+            attributes |= messages(event)
         span = instruments.tracer.start_span(
             f"{names.CHAT} {attributes.get(names.REQUEST_MODEL, '')}".rstrip(),
             context=self._parent(),
@@ -133,7 +156,7 @@ class OpenTelemetryObserver:
             start_time=end_ns - round(max(took_s, 0.0) * 1e9),
         )
         if event.outcome == "failed":
-            reason = _clean(event.message) if self.texts else None
+            reason = clean(event.message) if self.texts else None
             span.set_status(Status(StatusCode.ERROR, reason))
         span.end(end_ns)
         if event.outcome != "cached":
@@ -163,6 +186,7 @@ def _connect(
     meter = metrics.get_meter(*told, meter_provider, names.SCHEMA_URL)
     return _Instruments(
         tracer=tracer,
+        meter=meter,
         duration=meter.create_histogram(
             names.OPERATION_DURATION,
             names.OPERATION_DURATION_UNIT,
@@ -184,13 +208,13 @@ def _connect(
 def _measure(event: Event, instruments: _Instruments) -> None:
     about = _asked(event)
     if reply_model := event.labels.get("reply_model"):
-        about[names.RESPONSE_MODEL] = _clean(reply_model)
+        about[names.RESPONSE_MODEL] = clean(reply_model)
     for key, direction in (("prompt_tokens", names.INPUT), ("completion_tokens", names.OUTPUT)):
-        if (count := _number(event, key)) is not None:
+        if (count := number(event, key)) is not None:
             instruments.tokens.record(int(count), {**about, names.TOKEN_TYPE: direction})
-    if (cost_usd := _number(event, "cost_usd")) is not None:
+    if (cost_usd := number(event, "cost_usd")) is not None:
         instruments.cost.add(cost_usd, about)
-    if (latency_s := _number(event, "latency_s")) is not None:
+    if (latency_s := number(event, "latency_s")) is not None:
         error = {names.ERROR_TYPE: _kind(event)} if event.outcome == "failed" else {}
         instruments.duration.record(latency_s, {**about, **error})
 
@@ -199,12 +223,12 @@ def _call_attributes(event: Event) -> dict[str, Value]:
     cached = event.outcome == "cached"
     attributes: dict[str, Value] = {**_asked(event), names.CACHED: cached}
     attributes |= _numbers(event, _ASKED_WHOLE)
-    if (temperature := _number(event, "temperature")) is not None:
+    if (temperature := number(event, "temperature")) is not None:
         attributes[names.REQUEST_TEMPERATURE] = temperature
     # Backends price a span by its tokens; those of a stored reply were paid for when bought.
     if not cached:
         attributes |= _numbers(event, _SPENT_WHOLE)
-        if (cost_usd := _number(event, "cost_usd")) is not None:
+        if (cost_usd := number(event, "cost_usd")) is not None:
             attributes[names.COST_USD] = cost_usd
     return attributes | _told(event)
 
@@ -212,12 +236,12 @@ def _call_attributes(event: Event) -> dict[str, Value]:
 def _told(event: Event) -> dict[str, Value]:
     labels = event.labels
     told: dict[str, Value] = {
-        name: _clean(labels[key]) for key, name in _TEXT.items() if labels.get(key)
+        name: clean(labels[key]) for key, name in _TEXT.items() if labels.get(key)
     }
     if labels.get("schema"):
         told[names.OUTPUT_TYPE] = names.JSON
     if labels.get("finish_reason"):
-        told[names.FINISH_REASONS] = [_clean(labels["finish_reason"])]
+        told[names.FINISH_REASONS] = [clean(labels["finish_reason"])]
     if event.outcome == "failed":
         told[names.ERROR_TYPE] = _kind(event)
     return told
@@ -228,7 +252,7 @@ def _asked(event: Event) -> dict[str, Value]:
     asked: dict[str, Value] = {names.OPERATION_NAME: names.CHAT}
     asked |= _server(event.labels.get("endpoint", ""))
     if model := event.labels.get("model"):
-        asked[names.REQUEST_MODEL] = _clean(model)
+        asked[names.REQUEST_MODEL] = clean(model)
     return asked
 
 
@@ -244,49 +268,17 @@ def _server(endpoint: str) -> dict[str, Value]:
         host, port = "", None
     server: dict[str, Value] = {names.PROVIDER_NAME: names.provider(host)}
     if host:
-        server[names.SERVER_ADDRESS] = _clean(host)
+        server[names.SERVER_ADDRESS] = clean(host)
     if host and port:
         server[names.SERVER_PORT] = port
     return server
 
 
-def _messages(event: Event) -> dict[str, Value]:
-    """Return the turns and the reply as JSON, in the form of the convention."""
-    turns, reply = list(event.content), None
-    if turns and turns[-1][0] == "assistant":
-        reply = _message(*turns.pop())
-        reply["finish_reason"] = event.labels.get("finish_reason", "unknown")
-    messages: dict[str, Value] = {}
-    if turns:
-        messages[names.INPUT_MESSAGES] = _dumped(_message(role, text) for role, text in turns)
-    if reply:
-        messages[names.OUTPUT_MESSAGES] = _dumped([reply])
-    return messages
-
-
-def _message(role: str, text: str) -> dict[str, object]:
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
-
-
-def _dumped(messages: Iterable[dict[str, object]]) -> str:
-    return _clean(json.dumps(list(messages), ensure_ascii=False))
-
-
 def _kind(event: Event) -> str:
-    return _clean(event.labels.get("kind", names.OTHER_ERROR))
+    return clean(event.labels.get("kind", names.OTHER_ERROR))
 
 
 def _numbers(event: Event, keys: Mapping[str, str]) -> dict[str, Value]:
     """Return the whole numbers that the event has, under the names of their attributes."""
-    found = {name: _number(event, key) for key, name in keys.items()}
+    found = {name: number(event, key) for key, name in keys.items()}
     return {name: int(number) for name, number in found.items() if number is not None}
-
-
-def _number(event: Event, key: str) -> float | None:
-    value = event.numbers.get(key)
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _clean(text: str) -> str:
-    """Return the text without lone surrogates, at which exporters fail with the whole batch."""
-    return text.encode(errors="replace").decode()

@@ -9,13 +9,13 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.resources import shipped
 from ragforge.observe import Observer
 from ragforge.pipeline.answering import AnsweringResult, grade_system
-from ragforge.pipeline.evaluating import Evaluation, evaluate_dataset
+from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.importing import ImportResult, import_queries
 from ragforge.pipeline.judging import judge_dataset
 from ragforge.pipeline.reporting import write_report
-from ragforge.pipeline.retrieving import make_run
+from ragforge.pipeline.retrieving import make_runs
 from ragforge.pipeline.sitting import JudgingResult
 
 RETRIEVERS = ("bm25", "chargram")
@@ -33,7 +33,7 @@ class Demo:
     imported: ImportResult
     judging: JudgingResult
     answering: Sequence[AnsweringResult]
-    evaluation: Evaluation
+    evaluation: EvaluatedRuns
     report: Path
 
 
@@ -58,8 +58,7 @@ async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
         sample / "golden.jsonl", dataset, observer, made_by="makers of the sample"
     )
     dataset.write_manifest(dataset.manifest.model_copy(update={"licence": LICENCE}))
-    for retriever in RETRIEVERS:
-        await make_run(dataset, retriever, retriever, settings, observer)
+    await make_runs(dataset, dict(zip(RETRIEVERS, RETRIEVERS, strict=True)), settings, observer)
     judging = await judge_dataset(dataset, RETRIEVERS, settings, observer)
     answering = [
         await grade_system(dataset, path, path.stem, settings, observer)

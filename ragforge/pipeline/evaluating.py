@@ -5,20 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import EvaluateSettings
-from ragforge.errors import DataError
 from ragforge.evaluation import evaluate_file
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
 from ragforge.files.qrels import read_qrels
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
-from ragforge.report.judging import judges
+from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.report.runs import Latency, latency_of
-from ragforge.report.summary import measure_dataset
 from ragforge.report.words import judge_name
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class EvaluatedRuns:
     """Runs with their scores.
 
     Args:
@@ -28,6 +26,7 @@ class Evaluation:
         judged_by: Who made the judgments, in words; empty where the file does not tell.
         measures: Canonical names, in the order asked for.
         n_unanswerable: Queries left out because no chunk is to answer them.
+        records: Of the runs of a dataset, in the same order; empty for files.
     """
 
     scores: dict[str, Scores]
@@ -36,6 +35,7 @@ class Evaluation:
     judged_by: tuple[str, ...]
     measures: tuple[str, ...]
     n_unanswerable: int
+    records: tuple[EvaluatedRun, ...] = ()
 
 
 def evaluate_dataset(
@@ -44,7 +44,7 @@ def evaluate_dataset(
     settings: EvaluateSettings,
     *,
     only_retrieved: bool = False,
-) -> Evaluation:
+) -> EvaluatedRuns:
     """Evaluate runs of a dataset on its judgments; unanswerable queries are left out.
 
     Args:
@@ -56,27 +56,16 @@ def evaluate_dataset(
     Raises:
         DataError: There is no (such) run, or nothing is judged.
     """
-    names = list(run_names) or dataset.run_names()
-    if not names:
-        raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
-    measured = measure_dataset(
-        dataset,
-        names,
-        measures=settings.measures,
-        rel_threshold=settings.rel_threshold,
-        only_retrieved=only_retrieved,
-    )
-    scores = {run.name: run.scores for run in measured if run.scores is not None}
-    if not scores:
-        raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
-    latencies = {run.name: run.summary.latency for run in measured}
-    return Evaluation(
-        scores=scores,
-        latencies={name: found for name, found in latencies.items() if found is not None},
-        rel_threshold=next(iter(scores.values())).rel_threshold,
-        judged_by=tuple(judge_name(judge) for judge in judges(dataset.judgments(), {})),
+    found = evaluate_runs(dataset, run_names, settings, only_retrieved=only_retrieved)
+    latencies = {run.measured.name: run.measured.summary.latency for run in found}
+    return EvaluatedRuns(
+        scores={run.measured.name: run.scores for run in found},
+        latencies={name: latency for name, latency in latencies.items() if latency is not None},
+        rel_threshold=found[0].scores.rel_threshold,
+        judged_by=tuple(judge_name(judge) for judge in found[0].judges),
         measures=_names(settings),
-        n_unanswerable=sum(not query.answerable for query in dataset.queries()),
+        n_unanswerable=found[0].n_unanswerable,
+        records=tuple(found),
     )
 
 
@@ -86,7 +75,7 @@ def evaluate_files(
     settings: EvaluateSettings,
     *,
     only_retrieved: bool = False,
-) -> Evaluation:
+) -> EvaluatedRuns:
     """Evaluate run files on a file of judgments; arguments as for `evaluate_dataset`.
 
     Raises:
@@ -109,7 +98,7 @@ def evaluate_files(
         if found is not None:
             latencies[name] = found
     threshold = next(iter(scores.values())).rel_threshold
-    return Evaluation(scores, latencies, threshold, (), _names(settings), 0)
+    return EvaluatedRuns(scores, latencies, threshold, (), _names(settings), 0)
 
 
 def _names(settings: EvaluateSettings) -> tuple[str, ...]:

@@ -1,12 +1,19 @@
 """Writing a report about a dataset."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.dataset import Dataset
+from ragforge.files.history import read_history
 from ragforge.pipeline.agreement import agreement_in
+from ragforge.pipeline.compared import ComparisonOptions
+from ragforge.pipeline.comparing import compare_gathered
+from ragforge.pipeline.comparing_answers import compare_answers
 from ragforge.report.html import render_html
 from ragforge.report.markdown import render_markdown
 from ragforge.report.summary import Summary, summarise
@@ -19,30 +26,88 @@ RENDERERS: dict[str, Callable[[Summary], str]] = {
 }
 
 
-def write_report(dataset: Dataset, out: Path, form: str, settings: EvaluateSettings) -> None:
-    """Write a report.
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What a report is about."""
+
+    run_names: Sequence[str] = ()
+    """Which runs; all where empty."""
+    base: str = ""
+    """The run that all others are held against; each two are compared where "", and the first
+    run is the one that the page looks from."""
+
+
+ALL_RUNS: Final = ReportOptions()
+
+
+def write_report(
+    dataset: Dataset,
+    out: Path,
+    form: str,
+    settings: EvaluateSettings,
+    options: ReportOptions = ALL_RUNS,
+) -> Summary:
+    """Write a report, and return what it says.
 
     Args:
         dataset: What it is about.
         out: The file; replaced whole.
         form: A key of `RENDERERS`.
         settings: Measures and threshold.
+        options: Which runs.
 
     Raises:
         DataError: The dataset cannot be read, or the file cannot be written.
+        UsageError: There is no such base, or a measure or the threshold cannot be taken.
     """
-    write_whole(out, [RENDERERS[form](report_summary(dataset, settings))])
+    summary = report_summary(dataset, settings, options)
+    write_whole(out, [RENDERERS[form](summary)])
+    return summary
 
 
-def report_summary(dataset: Dataset, settings: EvaluateSettings) -> Summary:
-    """Return what a report says, with the agreement of judges with people.
+def report_summary(
+    dataset: Dataset, settings: EvaluateSettings, options: ReportOptions = ALL_RUNS
+) -> Summary:
+    """Return what a report says: the set, its past, and which run is better.
 
     Raises:
         DataError: The dataset cannot be read.
+        UsageError: There is no such base, or a measure or the threshold cannot be taken.
     """
-    return summarise(
+    summary = summarise(
         dataset,
         measures=settings.measures,
         rel_threshold=settings.rel_threshold,
         agreement=agreement_in(dataset),
+        run_names=options.run_names,
     )
+    names = [run.name for run in summary.runs]
+    if options.base and options.base not in names:
+        raise UsageError(f"base {options.base!r}: expected one of the runs: {', '.join(names)}")
+    summary = replace(
+        summary,
+        history=read_history(dataset.path),
+        base=options.base or next(iter(names), ""),
+    )
+    if len(names) > 1:
+        summary = _compared(summary, dataset, settings, options.base)
+    return _with_answers(summary, dataset) if len(summary.answers) > 1 else summary
+
+
+def _compared(summary: Summary, dataset: Dataset, settings: EvaluateSettings, base: str) -> Summary:
+    """Add the comparison, or why there is none: runs of other queries do not spoil a report."""
+    options = ComparisonOptions(baseline=base or None)
+    try:
+        found = compare_gathered(dataset.path, summary.table.records, settings, options)
+    except (DataError, UsageError) as error:
+        return replace(summary, not_compared=f"The runs are not compared: {error}.")
+    return replace(summary, comparison=found)
+
+
+def _with_answers(summary: Summary, dataset: Dataset) -> Summary:
+    """Add the comparison of answer systems, if there is one to be had."""
+    try:
+        found = compare_answers(dataset, (), EvaluateSettings())
+    except (DataError, UsageError):
+        return summary
+    return replace(summary, answers_comparison=found)

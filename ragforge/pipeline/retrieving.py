@@ -1,121 +1,245 @@
-"""Making a run: a retriever over the queries of a dataset."""
+"""Making runs: retrievers over the queries of a dataset, several at the same time."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ragforge.config import Settings
-from ragforge.errors import CallError, EndpointError
+from ragforge.errors import CallError, EndpointError, RagforgeError
 from ragforge.files.dataset import Dataset, checked_name
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.plugins import find
-from ragforge.records import Chunk, Failure, Ranking
-from ragforge.retrieval import Buildable
+from ragforge.records import Chunk, Failure, Query, Ranking
+from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.resolve import make_retriever
 from ragforge.stages.pouring import Collected
 from ragforge.stages.retrieve import retrieve
+from ragforge.stages.runner import failure_of
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A run as it was written."""
+    """A run as it was written: each query has a ranking or a failure."""
 
     name: str
+    spec: str
     rankings: list[Ranking]
     failures: list[Failure]
+    stopped_by: RagforgeError | None = None
+    """What ended it before its last query; None where it was asked all of them."""
+
+    @property
+    def explanation(self) -> str:
+        """Why nothing came of it; "" where something did."""
+        if self.rankings or not self.failures:
+            return ""
+        if self.stopped_by is not None:
+            return str(self.stopped_by)
+        return (
+            f"retriever {self.spec!r} failed on all {len(self.failures)} queries; "
+            f"the first: {self.failures[0].message}"
+        )
 
 
-async def make_run(
+async def make_runs(
     dataset: Dataset,
-    spec: str,
-    name: str,
+    specs: Mapping[str, str],
     settings: Settings,
     observer: Observer,
     mode: Mode = EARNEST,
-) -> RunResult:
-    """Retrieve for every query of a dataset and write the run.
+) -> list[RunResult]:
+    """Retrieve with several retrievers for every query of a dataset and write the runs.
+
+    They work at the same time, each with `model.concurrency` queries; one after the other where
+    that is 1, so that each is measured alone. One that fails does not stop the others: its queries
+    become failures, which have no value and are no 0.
 
     Args:
-        dataset: Has chunks and queries.
-        spec: What to retrieve with; see `make_retriever`.
-        name: The run's name.
+        dataset: Has chunks and queries; the chunks are read once.
+        specs: By name of the run what to retrieve with, see `make_retriever`.
         settings: k, concurrency, and the endpoint for embeddings.
-        observer: Told of progress.
+        observer: Told of progress, as of one stage.
         mode: Whether embeddings come from the call store alone.
 
+    Returns:
+        One result a spec, in their order; see `require_working` for one that must not fail.
+
     Raises:
-        UsageError, ConfigError: The retriever cannot be made.
-        EndpointError: It failed on every query.
-        BudgetError: Embeddings would take more than the budget.
+        UsageError, ConfigError, DataError: A retriever cannot be made; then none is asked.
+        EndpointError: None could be built; nothing is written then.
     """
-    checked_name(name)
-    async with open_embedder(
-        settings, dataset.store_path, observer, replay=mode.offline_replay
-    ) as embedder:
-        made = await _made_run(dataset, spec, name, settings, observer, embedder)
+    for name in specs:
+        checked_name(name)
+    queries = dataset.require_queries()
+    store = dataset.store_path
+    async with open_embedder(settings, store, observer, replay=mode.offline_replay) as embedder:
+        started = _started(dataset, specs, settings, observer, embedder)
+        try:
+            await _at_once(started, queries, settings, observer)
+        finally:
+            if any(each.is_built for each in started):
+                _write(dataset, started, queries)
         spent = embedder.spent() if embedder else None
         if spent is not None:
             dataset.note(spent=spent)
+    made = [each.result() for each in started]
+    if not any(each.is_built for each in started):
+        require_working(made)
     return made
 
 
-async def _made_run(
+def require_working(made: Iterable[RunResult]) -> None:
+    """Check that some retriever worked.
+
+    Raises:
+        RagforgeError: What stopped the only one, or an EndpointError: each failed on every query.
+    """
+    listed = list(made)
+    if len(listed) == 1 and listed[0].stopped_by is not None:
+        raise listed[0].stopped_by
+    explained = [result.explanation for result in listed]
+    if listed and all(explained):
+        raise EndpointError("; ".join(explained))
+
+
+@dataclass(slots=True)
+class _Started:
+    """A retriever at work."""
+
+    name: str
+    spec: str
+    retriever: Retriever
+    known: frozenset[str]
+    collected: Collected[Ranking] = field(default_factory=Collected)
+    is_built: bool = False
+    """Whether queries could be put to it."""
+    stopped_by: RagforgeError | None = None
+
+    def not_asked(self, queries: Iterable[Query], why: str) -> list[Failure]:
+        """Return the failures of the queries that came to nothing yet."""
+        asked = {f"{self.name}/{ranking.query_id}" for ranking in self.collected.results}
+        asked |= {failure.key for failure in self.collected.failures}
+        keys = [f"{self.name}/{query.query_id}" for query in queries]
+        error = CallError("error", why)
+        return [failure_of("retrieve", key, error) for key in keys if key not in asked]
+
+    def result(self) -> RunResult:
+        """Return what it came to."""
+        found = self.collected
+        return RunResult(self.name, self.spec, found.results, found.failures, self.stopped_by)
+
+
+def _started(
     dataset: Dataset,
-    spec: str,
-    name: str,
+    specs: Mapping[str, str],
     settings: Settings,
     observer: Observer,
     embedder: EndpointEmbedder | None,
-) -> RunResult:
-    model = settings.model
-    queries = dataset.require_queries()
+) -> list[_Started]:
+    chunks: list[Chunk] = list(dataset.chunks())
+    known = frozenset(chunk.chunk_id for chunk in chunks)
+    note = _note_to(observer)
+    timeout_s = settings.model.timeout_s
+    return [
+        _Started(
+            name,
+            spec,
+            make_retriever(spec, chunks, embedder, find=find, note=note, timeout_s=timeout_s),
+            known,
+        )
+        for name, spec in specs.items()
+    ]
 
-    def note(message: str) -> None:
-        observer(Event("note", message=message))
 
-    chunks = list(dataset.chunks())
-    retriever = make_retriever(
-        spec, chunks, embedder, find=find, note=note, timeout_s=model.timeout_s
-    )
-    if isinstance(retriever, Buildable):
-        await _build(retriever, spec)
-    tried = {f"{name}/{query.query_id}" for query in queries}
+async def _at_once(
+    started: Sequence[_Started], queries: Sequence[Query], settings: Settings, observer: Observer
+) -> None:
+    """Let all retrievers work; what they share as a stage is framed once."""
+    n_at_once = 1 if settings.model.concurrency == 1 else max(1, len(started))
+    places = asyncio.Semaphore(n_at_once)
+
+    def without_frame(event: Event) -> None:
+        if event.name not in {"stage.start", "stage.end"}:
+            observer(event)
+
+    async def work(each: _Started) -> None:
+        async with places:
+            await _asked(each, queries, settings, without_frame)
+
+    total = float(len(started) * len(queries))
+    observer(Event("stage.start", stage="retrieve", numbers={"total": total}))
+    begun = asyncio.get_running_loop().time()
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in started:
+                group.create_task(work(each))
+    finally:
+        collected = [each.collected for each in started]
+        numbers = {
+            "done": float(sum(len(item.results) for item in collected)),
+            "failed": float(sum(len(item.failures) for item in collected)),
+            "duration_s": asyncio.get_running_loop().time() - begun,
+        }
+        observer(Event("stage.end", stage="retrieve", numbers=numbers))
+
+
+async def _asked(
+    each: _Started, queries: Sequence[Query], settings: Settings, observer: Observer
+) -> None:
+    """Ask one retriever everything; what stops it makes failures of what it was not asked."""
 
     def keep(collected: Collected[Ranking]) -> None:
-        dataset.write_run(name, collected.results)
-        dataset.replace_failures("retrieve", collected.failures, tried.__contains__)
+        each.collected = collected
 
-    collected = await retrieve(
-        queries,
-        retriever,
-        name=name,
-        k=settings.retrieve.k,
-        concurrency=model.concurrency,
-        observer=observer,
-        keep=keep,
-    )
-    _tell_unknown(chunks, collected.results, note)
-    if collected.failures and not collected.results:
-        raise EndpointError(
-            f"retriever {spec!r} failed on all {len(queries)} queries; "
-            f"the first: {collected.failures[0].message}"
-        )
-    return RunResult(name, collected.results, collected.failures)
-
-
-async def _build(retriever: Buildable, spec: str) -> None:
-    """Build what a retriever needs first, so that no query's latency has it in it."""
     try:
-        await retriever.build()
+        await _build(each)
+        each.is_built = True
+        await retrieve(
+            queries,
+            each.retriever,
+            name=each.name,
+            k=settings.retrieve.k,
+            concurrency=settings.model.concurrency,
+            observer=observer,
+            keep=keep,
+        )
+    except RagforgeError as error:
+        each.stopped_by = error
+        failures = each.not_asked(queries, str(error))
+        each.collected.failures += failures
+        count = float(len(failures))
+        numbers = {"count": count, "failed": count}
+        observer(Event("unit", "retrieve", "failed", message=str(error), numbers=numbers))
+    except asyncio.CancelledError:
+        each.collected.failures += each.not_asked(queries, "interrupted before it was asked")
+        raise
+    _tell_unknown(each.collected.results, each.known, _note_to(observer))
+
+
+async def _build(each: _Started) -> None:
+    """Build what a retriever needs first, so that no query's latency has it in it."""
+    if not isinstance(each.retriever, Buildable):
+        return
+    try:
+        await each.retriever.build()
     except CallError as error:
-        raise EndpointError(f"retriever {spec!r} cannot be built: {error}") from error
+        raise EndpointError(f"retriever {each.spec!r} cannot be built: {error}") from error
+
+
+def _write(dataset: Dataset, started: Iterable[_Started], queries: Iterable[Query]) -> None:
+    """Write what came of each that had a part in it; an interrupt may have come before."""
+    for each in started:
+        if each.is_built or each.stopped_by is not None:
+            tried = {f"{each.name}/{query.query_id}" for query in queries}
+            dataset.write_run(each.name, each.collected.results)
+            dataset.replace_failures("retrieve", each.collected.failures, tried.__contains__)
 
 
 def _tell_unknown(
-    chunks: Sequence[Chunk], rankings: list[Ranking], note: Callable[[str], None]
+    rankings: Iterable[Ranking], known: frozenset[str], note: Callable[[str], None]
 ) -> None:
-    known = {chunk.chunk_id for chunk in chunks}
     unknown = {hit.chunk_id for item in rankings for hit in item.ranking} - known
     if unknown:
         shown = ", ".join(sorted(unknown)[:3])
@@ -123,3 +247,10 @@ def _tell_unknown(
             f"warning: {len(unknown)} retrieved chunk ids are not in chunks.jsonl, such as "
             f"{shown}; they can be neither judged nor relevant"
         )
+
+
+def _note_to(observer: Observer) -> Callable[[str], None]:
+    def note(message: str) -> None:
+        observer(Event("note", message=message))
+
+    return note

@@ -8,7 +8,9 @@ from typing import TypeVar
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
-from ragforge.records import Judgment, Query
+from ragforge.files.history import History, read_history
+from ragforge.files.item_values import values_in, values_path
+from ragforge.records import Baseline, Evaluation, Judgment, Query
 
 T = TypeVar("T")
 
@@ -50,6 +52,7 @@ def validate(dataset: Dataset) -> Findings:
         found.notes += _unknown(where, "query", (a.query_id for a in answers), query_ids)
     for name in dataset.answer_grade_names():
         _read(partial(dataset.answer_grades, name), found)
+    _check_history(dataset, found)
     audit = dataset.manifest.audit
     found.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
     found.notes += [
@@ -91,6 +94,18 @@ def _check_evidence(
             found.problems.append(
                 f"queries.jsonl: {query_id}: evidence does not occur in chunk {item.chunk_id}"
             )
+
+
+def _check_history(dataset: Dataset, found: Findings) -> None:
+    for history in _read(lambda: [read_history(dataset.path)], found):
+        found.notes += history.notes
+        for item in history.evaluations:
+            if values_path(dataset.path, item.evaluation_id).exists():
+                _read(partial(_values, dataset, history, item), found)
+
+
+def _values(dataset: Dataset, history: History, item: Evaluation) -> list[Baseline | None]:
+    return [values_in(dataset.path, history, item)]
 
 
 def _ungraded(checks: list[Judgment], judgments: list[Judgment]) -> list[str]:

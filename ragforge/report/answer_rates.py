@@ -121,7 +121,7 @@ def _verdicts(records: SystemRecords) -> Verdicts:
     )
 
 
-def _strict(grade: AnswerGrade) -> float | None:
+def strict_score(grade: AnswerGrade) -> float | None:
     """Return the strict score; without facts the whole answer is the one fact there is."""
     if grade.strict_score is not None or grade.score is None:
         return grade.strict_score
@@ -147,7 +147,7 @@ RATES: Final[dict[str, Callable[[SystemRecords], Rate]]] = {
     "correct_given_attempted": lambda records: correct_given_attempted(_verdicts(records)),
     "correct_harmonic_mean": lambda records: correct_harmonic(_verdicts(records)),
     "score": lambda records: mean_of(records, [grade.score for grade in records.graded]),
-    "strict_score": lambda records: mean_of(records, [_strict(g) for g in records.graded]),
+    "strict_score": lambda records: mean_of(records, [strict_score(g) for g in records.graded]),
     "hallucination": _hallucination,
     "decided_by_rule": lambda records: mean_of(
         records, [float(bool(grade.rule)) for grade in records.graded]

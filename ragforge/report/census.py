@@ -1,10 +1,11 @@
 """One pass over the chunks of a dataset: how many there are, and what the report needs of some."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragforge.files.dataset import Dataset
-from ragforge.report.worst import ChunkStart, chunk_start
+from ragforge.records import Chunk
+from ragforge.report.chunk_starts import ChunkStart, chunk_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,19 @@ class Census:
     """Chunk id to document, of the queries' sources."""
 
 
-def take_census(dataset: Dataset, shown: Collection[str], sources: Collection[str]) -> Census:
+def take_census(
+    dataset: Dataset,
+    shown: Mapping[str, Sequence[str]],
+    sources: Collection[str],
+    others: Collection[Callable[[Chunk], None]] = (),
+) -> Census:
     """Count the chunks and keep what is asked for; a dataset may come without its corpus.
 
     Args:
         dataset: Whose chunks are read, one by one.
-        shown: Chunks whose starts are kept.
+        shown: Chunks whose starts are kept, with the quotes to be seen in them.
         sources: Chunks whose documents are kept.
+        others: Who else is to see every chunk, such as `CauseFinder.take`.
     """
     n_chunks, seen = 0, set()
     starts: dict[str, ChunkStart] = {}
@@ -33,9 +40,11 @@ def take_census(dataset: Dataset, shown: Collection[str], sources: Collection[st
     if (dataset.path / "chunks.jsonl").exists():
         for chunk in dataset.chunks():
             n_chunks += 1
+            for take in others:
+                take(chunk)
             seen.add(chunk.doc_id)
             if chunk.chunk_id in shown:
-                starts[chunk.chunk_id] = chunk_start(chunk)
+                starts[chunk.chunk_id] = chunk_start(chunk, shown[chunk.chunk_id])
             if chunk.chunk_id in sources:
                 documents[chunk.chunk_id] = chunk.doc_id
     return Census(len(seen), n_chunks, starts, documents)

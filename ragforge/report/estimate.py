@@ -1,8 +1,12 @@
 """A mean that says what it rests on, and what the failures could change."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ragforge.report.shown import MISSING, number
+
+if TYPE_CHECKING:
+    from ragforge.measures.intervals import Ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +19,8 @@ class Estimate:
     n_failed: int
     low: float | None
     high: float | None
+    interval: "Ends | None" = None
+    """95 %, of the mean over queries like these; None where it is not known."""
 
     @property
     def is_bounded(self) -> bool:
@@ -29,9 +35,20 @@ class Estimate:
         return f"{number(self.mean)} [{number(self.low)}, {number(self.high)}]"
 
 
-def with_n(found: Estimate, failed: str = "failed") -> str:
-    """Return a mean with its bounds and what is behind it; `failed` names the failures."""
-    return f"{found} ({counts(found, failed)})"
+def with_interval(found: Estimate) -> str:
+    """Return a mean with its interval in round brackets, and bounds on failures in square ones."""
+    if found.mean is None:
+        return str(found)
+    ends = found.interval
+    mean = number(found.mean)
+    known = f"{mean} ({number(ends.low)}-{number(ends.high)})" if ends else mean
+    return f"{known} [{number(found.low)}, {number(found.high)}]" if found.is_bounded else known
+
+
+def with_counts(found: Estimate) -> str:
+    """Return a mean with its interval; where something failed, with bounds and numbers too."""
+    shown = with_interval(found)
+    return f"{shown} ({counts(found, 'with failures')})" if found.n_failed else shown
 
 
 def counts(found: Estimate, failed: str = "failed") -> str:

@@ -1,4 +1,4 @@
-"""The report as one HTML page: no script, no request, the same bytes for the same data."""
+"""The report as one HTML page: no request, readable without its script, same data, same bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,14 @@ from importlib.resources import files
 from ragforge.report.agreement import agreement_table
 from ragforge.report.audit import audit_tables
 from ragforge.report.html_answers import answers_block
+from ragforge.report.html_comparison import comparison_block
+from ragforge.report.html_curves import all_grades_figure
+from ragforge.report.html_diagnosis import causes_block, diagnosis_block
+from ragforge.report.html_history import changes_block, trend_block
+from ragforge.report.html_quality import quality_block
+from ragforge.report.html_queries import queries_css, queries_script, queries_section
 from ragforge.report.html_runs import headline_block, slices_block, spread_block
+from ragforge.report.html_spending import spending_block
 from ragforge.report.html_table import table_block
 from ragforge.report.html_worst import worst_block
 from ragforge.report.markup import Html, document, element, join
@@ -27,7 +34,7 @@ from ragforge.report.words import Notice, judge_name, notices, size_line, thresh
 
 def render_html(summary: Summary) -> str:
     """Return the page. All data in it is text: no markup, no links, no hidden characters."""
-    css = files("ragforge.report").joinpath("page.css").read_text(encoding="utf-8")
+    css = _style("page.css") + _style("charts.css") + queries_css()
     title = f"{one_line(summary.making.name)}: ragforge report"
     head = [
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -35,7 +42,7 @@ def render_html(summary: Summary) -> str:
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
     ]
-    sections = list(_sections(summary))
+    sections = [found for found in _sections(summary) if found.body is not None]
     body = [
         element("a", "Skip to the results", href="#main", class_="skip"),
         _header(summary),
@@ -43,23 +50,27 @@ def render_html(summary: Summary) -> str:
         element("main", *map(_section, sections), id="main"),
         element("footer", element("p", _origin(summary))),
     ]
-    return document(lang="en", head=head, body=body, css=css).code
+    return document(lang="en", head=head, body=body, css=css, script=queries_script()).code
+
+
+def _style(name: str) -> str:
+    return files("ragforge.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
     key: str
     title: str
-    body: Html
+    body: Html | None
+    """None where there is nothing to say."""
 
 
 def _sections(summary: Summary) -> Iterable[_Section]:
-    yield _Section("retrieval", "Retrieval", headline_block(summary))
+    yield from _overview(summary)
+    if summary.runs or summary.answers:
+        yield _Section("queries", "All queries", queries_section(summary.table))
     if summary.runs:
-        yield _Section("spread", "Query by query", spread_block(summary))
-        if sliced_by(summary):
-            yield _Section("slices", "Slices", slices_block(summary))
-        yield _Section("worst", "Worst queries", worst_block(summary))
+        yield _Section("worst", "Worst queries", worst_block(summary.table))
     if summary.answers:
         yield _Section("answers", "Answers", answers_block(summary))
     yield _Section("judging", "Judging", _judging(summary))
@@ -68,7 +79,25 @@ def _sections(summary: Summary) -> Iterable[_Section]:
         table_block(making(summary.making), titled=False),
         table_block(queries_by(summary)),
     ]
-    yield _Section("provenance", "Provenance and cost", join(provenance))
+    yield _Section("provenance", "Provenance", join(provenance))
+
+
+def _overview(summary: Summary) -> Iterable[_Section]:
+    """Yield what a decision rests on, before any single query."""
+    if summary.runs:
+        yield _Section("changes", "What changed", changes_block(summary))
+    yield _Section("retrieval", "Retrieval", headline_block(summary))
+    if summary.runs:
+        yield _Section("comparison", "Which is better", comparison_block(summary))
+        yield _Section("spread", "Query by query", spread_block(summary))
+    if summary.answers:
+        yield _Section("diagnosis", "Retrieval or the model?", diagnosis_block(summary))
+    if sliced_by(summary):
+        yield _Section("slices", "Slices", slices_block(summary))
+    yield _Section("causes", "Likely causes", causes_block(summary))
+    yield _Section("chunks", "Chunks", quality_block(summary))
+    yield _Section("trend", "Over time", trend_block(summary))
+    yield _Section("spending", "Cost and time", spending_block(summary))
 
 
 def _header(summary: Summary) -> Html:
@@ -124,7 +153,8 @@ def _judging(summary: Summary) -> Html:
     audit = audit_tables(summary.audit)
     tables = [judged_by(summary), *agreement, *audit, grades(summary), failures(summary)]
     none = None if summary.failures else element("p", "No stage recorded a failure.")
-    return join([element("p", unjudged), *map(table_block, tables), none])
+    chart = all_grades_figure(summary)
+    return join([element("p", unjudged), chart, *map(table_block, tables), none])
 
 
 def _reading(summary: Summary) -> Html:
@@ -136,4 +166,4 @@ def _reading(summary: Summary) -> Html:
 
 def _origin(summary: Summary) -> str:
     version = summary.making.tool_version
-    return f"Made by ragforge {version}".rstrip() + ". This page loads nothing and runs no script."
+    return f"Made by ragforge {version}".rstrip() + ". This page loads nothing and sends nothing."

@@ -2,13 +2,14 @@
 
 from ragforge.report.charts import Bars, bar_chart, described
 from ragforge.report.estimate import counts
+from ragforge.report.html_curves import curve_block
 from ragforge.report.html_table import estimate_cell, scroll_table, table_block, table_row
 from ragforge.report.markup import Html, element, join
-from ragforge.report.runs import NO_HIT, PRIMARY, RunSummary
-from ragforge.report.shown import number, plural
+from ragforge.report.runs import DEPTH, NO_HIT, PRIMARY, RunSummary
+from ragforge.report.shown import number, plural, share
 from ragforge.report.summary import Summary
 from ragforge.report.tables import attention, first_relevant, sliced_by
-from ragforge.report.words import MEAN_NOTE
+from ragforge.report.words import HOLES_NOTE, MEAN_NOTE
 
 _TONES = 6
 _BIN_LABELS = ("0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9")
@@ -28,26 +29,32 @@ def headline_block(summary: Summary) -> Html:
         cells = [
             element("td", f"{run.primary.n:,}", class_="num"),
             element("td", f"{run.primary.n_failed:,}", class_="num"),
+            element("td", share(run.holes.share), class_="num"),
             *(estimate_cell(run.estimates[measure]) for measure in summary.measures),
         ]
         body.append(table_row(run_name(summary, run.name), cells))
-    headers = ["run", "n", "with failures", *summary.measures]
+    headers = ["run", "n", "with failures", "unjudged@10", *summary.measures]
     numeric = [False, *[True] * (len(headers) - 1)]
     table = scroll_table("Runs by measures", headers, body, numeric)
-    return join([table, element("p", MEAN_NOTE, class_="note")])
+    return join([table, element("p", f"{MEAN_NOTE} {HOLES_NOTE}", class_="note")])
 
 
 def spread_block(summary: Summary) -> Html:
-    """Return two charts for each run: the primary measure, and the first relevant rank."""
+    """Return recall by rank, and three charts a run: values, first relevant rank, top grades."""
     figures = [
         figure
         for index, run in enumerate(summary.runs)
-        for figure in (_histogram(summary, run, index), _first_relevant(summary, run, index))
+        for figure in (
+            _histogram(summary, run, index),
+            _first_relevant(summary, run, index),
+            _top_grades(summary, run, index),
+        )
     ]
     return join(
         [
-            element("div", *figures, class_="figures"),
+            element("div", *figures, class_="figures thirds"),
             element("p", first_relevant(summary).note, class_="note"),
+            curve_block(summary),
             table_block(attention(summary)),
         ]
     )
@@ -107,6 +114,24 @@ def _first_relevant(summary: Summary, run: RunSummary, index: int) -> Html:
     )
     without = plural(len(run.attention.without_hit), "query", "queries")
     caption = f"Queries by rank of the first relevant chunk; {without} without a hit."
+    return _figure(summary, run, bar_chart(chart), caption)
+
+
+def _top_grades(summary: Summary, run: RunSummary, index: int) -> Html | None:
+    if not any(bar.count for bar in run.top_grades):
+        return None
+    signs = {"not judged": "?", "failed": "!"}
+    chart = Bars(
+        key=f"top-{index}",
+        title=f"Grades in the top {DEPTH} of {run.name}",
+        description=described(run.top_grades, "Chunks by grade"),
+        bars=run.top_grades,
+        tone=_tone(summary, run.name),
+        muted="not judged",
+        labels=[signs.get(bar.label, bar.label) for bar in run.top_grades],
+    )
+    failed = "; !: judging failed" if run.holes.n_failed else ""
+    caption = f"Chunks in the top {DEPTH} by grade; ?: not judged{failed}."
     return _figure(summary, run, bar_chart(chart), caption)
 
 

@@ -51,21 +51,18 @@ def table_row(head: Child, cells: Iterable[Html]) -> Html:
 
 
 def estimate_cell(found: Estimate, note: str = "") -> Html:
-    """Return a cell with a mean, its bounds where failures could change it, and a thin bar."""
-    bounds = None
+    """Return a cell: a mean, its interval as a bar and in brackets, and bounds on failures."""
+    ends, bounds = found.interval, None
     if found.is_bounded:
-        bounds = element("span", f"{number(found.low)}\u2013{number(found.high)}", class_="bounds")
-    return element(
-        "td",
-        element("span", number(found.mean), class_="mean"),
-        _meter(found),
-        bounds,
-        element("span", note, class_="bounds") if note else None,
-        class_="num estimate",
-    )
+        bounds = f"[{number(found.low)}, {number(found.high)}]"
+    interval = f"({number(ends.low)}\u2013{number(ends.high)})" if ends else None
+    lines = [element("span", text, class_="bounds") for text in (interval, bounds, note) if text]
+    mean = element("span", number(found.mean), class_="mean")
+    return element("td", mean, _meter(found), *lines, class_="num estimate")
 
 
 def _meter(found: Estimate) -> Html | None:
-    if found.mean is None or found.low is None or found.high is None or found.high > 1:
+    if found.mean is None or found.mean > 1:
         return None
-    return meter(found.mean, found.low, found.high)
+    low, high = (found.interval.low, found.interval.high) if found.interval else (found.mean,) * 2
+    return meter(found.mean, low, min(high, 1.0))

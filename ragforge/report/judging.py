@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage
+
+Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]
+"""The judgment that counts, by query and chunk."""
 
 SOURCES: Final = ("human", "evidence", "judge", "carried")
 """Sources of a judgment, the one that counts most first."""

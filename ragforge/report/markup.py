@@ -12,6 +12,7 @@ from ragforge.report.shown import visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})
+_SITE_PATH: Final = re.compile(r"/(?:[A-Za-z0-9][A-Za-z0-9._-]*/?)*")
 _FORBIDDEN_TAGS: Final = frozenset({
     "script", "style", "link", "iframe", "object", "embed", "base", "form", "img", "use", "image",
 })  # fmt: skip
@@ -54,6 +55,22 @@ def join(children: Iterable[Child]) -> Html:
     return Html("".join(map(_code, children)))
 
 
+def data_block(key: str, content: bytes) -> Html:
+    """Return bytes as an inert block of the page, in base64: no browser runs or loads it.
+
+    Args:
+        key: Its id: letters, digits and dashes.
+        content: Anything.
+
+    Raises:
+        ValueError: The key is no such name.
+    """
+    if not _NAME.fullmatch(key):
+        raise ValueError(f"data_block: key {key!r} is not allowed")
+    text = b64encode(content).decode()
+    return Html(f'<script type="application/zlib" id="{key}">{text}</script>')
+
+
 def document(
     *, lang: str, head: Iterable[Html], body: Iterable[Html], css: str, script: str = ""
 ) -> Html:
@@ -76,6 +93,39 @@ def document(
     run = f"<script>{script}</script>" if script else ""
     page = f"<head>{start.code}</head>\n<body>{join(body).code}{run}</body>"
     return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
+
+
+def site_link(path: str, *children: Child, class_: str | None = None) -> Html:
+    """Return a link within the site that a page is served from.
+
+    Raises:
+        ValueError: The path leads elsewhere, or is no plain path.
+    """
+    named = "" if class_ is None else _attribute("class_", class_)
+    return Html(f'<a href="{_site_path(path)}"{named}>{join(children).code}</a>')
+
+
+def site_page(
+    *, lang: str, head: Iterable[Html], body: Iterable[Html], css_path: str, script_path: str
+) -> Html:
+    """Return a page whose style sheet and script come from the site that serves it.
+
+    What a browser may do with it is for that site's headers to say.
+
+    Raises:
+        ValueError: A path leads elsewhere.
+    """
+    css, script = _site_path(css_path), _site_path(script_path)
+    loaded = f'<link rel="stylesheet" href="{css}"><script src="{script}" defer></script>'
+    start = f'<meta charset="utf-8">{join(head).code}{loaded}'
+    page = f"<head>{start}</head>\n<body>{join(body).code}</body>"
+    return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
+
+
+def _site_path(path: str) -> str:
+    if not _SITE_PATH.fullmatch(path):
+        raise ValueError(f"site: path {path[:40]!r} is not allowed")
+    return path
 
 
 def _policy(css: str, script: str) -> str:

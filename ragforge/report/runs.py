@@ -1,14 +1,18 @@
 """What one run says: measures with bounds, their spread over queries, slices, holes, latency."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
-from typing import Final
+from sys import intern
+from typing import TYPE_CHECKING, Final
 
 from ragforge.measures import Scores, evaluate
 from ragforge.records import Hit, Query, Ranking
 from ragforge.report.estimate import Estimate
+
+if TYPE_CHECKING:
+    from ragforge.measures.intervals import Ends
 
 PRIMARY: Final = "nDCG@10"
 """The measure whose spread over queries is shown, and by which queries are called bad."""
@@ -26,7 +30,6 @@ RANK_BUCKETS: Final = (
 """Label and last rank of each bucket; None has no end."""
 NO_HIT: Final = "none"
 NOT_SET: Final = "not set"
-DIMENSIONS: Final = ("difficulty", "type", "origin")
 
 NOTHING: Final = Estimate(None, 0, 0, None, None)
 NOTHING_MEASURED: Final = "the run is empty, or there is no answerable query: nothing was measured"
@@ -58,7 +61,8 @@ class Latency:
 
     median_s: float
     p95_s: float
-    """By nearest rank."""
+    p99_s: float
+    """All by nearest rank, but the median."""
     n: int
 
 
@@ -78,6 +82,15 @@ class BucketCount:
 
     label: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """How much of what is relevant was found down to a rank, in the mean over the queries."""
+
+    k: int
+    mean: float
+    interval: "Ends | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +128,13 @@ class RunSummary:
     attention: Attention
     holes: Holes
     latency: Latency | None
-    slices: tuple[Slice, ...]
     warnings: tuple[str, ...]
+    slices: tuple[Slice, ...] = ()
+    """These and what follows only a report looks at: `details` fills them in."""
+    curve: tuple[CurvePoint, ...] = ()
+    """Recall by how far down one looks; empty where nothing was measured."""
+    top_grades: tuple[BucketCount, ...] = ()
+    """What the top ranks hold: chunks by grade, unjudged and failed ones apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +162,8 @@ class MeasuredRun:
     scores: Scores | None
     """None where there was nothing to measure."""
     summary: RunSummary
+    latencies_s: dict[str, float] = field(default_factory=dict)
+    """By query, where the retriever was timed."""
 
 
 def measure_run(
@@ -157,11 +177,16 @@ def measure_run(
         failed: Queries on which the retriever failed; one that has a ranking does not count.
         task: The queries, judgments and measures.
     """
-    found = [ranking for ranking in rankings if ranking.query_id in task.qrels]
-    lost = (set(failed) & task.qrels.keys()) - {ranking.query_id for ranking in found}
-    run = {item.query_id: {hit.chunk_id: hit.score for hit in item.ranking} for item in found}
-    ranked = {ranking.query_id: rank_order(ranking.ranking) for ranking in found}
-    scores = _evaluate(task, task.qrels, run, lost)
+    run: dict[str, dict[str, float]] = {}
+    latencies_s: dict[str, float] = {}
+    for item in rankings:
+        if item.query_id in task.qrels:
+            run[item.query_id] = {intern(hit.chunk_id): hit.score for hit in item.ranking}
+            if item.latency_s is not None:
+                latencies_s[item.query_id] = item.latency_s
+    lost = (set(failed) & task.qrels.keys()) - run.keys()
+    ranked = {query_id: _ordered(scored) for query_id, scored in run.items()}
+    scores = _evaluate(task, run, lost)
     summary = RunSummary(
         name=name,
         estimates={measure: estimate_of(scores, measure) for measure in task.measures},
@@ -170,17 +195,19 @@ def measure_run(
         first_relevant=_first_relevant(scores),
         attention=_attention(scores, sorted(lost)),
         holes=_holes(ranked, task.qrels),
-        latency=latency_of([item.latency_s for item in found if item.latency_s is not None]),
-        slices=tuple(_slices(task, run, lost)),
+        latency=latency_of([*latencies_s.values()]),
         warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
     )
-    return MeasuredRun(name, ranked, scores, summary)
+    return MeasuredRun(name, ranked, scores, summary, latencies_s)
 
 
 def rank_order(hits: Iterable[Hit]) -> tuple[str, ...]:
     """Return the chunk ids as they are ranked: by score, equal ones by id, both descending."""
-    ordered = sorted(hits, key=lambda hit: (hit.score, hit.chunk_id), reverse=True)
-    return tuple(hit.chunk_id for hit in ordered)
+    return _ordered({hit.chunk_id: hit.score for hit in hits})
+
+
+def _ordered(scored: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(sorted(scored, key=lambda item: (scored[item], item), reverse=True))
 
 
 def estimate_of(scores: Scores | None, measure: str) -> Estimate:
@@ -192,20 +219,15 @@ def estimate_of(scores: Scores | None, measure: str) -> Estimate:
 
 
 def _evaluate(
-    task: Task,
-    query_ids: Iterable[str],
-    run: Mapping[str, Mapping[str, float]],
-    failed: Collection[str],
+    task: Task, run: Mapping[str, Mapping[str, float]], failed: Collection[str]
 ) -> Scores | None:
-    """Score the run on some queries; None where there is nothing to score, which is no 0."""
-    qrels = {query_id: task.qrels[query_id] for query_id in query_ids}
-    if not qrels or not (run or failed):
+    """Score the run; None where there is nothing to score, which is no 0."""
+    if not task.qrels or not (run or failed):
         return None
-    measures = [*task.measures, PRIMARY]
     return evaluate(
-        qrels,
+        task.qrels,
         run,
-        measures,
+        [*task.measures, PRIMARY],
         rel_threshold=task.rel_threshold,
         failed=failed,
         only_retrieved=task.only_retrieved,
@@ -264,23 +286,9 @@ def _holes(ranked: Mapping[str, Sequence[str]], qrels: Qrels) -> Holes:
 
 
 def latency_of(seconds: Sequence[float]) -> Latency | None:
-    """Return median and 95th percentile; None where nothing was timed."""
+    """Return median, 95th and 99th percentile; None where nothing was timed."""
     if not seconds:
         return None
     ordered = sorted(seconds)
-    return Latency(median(ordered), ordered[ceil(0.95 * len(ordered)) - 1], len(ordered))
-
-
-def _slices(
-    task: Task, run: Mapping[str, Mapping[str, float]], failed: Collection[str]
-) -> Iterable[Slice]:
-    for dimension in DIMENSIONS:
-        members: dict[str, list[str]] = {}
-        for query in task.queries:
-            members.setdefault(getattr(query, dimension) or NOT_SET, []).append(query.query_id)
-        for value, query_ids in sorted(members.items()):
-            # The whole run goes in: what it lacks for these queries counts 0 in both places.
-            scores = _evaluate(task, query_ids, run, failed)
-            names = dict.fromkeys([*task.measures, PRIMARY])
-            estimates = {measure: estimate_of(scores, measure) for measure in names}
-            yield Slice(dimension, value, len(query_ids), estimates)
+    p95_s, p99_s = (ordered[ceil(share * len(ordered)) - 1] for share in (0.95, 0.99))
+    return Latency(median(ordered), p95_s, p99_s, len(ordered))

@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ragforge.corpus.quality import ChunkQuality
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.history import History
 from ragforge.files.manifest import ReviewAudit, Spent
-from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.measures.graders import Agreement
-from ragforge.records import Failure, JudgeAudit, Query
+from ragforge.records import JudgeAudit, Query
 from ragforge.report.answer_records import (
     Relevance,
     SystemRecords,
@@ -18,27 +19,26 @@ from ragforge.report.answer_records import (
     source_chunks,
 )
 from ragforge.report.answers import AnswerSummary, summarise_answers
+from ragforge.report.cause_finder import CauseFinder
+from ragforge.report.causes import CAUSES, CauseGroup, Causes, grouped
 from ragforge.report.census import Census, take_census
+from ragforge.report.comparison import ComparisonReport
+from ragforge.report.details import detailed
+from ragforge.report.gathered import gather, task_of
+from ragforge.report.inspection import Inspection
 from ragforge.report.judging import (
     FailureCount,
     Judge,
+    Settled,
     SourceGrades,
     count_failures,
-    failed_by_name,
     grades_by_source,
     judges,
     settle,
 )
-from ragforge.report.runs import (
-    NOT_SET,
-    PRIMARY,
-    MeasuredRun,
-    RunSummary,
-    Task,
-    measure_run,
-    rank_order,
-)
-from ragforge.report.worst import Settled, WorstQueries, WorstQuery
+from ragforge.report.query_table import MAX_BYTES, QueryDraft, QueryTable
+from ragforge.report.replies import stored_replies
+from ragforge.report.runs import NOT_SET, RunSummary, Task, rank_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,7 @@ class Summary:
     highest_grade: int | None
     """Of the judgments that runs are measured on; None where there is no grade."""
     runs: tuple[RunSummary, ...]
-    worst: dict[str, tuple[WorstQuery, ...]]
-    """By run, the worst first."""
+    table: QueryTable
     answers: tuple[AnswerSummary, ...]
     queries: dict[str, str]
     """Query id to text."""
@@ -100,6 +99,19 @@ class Summary:
     """Of judges with people, one after the other, or of the baseline where no judge was asked."""
     audit: JudgeAudit | None = None
     """None where no judge was audited."""
+    causes: Mapping[str, Sequence[CauseGroup]] = field(default_factory=dict)
+    """Why queries did badly, by run, the commonest cause first."""
+    quality: ChunkQuality | None = None
+    """None where there is no corpus, or one too large to be looked at in passing."""
+    history: History = field(default_factory=History)
+    comparison: ComparisonReport | None = None
+    """Of the runs; None where there are fewer than two, or they cannot be compared."""
+    answers_comparison: ComparisonReport | None = None
+    """Of the answer systems, likewise."""
+    not_compared: str = ""
+    """Why runs are not compared, in a sentence."""
+    base: str = ""
+    """The run that others are held against; "" where there is none."""
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:
@@ -113,74 +125,51 @@ def summarise(
     measures: Sequence[str] = (),
     rel_threshold: int | Literal["auto"] = "auto",
     agreement: tuple[Agreement, ...] = (),
+    run_names: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
 ) -> Summary:
-    """Read a dataset and work out what its report says.
+    """Read a dataset and work out what its report says, but for comparison and history.
 
     Args:
         dataset: Chunks are read one by one, and only what is shown of them is kept.
         measures: Names or aliases; the default set where empty.
         rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
         agreement: Of the dataset's judges with people.
+        run_names: Which runs; all where empty.
+        max_bytes: What the table of queries and its drill-downs may take of a page.
 
     Raises:
         DataError: A file is missing or does not hold to its format.
         UsageError: A measure or the threshold cannot be taken.
     """
-    queries = {query.query_id: query for query in dataset.require_queries()}
-    judgments = [item for item in dataset.judgments() if item.query_id in queries]
-    failures = dataset.failures()
-    settled = settle(judgments)
-    task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
-    runs = _runs(dataset, failures, task)
-    systems = read_systems(dataset, failures, queries)
-    worst = WorstQueries(settled, runs, task.rel_threshold)
-    chunks = take_census(dataset, worst.chunk_ids, source_chunks(queries.values()))
-    relevance = _relevance(settled, task, {run.name: run.ranked for run in runs})
+    found = gather(dataset, measures=measures, rel_threshold=rel_threshold, run_names=run_names)
+    task, queries = found.task, found.queries
+    draft = QueryDraft(found, max_bytes)
+    finder, inspection = CauseFinder(found.runs, task), Inspection()
+    takers = finder.take, inspection.take
+    chunks = take_census(dataset, draft.chunk_quotes, source_chunks(queries.values()), takers)
+    replies = stored_replies(dataset.store_path, draft.call_keys)
+    causes = finder.causes()
+    relevance = _relevance(found.settled, task, {run.name: run.ranked for run in found.runs})
+    graded = {item.system: item.grades.values() for item in found.systems}
     return Summary(
         making=_making(dataset),
-        counts=_counts(queries.values(), settled, chunks),
-        judges=judges(judgments, {item.system: item.grades.values() for item in systems}),
-        grades=grades_by_source(judgments),
-        failures=count_failures(failures),
+        counts=_counts(queries.values(), found.settled, chunks),
+        judges=judges(found.judgments, graded),
+        grades=grades_by_source(found.judgments),
+        failures=count_failures(found.failures),
         measures=tuple(task.measures),
         rel_threshold=task.rel_threshold,
         highest_grade=_highest_grade(task),
-        runs=tuple(run.summary for run in runs),
-        worst=worst.fill(queries, chunks.starts),
-        answers=tuple(_of_system(item, relevance, chunks) for item in systems),
+        runs=tuple(detailed(run, task, chunks.documents) for run in found.runs),
+        table=draft.fill(chunks.starts, chunks.documents, replies, _in_words(causes)),
+        answers=tuple(_of_system(item, relevance, chunks) for item in found.systems),
         queries={query_id: query.query for query_id, query in queries.items()},
         agreement=agreement,
         audit=dataset.audit(),
+        causes={run: tuple(grouped(of_run.values())) for run, of_run in causes.items()},
+        quality=inspection.quality(),
     )
-
-
-def measure_dataset(
-    dataset: Dataset,
-    run_names: Iterable[str],
-    *,
-    measures: Sequence[str] = (),
-    rel_threshold: int | Literal["auto"] = "auto",
-    only_retrieved: bool = False,
-) -> list[MeasuredRun]:
-    """Measure some runs of a dataset on its judgments, unanswerable queries left out.
-
-    Args:
-        dataset: Has queries, judgments and runs.
-        run_names: Which runs.
-        measures: Names or aliases; the default set where empty.
-        rel_threshold: As for `summarise`.
-        only_retrieved: Leave out queries that a run lacks.
-
-    Raises:
-        DataError: A run or a file is missing or does not hold to its format.
-        UsageError: A measure or the threshold cannot be taken.
-    """
-    queries = {query.query_id: query for query in dataset.require_queries()}
-    settled = settle(item for item in dataset.judgments() if item.query_id in queries)
-    task = _task(queries.values(), settled, measures or DEFAULT_MEASURES, rel_threshold)
-    task = replace(task, only_retrieved=only_retrieved)
-    failed = failed_by_name(dataset.failures(), "retrieve")
-    return [measure_run(name, dataset.run(name), failed.get(name, ()), task) for name in run_names]
 
 
 def summarise_system(
@@ -194,7 +183,7 @@ def summarise_system(
     """
     queries = {query.query_id: query for query in dataset.require_queries()}
     settled = settle(item for item in dataset.judgments() if item.query_id in queries)
-    task = _task(queries.values(), settled, (), rel_threshold)
+    task = task_of(queries.values(), settled, (), rel_threshold)
     systems = read_systems(dataset, dataset.failures(), queries)
     records = next((item for item in systems if item.system == system), None)
     if records is None:
@@ -208,45 +197,20 @@ def summarise_system(
         }
         for name in (() if records.names_contexts else sorted(dataset.run_names()))
     }
-    chunks = take_census(dataset, set(), source_chunks(queries.values()))
+    chunks = take_census(dataset, {}, source_chunks(queries.values()))
     return _of_system(records, _relevance(settled, task, rankings), chunks)
 
 
-def _task(
-    queries: Iterable[Query],
-    settled: Settled,
-    measures: Sequence[str],
-    rel_threshold: int | Literal["auto"],
-) -> Task:
-    answerable = [query for query in queries if query.answerable]
-    qrels = {
-        query.query_id: {
-            chunk_id: judgment.grade
-            for chunk_id, judgment in settled.get(query.query_id, {}).items()
-        }
-        for query in answerable
+def _in_words(causes: Mapping[str, Mapping[str, Causes]]) -> dict[str, dict[str, str]]:
+    return {
+        run: {query_id: CAUSES[item.code].title for query_id, item in of_run.items()}
+        for run, of_run in causes.items()
     }
-    names = tuple(dict.fromkeys(str(parse_measure(name)) for name in measures))
-    # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
-    some = qrels or {"": {}}
-    probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
-    return Task(answerable, qrels, names, probe.rel_threshold)
 
 
 def _highest_grade(task: Task) -> int | None:
     found = (grade for judged in task.qrels.values() for grade in judged.values())
     return max((grade for grade in found if grade is not None), default=None)
-
-
-def _runs(dataset: Dataset, failures: Iterable[Failure], task: Task) -> list[MeasuredRun]:
-    """Measure the runs, with those that have no file because every query of them failed."""
-    failed = failed_by_name(failures, "retrieve")
-    lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
-    there = set(dataset.run_names())
-    return [
-        measure_run(name, dataset.run(name) if name in there else (), failed.get(name, ()), task)
-        for name in sorted(there | lost)
-    ]
 
 
 def _relevance(

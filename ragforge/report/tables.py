@@ -7,10 +7,19 @@ from ragforge.files.manifest import Spent
 from ragforge.report.agreement import agreement_table
 from ragforge.report.answer_tables import answer_tables
 from ragforge.report.audit import audit_tables
-from ragforge.report.estimate import with_n
+from ragforge.report.estimate import with_counts, with_interval
 from ragforge.report.judging import GRADES
-from ragforge.report.runs import DIMENSIONS, PRIMARY, RunSummary
-from ragforge.report.shown import MISSING, duration, number, one_line, share
+from ragforge.report.overview_tables import (
+    answer_comparison_tables,
+    causes,
+    comparison_tables,
+    latencies,
+    recall,
+)
+from ragforge.report.past import changes_table, trends_table
+from ragforge.report.runs import PRIMARY, RunSummary
+from ragforge.report.shown import MISSING, number, one_line, share
+from ragforge.report.slices import DIMENSIONS
 from ragforge.report.summary import Making, Summary
 from ragforge.report.table import Table
 from ragforge.report.words import (
@@ -26,13 +35,21 @@ UNKNOWN: Final = "unknown"
 
 def all_tables(summary: Summary) -> list[Table]:
     """Return the tables that have rows, in the order of the report."""
+    names = [run.name for run in summary.runs]
     tables = [
+        changes_table(summary.history, names),
         headline(summary),
+        trends_table(summary.history, names),
+        *comparison_tables(summary),
         attention(summary),
+        latencies(summary),
         spread(summary),
         first_relevant(summary),
+        recall(summary),
         *slices(summary),
+        causes(summary),
         worst(summary),
+        *answer_comparison_tables(summary),
         *answer_tables(summary.answers),
         judged_by(summary),
         *map(agreement_table, summary.agreement),
@@ -49,11 +66,14 @@ def all_tables(summary: Summary) -> list[Table]:
 def headline(summary: Summary) -> Table:
     """Measures by runs: bounds are wide, and runs are fewer than measures."""
     means = [[run.estimates[name] for run in summary.runs] for name in summary.measures]
-    rows = [(name, *map(str, row)) for name, row in zip(summary.measures, means, strict=True)]
+    rows = [
+        (name, *map(with_interval, row)) for name, row in zip(summary.measures, means, strict=True)
+    ]
     primary = [run.primary for run in summary.runs]
     if summary.runs:
         rows.append(("n", *(f"{found.n:,}" for found in primary)))
         rows.append(("with failures", *(f"{found.n_failed:,}" for found in primary)))
+        rows.append(("unjudged@10", *(share(run.holes.share) for run in summary.runs)))
     headers = ("measure", *(run.name for run in summary.runs))
     return Table("Retrieval", headers, tuple(rows) if summary.runs else (), MEAN_NOTE)
 
@@ -69,13 +89,9 @@ def attention(summary: Summary) -> Table:
         "no relevant known",
         "not judged",
         "all judging failed",
-        "unjudged@10",
-        "median latency",
-        "p95 latency",
     )
     rows = tuple((run.name, *_attention(run)) for run in summary.runs)
-    note = "Counts are queries. Unjudged@10 is the share of chunks in the top 10 without a grade."
-    return Table("Queries to look at", headers, rows, note)
+    return Table("Queries to look at", headers, rows, "Counts are queries.")
 
 
 def spread(summary: Summary) -> Table:
@@ -113,7 +129,7 @@ def slices(summary: Summary) -> list[Table]:
             for part in run.slices:
                 if part.dimension == dimension:
                     row = by_value.setdefault(part.value, [part.value, f"{part.n_queries:,}"])
-                    row.append(with_n(part.estimates[PRIMARY], "with failures"))
+                    row.append(with_counts(part.estimates[PRIMARY]))
         headers = (dimension, "queries", *(run.name for run in summary.runs))
         rows = tuple(map(tuple, by_value.values()))
         tables.append(Table(f"{PRIMARY} by {dimension}", headers, rows))
@@ -123,12 +139,10 @@ def slices(summary: Summary) -> list[Table]:
 def worst(summary: Summary) -> Table:
     """The queries the runs did worst on."""
     rows = []
-    for run, found in summary.worst.items():
-        for item in found:
-            rank = item.first_relevant_rank
-            first = MISSING if rank is None else str(rank)
-            query_id, text = item.query.query_id, one_line(item.text.text, 80)
-            rows.append((run, one_line(query_id, 40), number(item.value), first, text))
+    for run, query_id, cell in summary.table.worst_cells():
+        first = MISSING if cell.first is None else str(cell.first)
+        text = one_line(summary.queries[query_id], 80)
+        rows.append((run, one_line(query_id, 40), number(cell.value), first, text))
     headers = ("run", "query_id", PRIMARY, "first relevant rank", "query")
     return Table("Worst queries", headers, tuple(rows))
 
@@ -185,6 +199,11 @@ def measures(summary: Summary) -> Table:
     return Table("How to read the measures", ("measure", "meaning"), rows, note)
 
 
+def spending(spent: Spent) -> Table:
+    """What the set took."""
+    return Table("What the set took", ("what", "how much"), tuple(_spent(spent)))
+
+
 def making(made: Making) -> Table:
     """How the dataset came to be, and what it cost."""
     rows = [
@@ -212,9 +231,6 @@ def _attention(run: RunSummary) -> Iterable[str]:
         listed.judgments_failed,
     )
     yield from (f"{len(query_ids):,}" for query_ids in counts)
-    yield share(run.holes.share)
-    yield MISSING if run.latency is None else duration(run.latency.median_s)
-    yield MISSING if run.latency is None else duration(run.latency.p95_s)
 
 
 def _spent(spent: Spent) -> Iterable[tuple[str, str]]:

@@ -16,9 +16,12 @@ from ragforge.report.summary import Summary
 
 BASELINE_TITLE: Final = "Judged by the offline baseline"
 MEAN_NOTE: Final = (
-    "n counts the queries that have a value. Where failures could change a mean, the range by it "
-    "gives its bounds: every failure at its worst, every failure at its best. "
-    "A failure is never counted as 0."
+    "n counts the queries that have a value. In brackets is the 95 % interval of the mean over "
+    "queries like these. Where failures could change a mean, square brackets give its bounds: "
+    "every failure at its worst, every failure at its best. A failure is never counted as 0."
+)
+HOLES_NOTE: Final = (
+    "Unjudged@10 is the share of chunks in the top 10 without a grade; they count as not relevant."
 )
 GRADE_MEANINGS: Final = (
     "not relevant",

@@ -41,6 +41,12 @@ def told(caplog):
         (Event("call", outcome="done"), logging.DEBUG),
         (Event("call", outcome="cached"), logging.DEBUG),
         (Event("call", outcome="failed"), logging.WARNING),
+        (Event("evaluation.start"), logging.INFO),
+        (Event("evaluation.measure"), logging.INFO),
+        (Event("evaluation.end"), logging.INFO),
+        (Event("evaluation.query", outcome="done"), logging.DEBUG),
+        (Event("evaluation.query", outcome="failed"), logging.WARNING),
+        (Event("grade", outcome="done"), logging.DEBUG),
     ],
 )
 def test_the_level_says_how_much_it_matters(told, event, level):
@@ -141,3 +147,13 @@ def test_another_logger_can_be_given(caplog):
     LogObserver(logging.getLogger("nightly"))(Event("call", outcome="failed", message="busy"))
 
     assert caplog.record_tuples == [("nightly", logging.WARNING, "call failed: busy")]
+
+
+def test_measures_are_told_by_name(told):
+    """A log of evaluations without their values would be of no use."""
+    event = Event("evaluation.measure", labels={"run": "bm25"}, measures={"nDCG@10": 0.5})
+
+    record = told(event)
+
+    assert record.getMessage() == "evaluation.measure (run=bm25, nDCG@10=0.5)"
+    assert getattr(record, "ragforge_nDCG@10") == 0.5

@@ -1,3 +1,4 @@
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +30,8 @@ HOSTILE = (
     "\u202egnitirw\u2066 \x1b[31mred\x1b]0;title\x07 \u200bzero",
     "| a | b |\n\n# heading [link](javascript:alert(1)) `code` @everyone https://evil.example",
     "x" * 100_000,
+    "</script><!--<script>\u2028alert(1)//</script>",
+    '=HYPERLINK("https://evil.example";"\u05e1\u05d5\u05d3")',
 )
 
 
@@ -175,6 +178,37 @@ def hostile_dataset(new_dataset: Callable[..., Dataset]) -> Dataset:
     made.write_answer_grades("sys", [grade(query_id, "incorrect") for query_id in ids])
     made.note(models=[HOSTILE[1]], prompts={HOSTILE[5]: HOSTILE[0]})
     return made
+
+
+@pytest.fixture
+def many_queries(new_dataset: Callable[..., Dataset]) -> Callable[..., Dataset]:
+    """Make a dataset of some queries, each with a chunk of its own, and two runs."""
+
+    def make(count: int, chars: int = 40) -> Dataset:
+        made = new_dataset("many")
+        letters = random.Random(0)
+        numbers = [f"{n:04}" for n in range(count)]
+        made.write_chunks(
+            Chunk(chunk_id=f"c{n}", doc_id=f"d{n}", text=letters.randbytes(chars // 2).hex())
+            for n in numbers
+        )
+        made.write_queries(
+            Query(
+                query_id=f"q{n}",
+                query=f"Where is thing {n}?",
+                difficulty="hard" if n.endswith("7") else "easy",
+            )
+            for n in numbers
+        )
+        made.write_judgments(
+            Judgment(query_id=f"q{n}", chunk_id=f"c{n}", grade=3, reasoning=reason)
+            for n, reason in ((n, letters.randbytes(chars // 2).hex()) for n in numbers)
+        )
+        made.write_run("base", [ranking(f"q{n}", f"c{n}") for n in numbers])
+        made.write_run("new", [ranking(f"q{n}", "x", f"c{n}") for n in numbers])
+        return made
+
+    return make
 
 
 CHUNK_GRADES = {

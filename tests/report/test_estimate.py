@@ -1,4 +1,5 @@
-from ragforge.report.estimate import Estimate, counts, with_n
+from ragforge.measures.intervals import Ends
+from ragforge.report.estimate import Estimate, counts, with_counts, with_interval
 from ragforge.report.shown import MISSING
 
 FAILED_HALF = Estimate(0.5, 1, 1, 0.25, 0.75)
@@ -17,6 +18,14 @@ def test_bounds_are_printed_only_where_something_failed():
 
 def test_a_mean_says_what_is_behind_it():
     """One of two queries failed: n alone would not show it."""
-    assert with_n(FAILED_HALF) == "0.500 [0.250, 0.750] (n 1, 1 failed)"
+    assert with_counts(FAILED_HALF) == "0.500 [0.250, 0.750] (n 1, 1 with failures)"
+    assert with_counts(Estimate(0.75, 2, 0, 0.75, 0.75)) == "0.750"
     assert counts(FAILED_HALF, "with failures") == "n 1, 1 with failures"
     assert counts(Estimate(0.75, 2, 0, 0.75, 0.75)) == "n 2"
+
+
+def test_interval_and_bounds_are_told_apart():
+    """One is of queries like these, the other of what failed: both in one bracket would mislead."""
+    found = Estimate(0.5, 9, 1, 0.4, 0.6, Ends(0.3, 0.7))
+
+    assert with_interval(found) == "0.500 (0.300-0.700) [0.400, 0.600]"

@@ -58,5 +58,5 @@ def test_every_row_of_a_table_has_its_columns(hostile_dataset):
     start = lines.index("## Worst queries") + 2
     table = lines[start : lines.index("", start)]
 
-    assert len(table) == 2 + 6
+    assert len(table) == 2 + 8
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {6}

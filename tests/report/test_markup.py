@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from ragforge.report.markup import document, element, join
+from ragforge.report.markup import data_block, document, element, join, site_link, site_page
 
 
 def test_text_is_escaped_and_markup_is_kept():
@@ -49,3 +51,38 @@ def test_style_sheet_cannot_end_its_element():
 def test_markup_in_an_f_string_is_seen_at_once():
     """Gluing strings by hand must not work silently."""
     assert f"{join(['<'])}" == "Html(code='&lt;')"
+
+
+def test_data_block_holds_letters_digits_and_nothing_that_runs():
+    """Its content could otherwise end the element, or be run."""
+    found = data_block("rows-0", b"</script><script>alert(1)</script>").code
+
+    assert re.fullmatch(
+        r'<script type="application/zlib" id="rows-0">[A-Za-z0-9+/=]+</script>', found
+    )
+
+
+def test_data_block_takes_plain_names_only():
+    """The one attribute that is not escaped has to be checked."""
+    with pytest.raises(ValueError, match="is not allowed"):
+        data_block('x" onload="y', b"")
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example", "https://evil.example", "javascript:alert(1)", "/a/../b", "/a b", ""]
+)
+def test_site_links_stay_on_the_site(path):
+    """A name of data must not lead elsewhere."""
+    with pytest.raises(ValueError, match="is not allowed"):
+        site_link(path, "text")
+
+
+def test_site_link_escapes_its_text():
+    """It is data."""
+    assert site_link("/datasets/a-1", "<b>").code == '<a href="/datasets/a-1">&lt;b&gt;</a>'
+
+
+def test_site_page_loads_from_its_own_site_only():
+    """Style sheet and script are files of the program."""
+    with pytest.raises(ValueError, match="is not allowed"):
+        site_page(lang="en", head=[], body=[], css_path="/a.css", script_path="//evil.example/a.js")

@@ -1,0 +1,90 @@
+"""Measure how often `ragforge gate` passes what does not hold, where that is known.
+
+    python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec
+
+The queries of a run are taken for all queries there are, and sets of some of them drawn with
+replacement. `min`: the threshold is the mean of all, so that a pass is by chance. `max-drop`: the
+drop that is allowed is the one that the second run truly has. Both are meant to pass in 2.5 % of
+the draws, the one side of a 95 % interval. `no drop`: the second run is as good as the first, and
+differs from it by query as before; the drop that is allowed is the one that so many queries are
+said to show with a probability of 80 %. In brackets: 95 % Wilson intervals.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ragforge.files.qrels import read_qrels
+from ragforge.files.runs import read_run
+from ragforge.measures import evaluate
+from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.power import detectable_difference
+from ragforge.measures.proportions import wilson_interval
+
+MEASURES = ("nDCG@10", "RR", "R@10", "Success@1")
+SEED = 7
+
+
+def main() -> None:
+    """Print a table: a line for each rule and number of queries."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--qrels", type=Path, required=True)
+    parser.add_argument("--run", type=Path, action="append", required=True)
+    parser.add_argument("--draws", type=int, default=1_000)
+    options = parser.parse_args()
+    qrels = read_qrels(options.qrels)
+    before, now = (values_of(qrels, path) for path in options.run[:2])
+    print(f"{'':20}" + "".join(f"{name:>20}" for name in MEASURES))
+    for n in (25, before.shape[1], 4 * before.shape[1]):
+        for name, passes in (("min", least), ("max-drop", drop), ("no drop", same)):
+            counts = [
+                sum(passes(generator, a, b, n) for _ in range(options.draws))
+                for a, b in zip(before, now, strict=True)
+                for generator in [np.random.default_rng(SEED)]
+            ]
+            shares = "".join(f"{share(count, options.draws):>20}" for count in counts)
+            print(f"{name:10}{n:4} queries{shares}", flush=True)
+
+
+def least(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
+    """Whether a mean is said to reach what is the true one."""
+    return mean_interval(generator.choice(b, n)).low >= b.mean() - 1e-12
+
+
+def drop(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
+    """Whether the true difference is said to be ruled out."""
+    drawn = generator.integers(0, len(a), n)
+    return low_end(a[drawn], b[drawn]).low >= (b - a).mean() - 1e-12
+
+
+def same(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
+    """Whether a run that is as good passes at the drop that so many queries can show."""
+    drawn = generator.integers(0, len(a), n)
+    centred = (b - a) - (b - a).mean()
+    allowed = detectable_difference(float(centred.std()), n)
+    return low_end(a[drawn], (a + centred)[drawn]).low >= -allowed
+
+
+def low_end(a: Sequence[float], b: Sequence[float]) -> Ends:
+    """Return the interval that a gate decides on."""
+    [found] = compare_pairs([Pair("a", "b", "", a, b)])
+    return found.interval_alone
+
+
+def values_of(qrels: object, path: Path) -> np.ndarray:
+    """Return the values of a run, by measure and query."""
+    scores = evaluate(qrels, read_run(path).rankings, MEASURES)
+    return np.array([scores.values(measure) for measure in MEASURES])
+
+
+def share(count: int, n: int) -> str:
+    """Return a share with its interval, in percent."""
+    ends = wilson_interval(count, n)
+    return f"{count / n:.1%} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Tell which of several runs, or answer systems, is better, and whether that can be told at all.
+
+Of each two, the first is A and the second B. Read the table so:
+  winner    A or B where the difference is shown; TIE where its interval holds 0, or the test finds
+            no difference. A TIE does not say that both are equal: see power.
+  interval  where the true difference lies, over queries like these. It is corrected: all measures
+            and pairs of one call share the chance of --alpha (5 in 100) of any false finding, so
+            the more you compare, the wider it gets. Ask for the measures you decide by, no more.
+  p         chance of so large a difference were A and B alike (paired randomisation test);
+            p corr. is Holm's, and may be read by itself.
+  letters   with three runs and more: runs that share a letter were not told apart.
+  power     "shows" is the least true difference that so many queries show in 4 of 5 samples,
+            "for half" how many queries would show half of it. A TIE with a large "shows" means:
+            too few queries.
+A query on which a retriever or the judge failed is left out, and the difference gets bounds. Chunks
+that nobody graded and only one run retrieved are counted, with how far they could move it.
+Without -m it is nDCG@10, RR, R@10, P@5 and Success@5. The exit code is 0 whoever wins; `ragforge
+gate` decides.
+
+Examples:
+  ragforge compare --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
+  ragforge compare --dataset set/ bm25 mine --moved 10
+  ragforge compare --dataset set/ --retriever bm25 --retriever my_app.search:retriever
+  ragforge compare --dataset set/ --base main candidate-1 candidate-2 --json
+  ragforge compare --dataset set/ --answers careful hasty
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.retrievers import SECTIONS, add_retrievers, run_retrievers
+from ragforge.cli.talk import Progress, complain
+from ragforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragforge.config import Settings
+    from ragforge.files.dataset import Dataset
+    from ragforge.pipeline.compared import ComparisonOptions
+    from ragforge.report.comparison import ComparisonReport
+
+MOVED = 10
+"""Queries that gained, and that lost, in the JSON of each comparison."""
+MOVED_SHOWN = 5
+"""Those in the text, where only two runs are compared."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="RUN",
+        help="with --dataset: runs, or answer systems with --answers (default: all)",
+    )
+    parser.add_argument("--dataset", type=Path, metavar="DIR", help="compare a dataset's runs")
+    parser.add_argument("--qrels", type=Path, metavar="FILE", help="judgments, for --run FILE")
+    parser.add_argument(
+        "--run",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="with --qrels: a run to compare, two or more; with --dataset a run's name",
+    )
+    parser.add_argument(
+        "--answers", action="store_true", help="compare answer systems by their answers' grades"
+    )
+    add_retrievers(parser)
+    parser.add_argument(
+        "--base", metavar="RUN", help="hold each other run against this one only, as A"
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        metavar="X",
+        help="chance of any false finding among all comparisons (default: 0.05)",
+    )
+    parser.add_argument(
+        "--moved",
+        type=int,
+        metavar="N",
+        help="show N queries that gained most and N that lost most in the first measure "
+        f"(default: {MOVED_SHOWN} for two runs, none for more)",
+    )
+    parser.add_argument(
+        "--only-retrieved",
+        action="store_true",
+        help="leave out queries that a run lacks, rather than count them as 0",
+    )
+    add_json(parser)
+    add_common(parser, "evaluate", *SECTIONS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    _check(arguments)
+    report = _compared(arguments, settings_of(arguments))
+    for warning in report.warnings:
+        complain(f"warning: {warning}")
+    if arguments.json:
+        from ragforge.report.comparison_json import comparison_json
+
+        print(dumps(comparison_json(report)))
+        return 0
+    from ragforge.report.comparison_text import render_comparison
+
+    shown = MOVED_SHOWN if len(report.names) == 2 else 0
+    print(render_comparison(report, shown if arguments.moved is None else arguments.moved))
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse flags that do not go together."""
+    if (arguments.dataset is None) == (arguments.qrels is None):
+        raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE --run FILE")
+    if arguments.dataset is None:
+        if arguments.names:
+            raise UsageError(f"{arguments.names[0]!r}: with --qrels give files as --run FILE")
+        if arguments.answers or arguments.retriever or arguments.name:
+            raise UsageError("--answers, --retriever and --name go with --dataset DIR")
+    if arguments.name and not arguments.retriever:
+        raise UsageError("--name: goes with --retriever; a run that is there has its name")
+    if arguments.answers and (arguments.retriever or arguments.run):
+        raise UsageError("--answers compares answer systems; --run and --retriever make no answers")
+    if arguments.moved is not None and arguments.moved < 0:
+        raise UsageError(f"--moved: expected a whole number from 0, got {arguments.moved}")
+
+
+def _compared(arguments: argparse.Namespace, settings: "Settings") -> "ComparisonReport":
+    from ragforge.pipeline.comparing import compare_files
+
+    options = _options(arguments)
+    if arguments.dataset is not None:
+        return _of_dataset(arguments, settings, options)
+    paths = [Path(name) for name in arguments.run]
+    return compare_files(arguments.qrels, paths, settings.evaluate, options)
+
+
+def _of_dataset(
+    arguments: argparse.Namespace, settings: "Settings", options: "ComparisonOptions"
+) -> "ComparisonReport":
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.comparing import compare_runs
+    from ragforge.pipeline.comparing_answers import compare_answers
+
+    dataset = open_dataset(arguments.dataset)
+    named = [*arguments.names, *arguments.run]
+    if arguments.answers:
+        return compare_answers(
+            dataset, _with_base(named, arguments.base), settings.evaluate, options
+        )
+    if not arguments.retriever:
+        names = _with_base(named, arguments.base)
+    else:
+        names = _made_names(arguments, dataset, settings, named)
+    return compare_runs(dataset, names, settings.evaluate, options)
+
+
+def _made_names(
+    arguments: argparse.Namespace, dataset: "Dataset", settings: "Settings", named: list[str]
+) -> list[str]:
+    """Make the runs of the retrievers and return the names of all runs to compare."""
+    from ragforge.pipeline.compared import check_names
+    from ragforge.pipeline.retrieving import require_working
+    from ragforge.pipeline.run_names import named_specs
+
+    made = list(named_specs(arguments.retriever, arguments.name))
+    names = _with_base([*named, *made], arguments.base)
+    check_names(names, arguments.base, "run")
+    kept = set(names) - set(made)
+    observer = Progress(arguments.quiet)
+    require_working(run_retrievers(arguments, dataset, settings, observer, kept))
+    return names
+
+
+def _with_base(names: list[str], base: str | None) -> list[str]:
+    """Return the names with the base among them, unless all are meant."""
+    return [base, *names] if names and base is not None and base not in names else names
+
+
+def _options(arguments: argparse.Namespace) -> "ComparisonOptions":
+    from ragforge.pipeline.compared import ComparisonOptions
+
+    return ComparisonOptions(
+        alpha=arguments.alpha,
+        baseline=arguments.base,
+        only_retrieved=arguments.only_retrieved,
+        n_moved=MOVED if arguments.moved is None else arguments.moved,
+    )

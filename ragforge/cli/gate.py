@@ -1,0 +1,282 @@
+"""Decide whether a run may ship: thresholds and a baseline in, an exit code out (0 pass, 1 fail).
+
+A threshold is held where the low end of the mean's 95 % interval is at or above it, so that a pass
+does not hang on this choice of queries (--point decides on the mean itself). --max-drop looks at
+the paired differences from a baseline: a file written by --write-baseline and kept in git, `last`
+(the newest other evaluation of the history), or `main` (the file as the main branch has it).
+Failures count at their worst. The gate refuses, with exit code 1, what it cannot judge: too few
+queries, many ungraded chunks, the offline judge, a baseline of other items or another judge.
+
+Examples:
+  ragforge gate --dataset set/ --run bm25 --min nDCG@10=0.60 --max-failures 1%
+  ragforge gate --dataset set/ --run bm25 --write-baseline set/baseline.json
+  ragforge gate --dataset set/ --run new --max-drop RR=0.02 --baseline main --github --junit g.xml
+  ragforge gate --dataset set/ --answers mine --min correct=0.8 --max hallucination=0.05
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.talk import complain
+from ragforge.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ragforge.config import EvaluateSettings
+    from ragforge.files.dataset import Dataset
+    from ragforge.pipeline.gate_subjects import Subject
+    from ragforge.report.gate import Allowance, Rules, Threshold, Verdict
+
+_ALLOW: "Final[dict[Allowance, str]]" = {
+    "few": "decide on fewer queries than --min-queries",
+    "holes": "decide though more chunks than --max-holes have no grade",
+    "baseline-judge": "decide on grades of the offline baseline judge alone",
+    "dataset-change": "hold against a baseline of another dataset or version, on equal items only",
+    "grading-change": "hold against a baseline of another judge, prompt or relevance threshold",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--run", metavar="NAME", help="which run (default: the only one)")
+    parser.add_argument(
+        "--answers", metavar="SYSTEM", help="decide on the graded answers of a system instead"
+    )
+    _add_rules(parser)
+    _add_baseline(parser)
+    allowances = parser.add_argument_group("what else would refuse the gate")
+    for name, text in _ALLOW.items():
+        allowances.add_argument(f"--allow-{name}", action="store_true", help=text)
+    out = parser.add_argument_group("outputs")
+    add_json(parser)
+    out.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+    out.add_argument("--markdown", type=Path, metavar="FILE", help="write a comment below 60 kB")
+    out.add_argument(
+        "--github",
+        action="store_true",
+        help="print annotations, and append to the file $GITHUB_STEP_SUMMARY",
+    )
+    add_common(parser, "evaluate")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.baselines import find_baseline
+    from ragforge.pipeline.gating import check_subject
+
+    rules = _rules(arguments)
+    settings = settings_of(arguments).evaluate
+    dataset = open_dataset(arguments.dataset)
+    subject = _subject(arguments, dataset, rules, settings)
+    baseline = None
+    if arguments.baseline is not None:
+        named, file = arguments.baseline, arguments.baseline_file
+        baseline = find_baseline(dataset, subject.run, named, file)
+    verdict = check_subject(dataset, subject, rules, baseline, _allowed(arguments))
+    _write(arguments, verdict)
+    if arguments.write_baseline is not None:
+        _write_baseline(arguments.write_baseline, subject, verdict)
+    return 0 if verdict.passed else 1
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    rules = parser.add_argument_group("rules")
+    rules.add_argument(
+        "--min",
+        action="append",
+        default=[],
+        metavar="MEASURE=X",
+        help="mean that must be reached, such as nDCG@10=0.70; several may be given",
+    )
+    rules.add_argument(
+        "--max",
+        action="append",
+        default=[],
+        metavar="MEASURE=X",
+        help="mean that must not be passed, of measures of which less is better: hallucination",
+    )
+    rules.add_argument(
+        "--max-drop",
+        action="append",
+        default=[],
+        metavar="MEASURE=X",
+        help="how much lower than the baseline's a mean may be, such as RR=0.02",
+    )
+    rules.add_argument(
+        "--max-failures", metavar="SHARE", help="queries that may have failed: 1%% or 0.01"
+    )
+    rules.add_argument(
+        "--min-queries", metavar="N", help="refuse to decide on fewer queries. Default: 25."
+    )
+    rules.add_argument(
+        "--max-holes",
+        metavar="SHARE",
+        help="refuse where more of the top 10 have no grade. Default: 10%%.",
+    )
+    rules.add_argument(
+        "--point", action="store_true", help="decide on means, not on ends of their intervals"
+    )
+
+
+def _add_baseline(parser: argparse.ArgumentParser) -> None:
+    baseline = parser.add_argument_group("baseline")
+    baseline.add_argument("--baseline", metavar="FILE|last|main", help="what it is held against")
+    baseline.add_argument(
+        "--baseline-file",
+        type=Path,
+        metavar="FILE",
+        help="the file that `--baseline main` reads. Default: DIR/baseline.json.",
+    )
+    baseline.add_argument(
+        "--write-baseline",
+        type=Path,
+        metavar="FILE",
+        help="write this run as a baseline, if it passes",
+    )
+
+
+def _rules(arguments: argparse.Namespace) -> "Rules":
+    from ragforge.report.gate import MAX_HOLES, MIN_QUERIES, Rules
+    from ragforge.report.gate_rules import parse_count, parse_share
+
+    least, most, drops = _thresholds(arguments)
+    failures, queries, holes = (
+        arguments.max_failures,
+        arguments.min_queries,
+        arguments.max_holes,
+    )
+    rules = Rules(
+        least=least,
+        most=most,
+        drops=drops,
+        max_failures=None if failures is None else parse_share(failures, "--max-failures"),
+        min_queries=MIN_QUERIES if queries is None else parse_count(queries, "--min-queries"),
+        max_holes=MAX_HOLES if holes is None else parse_share(holes, "--max-holes"),
+        by_point=arguments.point,
+    )
+    _check_together(arguments, rules)
+    return rules
+
+
+def _thresholds(arguments: argparse.Namespace) -> "list[tuple[Threshold, ...]]":
+    """Return those of --min, --max and --max-drop."""
+    from ragforge.report.gate_rules import parse_thresholds, read_thresholds
+
+    flags = {"--min": arguments.min, "--max": arguments.max, "--max-drop": arguments.max_drop}
+    if arguments.answers is None:
+        if arguments.max:
+            raise UsageError(
+                "--max: of no measure of retrieval is less better; it goes with --answers SYSTEM"
+            )
+        return [parse_thresholds(texts, flag) for flag, texts in flags.items()]
+    return [read_thresholds(texts, flag, _of_answers(flag)) for flag, texts in flags.items()]
+
+
+def _of_answers(flag: str) -> "Callable[[str], tuple[str, float | None]]":
+    from ragforge.pipeline.gate_subjects import answer_measure
+
+    return lambda name: (answer_measure(name, flag), 1.0)
+
+
+def _check_together(arguments: argparse.Namespace, rules: "Rules") -> None:
+    if arguments.answers is not None and arguments.run is not None:
+        raise UsageError("give either --run NAME or --answers SYSTEM")
+    if not rules.n_checks and arguments.write_baseline is None:
+        raise UsageError(
+            "nothing to check: give --min MEASURE=X, --max-drop MEASURE=X or --max-failures SHARE"
+        )
+    if rules.drops and arguments.baseline is None:
+        raise UsageError("--max-drop needs a --baseline: FILE, last or main")
+    if arguments.baseline_file is not None and arguments.baseline != "main":
+        raise UsageError("--baseline-file goes with `--baseline main`")
+
+
+def _allowed(arguments: argparse.Namespace) -> "list[Allowance]":
+    return [name for name in _ALLOW if getattr(arguments, f"allow_{name.replace('-', '_')}")]
+
+
+def _subject(
+    arguments: argparse.Namespace, dataset: "Dataset", rules: "Rules", settings: "EvaluateSettings"
+) -> "Subject":
+    from ragforge.pipeline.gate_subjects import of_answers, of_run
+    from ragforge.pipeline.gating import evaluate_for
+
+    if arguments.answers is not None:
+        return of_answers(dataset, arguments.answers)
+    return of_run(evaluate_for(rules, dataset, _run_name(arguments.run, dataset), settings))
+
+
+def _run_name(name: str | None, dataset: "Dataset") -> str:
+    names = dataset.run_names()
+    if name is not None:
+        return name
+    if len(names) != 1:
+        raise UsageError(f"--run: expected one of: {', '.join(names) or 'none there yet'}")
+    return names[0]
+
+
+def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
+    from ragforge.files.atomic import write_whole
+
+    if arguments.json:
+        from ragforge.report.gate import as_json
+
+        print(dumps(as_json(verdict)).replace("##[", "##\\u005b"))
+    else:
+        from ragforge.report.gate_text import render_gate
+
+        print(render_gate(verdict))
+    if arguments.junit is not None:
+        from ragforge.report.gate_junit import render_junit
+
+        write_whole(arguments.junit, [render_junit(verdict)])
+    if arguments.markdown is not None:
+        from ragforge.report.gate_markdown import render_gate_markdown
+
+        write_whole(arguments.markdown, [render_gate_markdown(verdict)])
+    if arguments.github:
+        _tell_github(verdict, as_json=arguments.json)
+
+
+def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
+    from ragforge.report.gate_github import annotations
+
+    # The runner reads commands from both streams; stdout may have to be JSON alone.
+    stream = sys.stderr if as_json else sys.stdout
+    for line in annotations(verdict):
+        print(line, file=stream)
+    named = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not named:
+        complain("no step summary was written: GITHUB_STEP_SUMMARY is not set")
+        return
+    _append_summary(Path(named), verdict)
+
+
+def _append_summary(path: Path, verdict: "Verdict") -> None:
+    from ragforge.report.gate_github import step_summary
+
+    try:
+        with path.open("ab") as stream:
+            text = step_summary(verdict, stream.tell() + 1)
+            stream.write(f"\n{text}".encode() if text else b"")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+    if not text:
+        complain(f"no step summary was written: {path} has no room left below 1 MiB")
+
+
+def _write_baseline(path: Path, subject: "Subject", verdict: "Verdict") -> None:
+    from ragforge.files.baseline import write_baseline
+
+    if not verdict.passed:
+        complain(f"{path}: not written, as the gate did not pass")
+        return
+    write_baseline(path, subject.baseline)
+    complain(f"{path}: written as a baseline of {subject.evaluation.run}")

@@ -1,0 +1,126 @@
+"""Show how the runs of a dataset did over time: what changed, where measures go, each evaluation.
+
+`ragforge evaluate --dataset DIR` adds a line for each run to DIR/history.jsonl. Read it so:
+  verdict     IMPROVING or DEGRADING where the 95 % interval of the difference leaves 0 out, else
+              STABLE. A rise within the interval is no rise. UNKNOWN: too few items to tell.
+  same items  the items that are equal in both evaluations (question, answer, evidence, relevant
+              chunks). If only the mean over all items moved, the set changed; if that of the same
+              items moved, the system did.
+  changed     what is not as it was in the last evaluation that differs: scale, corpus, items,
+              judge, prompts, judgments, retriever, failures, tool. What follows from another change
+              is left out.
+Lines that are torn or were changed by hand are left out, and told on stderr.
+
+Examples:
+  ragforge history --dataset set/
+  ragforge history --dataset set/ --run bm25 -m nDCG@10 -n 50
+  ragforge history --dataset set-a/ --dataset set-b/ --json
+"""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+from ragforge.cli.flags import add_json, dumps
+from ragforge.cli.talk import complain
+from ragforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragforge.files.history import History
+    from ragforge.report.run_history import RunHistory
+
+ROWS = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "--dataset",
+        action="append",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="a dataset; several may be given",
+    )
+    parser.add_argument(
+        "--run", action="append", default=[], metavar="NAME", help="a run (default: all)"
+    )
+    parser.add_argument(
+        "-m",
+        "--measure",
+        action="append",
+        default=[],
+        metavar="MEASURE",
+        help="a measure (default: those of the newest evaluation); the first is listed and drawn",
+    )
+    parser.add_argument(
+        "-n", type=int, default=ROWS, metavar="N", help=f"evaluations to list (default: {ROWS})"
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    if arguments.n < 1:
+        raise UsageError(f"-n {arguments.n}: expected at least 1")
+    from ragforge.files.history import read_history
+    from ragforge.files.opening import open_dataset
+    from ragforge.measures import parse_measure
+    from ragforge.pipeline.history import run_histories
+    from ragforge.report.history_text import NOTE
+
+    measures = list(dict.fromkeys(str(parse_measure(name)) for name in arguments.measure))
+    told = []
+    for path in arguments.dataset:
+        dataset = open_dataset(path)
+        history = read_history(path)
+        for note in history.notes:
+            complain(f"warning: {note}")
+        runs = run_histories(dataset, history, arguments.run, measures)
+        if arguments.json:
+            told.append(_json(path, history, runs, arguments.n))
+        else:
+            _print(path, runs, arguments)
+    if arguments.json:
+        print(dumps({"datasets": told}))
+    else:
+        print(NOTE)
+    return 0
+
+
+def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) -> None:
+    from ragforge.report.history_text import history_text
+
+    if not runs:
+        print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
+    width = get_terminal_size().columns
+    for found in runs:
+        where = f"{path}, " if len(arguments.dataset) > 1 else ""
+        print(f"{where}{history_text(found, arguments.n, width)}\n")
+
+
+def _json(path: Path, history: "History", runs: "list[RunHistory]", n: int) -> dict[str, object]:
+    return {
+        "dataset": str(path),
+        "notes": list(history.notes),
+        "runs": [
+            {
+                "run": found.run,
+                "before": found.before.evaluation_id if found.before else None,
+                "now": found.now.evaluation_id,
+                "n_repeats": found.n_repeats,
+                "changes": [asdict(item) for item in found.changes],
+                "trends": [asdict(item) for item in found.trends],
+                "last": found.window_size,
+                "trends_over_last": [asdict(item) for item in found.window],
+                "moved": [
+                    {"measure": item.measure, "cause": item.cause, "all_items": item.full}
+                    for item in found.moved
+                ],
+                "evaluations": [item.model_dump(mode="json") for item in found.evaluations[-n:]],
+            }
+            for found in runs
+        ],
+    }

@@ -1,0 +1,102 @@
+"""What commands do with `--retriever`: make the runs on the spot that they then measure."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Set
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
+
+from ragforge.cli.talk import complain
+from ragforge.config import Settings
+from ragforge.errors import EndpointError, UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.measures import parse_measure
+from ragforge.observe import Observer
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.retrieving import RunResult
+
+SECTIONS = ("retrieve", "model")
+"""Sections of settings that retrievers take."""
+
+
+def add_retrievers(parser: argparse.ArgumentParser) -> None:
+    """Add `--retriever` and `--name`."""
+    parser.add_argument(
+        "--retriever",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help="with --dataset: make this run now, as `ragforge retrieve` does; several may be "
+        "given and work at the same time: bm25, chargram, dense, http:URL or pkg.mod:attr",
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the run of each --retriever, in the same order (default: made of its SPEC)",
+    )
+
+
+def run_retrievers(
+    arguments: argparse.Namespace,
+    dataset: Dataset,
+    settings: Settings,
+    observer: Observer,
+    named: Set[str] = frozenset(),
+) -> "list[RunResult]":
+    """Make the runs of the retrievers that are named, [] where there are none.
+
+    Args:
+        arguments: Have what `add_retrievers` added.
+        dataset: Gets the runs.
+        settings: As for `make_runs`.
+        observer: Told of progress.
+        named: Runs that are asked for as they are.
+
+    Raises:
+        UsageError: Names do not fit the retrievers, a run of `named` would be replaced, or there
+            is no such measure.
+        DataError: There is no run of `named`.
+        RagforgeError: One was stopped by other than its endpoint, such as the budget.
+    """
+    if not arguments.retriever:
+        if arguments.name:
+            raise UsageError("--name: goes with --retriever; a run that is there has its name")
+        return []
+    from ragforge.pipeline.retrieving import make_runs
+    from ragforge.pipeline.run_names import named_specs
+
+    specs = named_specs(arguments.retriever, arguments.name)
+    replaced = specs.keys() & named
+    if replaced:
+        raise UsageError(
+            f"run {min(replaced)!r}: is asked for as it is, and a retriever would replace it; "
+            "give the retriever a --name of its own"
+        )
+    _check_before(dataset, settings, named)
+    # What a user's retriever prints must not end up in the data on stdout.
+    with redirect_stdout(sys.stderr):
+        made = asyncio.run(make_runs(dataset, specs, settings, observer))
+    for result in made:
+        if result.stopped_by is not None and not isinstance(result.stopped_by, EndpointError):
+            raise result.stopped_by
+        if result.explanation:
+            complain(f"warning: {result.name}: {result.explanation}")
+        elif result.failures:
+            n_queries = len(result.failures) + len(result.rankings)
+            complain(
+                f"warning: {result.name}: the retriever failed on {len(result.failures)} of "
+                f"{n_queries} queries; they have no value and widen the bounds"
+            )
+    return made
+
+
+def _check_before(dataset: Dataset, settings: Settings, named: Set[str]) -> None:
+    """Refuse what the measuring behind it would refuse, before any retriever has worked."""
+    for measure in settings.evaluate.measures:
+        parse_measure(measure)
+    for name in sorted(named):
+        dataset.each_ranking(name)

@@ -1,0 +1,97 @@
+"""Serve live pages about datasets: latest measures, history, trend, and the full report on demand.
+
+New evaluations appear by themselves; reports are rendered when they are opened, and again only
+when the dataset changed. Nothing can be changed from the page.
+
+The address is the first line on stdout. On loopback anybody who can run programs on this machine
+may read; give --token to ask for one. On any other address a token is always asked for. The
+connection is not encrypted: over a network, prefer `ssh -L` to --host.
+
+Examples:
+  ragforge view set/
+  ragforge view datasets/ --port 8080
+  ragforge view datasets/ --host 0.0.0.0 --port 8080
+"""
+
+import argparse
+import ipaddress
+import secrets
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragforge.cli.flags import add_common, settings_of
+from ragforge.cli.talk import complain
+from ragforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragforge.config import EvaluateSettings
+    from ragforge.files.dataset import Dataset
+
+_HIGHEST_PORT = 65_535
+_TOKEN_BYTES = 24
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "roots", nargs="+", type=Path, metavar="DIR", help="a dataset, or a folder of datasets"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="IP", help="address (default: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="port (default: 0, any free one)"
+    )
+    parser.add_argument(
+        "--token",
+        default="",
+        metavar="TEXT",
+        help="ask for this token: 16 to 200 letters, digits, '.', '_', '~', '-'; made where "
+        "needed and not given",
+    )
+    add_common(parser, "evaluate")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        names = " and ".join(missing)
+        raise UsageError(f"view needs {names}: `pip install 'ragforge[view]'` installs all")
+    from ragforge.viewer.guarding import TOKEN_FORM, Door
+    from ragforge.viewer.serving import serve
+    from ragforge.viewer.shelf import check_roots
+
+    _check_address(arguments.host, arguments.port)
+    if arguments.token and not TOKEN_FORM.fullmatch(arguments.token):
+        raise UsageError(
+            "--token: expected 16 to 200 letters, digits, dots, dashes, underscores and tildes"
+        )
+    check_roots(arguments.roots)
+    settings = settings_of(arguments).evaluate
+    is_local = ipaddress.ip_address(arguments.host).is_loopback
+    token = arguments.token or ("" if is_local else secrets.token_urlsafe(_TOKEN_BYTES))
+
+    def announce(address: str) -> None:
+        print(address, flush=True)
+        complain("ragforge view: Ctrl-C ends it")
+
+    door = Door(arguments.host, arguments.port, token)
+    serve(arguments.roots, door, lambda dataset: _report(dataset, settings), announce)
+    return 0
+
+
+def _report(dataset: "Dataset", settings: "EvaluateSettings") -> str:
+    from ragforge.pipeline.reporting import RENDERERS, report_summary
+
+    return RENDERERS["html"](report_summary(dataset, settings))
+
+
+def _check_address(host: str, port: int) -> None:
+    if not 0 <= port <= _HIGHEST_PORT:
+        raise UsageError(f"--port: expected 0 to {_HIGHEST_PORT}, got {port}")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError as error:
+        raise UsageError(f"--host: expected an IP address, got {host!r}") from error

@@ -1,0 +1,67 @@
+"""Show where a run does badly, and the likely cause: what to repair first.
+
+Causes come first, counted, each with a remedy; then the worst queries with what was retrieved
+and what was missed. A query does badly if it is below the best value that its judgments allow. The
+likely cause is the first rule that applies; all that apply are in --json.
+
+[3] stands for a grade, [?] for a chunk that nobody judged, [!] for a judgment that failed.
+
+Examples:
+  ragforge worst --dataset set/
+  ragforge worst --dataset set/ --run bm25 -m R@5 -n 50
+  ragforge worst --dataset set/ --cause duplicates_crowd --json
+"""
+
+import argparse
+from pathlib import Path
+
+from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.errors import UsageError
+
+_SHOWN = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    from ragforge.report.causes import CAUSES
+
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument(
+        "--run", action="append", default=[], metavar="NAME", help="which run (default: all)"
+    )
+    parser.add_argument(
+        "-n", type=_count, default=_SHOWN, metavar="N", help=f"queries listed (default: {_SHOWN})"
+    )
+    parser.add_argument(
+        "--cause",
+        choices=list(CAUSES),
+        metavar="CODE",
+        help=f"list only queries with this likely cause: {', '.join(CAUSES)}",
+    )
+    add_json(parser)
+    add_common(parser, "evaluate")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.worst import find_worst
+    from ragforge.report.worst_text import render_worst, worst_json
+
+    if len(arguments.setting_evaluate_measures or ()) > 1:
+        raise UsageError("-m: expected one measure, as queries are sorted by it")
+    report = find_worst(
+        open_dataset(arguments.dataset),
+        arguments.run,
+        settings_of(arguments).evaluate,
+        n=arguments.n,
+        cause=arguments.cause,
+    )
+    print(dumps(worst_json(report)) if arguments.json else render_worst(report))
+    return 0
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+    return int(text)

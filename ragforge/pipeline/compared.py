@@ -1,0 +1,216 @@
+"""What comparing runs and comparing answer systems have in common: values in, a report out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from typing import Final
+
+from ragforge.errors import UsageError
+from ragforge.measures.comparing import ALPHA, Comparison, all_pairs, compare_pairs
+from ragforge.measures.intervals import Ends
+from ragforge.measures.letters import letters
+from ragforge.measures.samples import differences
+from ragforge.report.comparison import Compared, ComparisonReport, MovedQuery, Unjudged
+
+Values = Mapping[str, float]
+"""By query id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOptions:
+    """How to compare."""
+
+    alpha: float = ALPHA
+    """Chance of any false finding among all comparisons, between 0 and 1."""
+    baseline: str | None = None
+    """Hold every other run against this one, rather than comparing each two."""
+    only_retrieved: bool = False
+    """Leave queries out that a run lacks, rather than count them as 0."""
+    n_moved: int = 10
+    """Queries to name that gained, and that lost, of each comparison."""
+
+
+AS_USUAL: Final = ComparisonOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of those that are compared."""
+
+    name: str
+    values: Mapping[str, Values]
+    """By measure; only of queries that have a value."""
+    first_relevant: Mapping[str, int | None] = field(default_factory=dict)
+    """Rank of the first relevant chunk by query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What failures and holes leave open about one measure of two runs."""
+
+    n_left_out: int = 0
+    failure_bounds: Ends | None = None
+    unjudged: Unjudged | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What is compared, and by what."""
+
+    of: str
+    """As in `ComparisonReport`."""
+    contenders: Sequence[Contender]
+    measures: Sequence[str]
+    doubts: Mapping[tuple[str, str, str], Doubt]
+    """By the names of both and the measure."""
+    texts: Mapping[str, str]
+    """Of queries, as far as they are known."""
+    lower_is_better: frozenset[str] = frozenset()
+    """Measures of which that is so."""
+    rel_threshold: int | None = None
+    judged_by: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def check_names(names: Sequence[str], baseline: str | None, kind: str, hint: str = "") -> None:
+    """Refuse names that cannot be compared with each other.
+
+    Args:
+        names: Of what is to be compared.
+        baseline: One of them, if any.
+        kind: What they are, such as "run".
+        hint: What to do where there are too few.
+
+    Raises:
+        UsageError: There are fewer than two, one comes twice, or the baseline is not among them.
+    """
+    listed = ", ".join(names) or "none"
+    if len(names) < 2:
+        raise UsageError(f"a comparison needs at least two {kind}s, got {listed}{hint}")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{kind} {twice!r} is given twice; a comparison needs different {kind}s")
+    if baseline is not None and baseline not in names:
+        raise UsageError(f"baseline {baseline!r}: expected one of the {kind}s compared: {listed}")
+
+
+def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
+    """Compare each two, or each with the baseline, by every measure; all is one family.
+
+    Raises:
+        UsageError: The options cannot be taken.
+    """
+    if options.n_moved < 0:
+        raise UsageError(f"queries to name: expected a whole number from 0, got {options.n_moved}")
+    by_name = {item.name: item for item in contest.contenders}
+    pairs = all_pairs(
+        {name: item.values for name, item in by_name.items()},
+        contest.measures,
+        baseline=options.baseline,
+        lower_is_better=contest.lower_is_better,
+    )
+    comparisons = compare_pairs(pairs, options.alpha)
+    items = tuple(
+        _compared(comparison, by_name, contest, options.n_moved) for comparison in comparisons
+    )
+    means = {
+        measure: {name: _mean(item.values[measure]) for name, item in by_name.items()}
+        for measure in contest.measures
+    }
+    return ComparisonReport(
+        of=contest.of,
+        names=tuple(by_name),
+        measures=tuple(contest.measures),
+        items=items,
+        letters={} if options.baseline else _letters(comparisons, means, contest),
+        means=means,
+        alpha=options.alpha,
+        rel_threshold=contest.rel_threshold,
+        judged_by=contest.judged_by,
+        warnings=(*contest.warnings, *_remarks(comparisons)),
+        baseline=options.baseline,
+    )
+
+
+def _compared(
+    found: Comparison, by_name: Mapping[str, Contender], contest: Contest, n_moved: int
+) -> Compared:
+    doubt = contest.doubts[found.a, found.b, found.measure]
+    a, b = by_name[found.a], by_name[found.b]
+    moved = _moved(a, b, found.measure, contest.texts)
+    upwards = [query for query in moved if query.diff > 0][:n_moved]
+    downwards = [query for query in moved if query.diff < 0][:n_moved]
+    if found.measure in contest.lower_is_better:
+        upwards, downwards = downwards, upwards
+    return Compared(
+        comparison=found,
+        n_left_out=doubt.n_left_out,
+        failure_bounds=doubt.failure_bounds,
+        unjudged=doubt.unjudged,
+        gained=tuple(upwards),
+        lost=tuple(downwards),
+    )
+
+
+def _moved(a: Contender, b: Contender, measure: str, texts: Mapping[str, str]) -> list[MovedQuery]:
+    """Return the queries with a difference beyond float noise, those of the largest first."""
+    of_a, of_b = a.values[measure], b.values[measure]
+    shared = sorted(of_a.keys() & of_b.keys())
+    found = differences([of_a[one] for one in shared], [of_b[one] for one in shared]).tolist()
+    order = sorted(
+        (-abs(difference), query_id)
+        for difference, query_id in zip(found, shared, strict=True)
+        if difference
+    )
+    return [
+        MovedQuery(
+            query_id,
+            texts.get(query_id, ""),
+            of_a[query_id],
+            of_b[query_id],
+            a.first_relevant.get(query_id),
+            b.first_relevant.get(query_id),
+        )
+        for _, query_id in order
+    ]
+
+
+def _letters(
+    comparisons: Sequence[Comparison],
+    means: Mapping[str, Mapping[str, float | None]],
+    contest: Contest,
+) -> dict[str, dict[str, str]]:
+    found = {}
+    for measure in contest.measures:
+        sign = -1 if measure in contest.lower_is_better else 1
+        signed = {
+            name: None if mean is None else sign * mean for name, mean in means[measure].items()
+        }
+        differing = [
+            (item.a, item.b)
+            for item in comparisons
+            if item.measure == measure and item.winner != "TIE"
+        ]
+        found[measure] = letters(signed, differing)
+    return found
+
+
+def _remarks(comparisons: Sequence[Comparison]) -> list[str]:
+    """Say what makes comparisons tell nothing: too few queries, or runs that are the same."""
+    couples: dict[tuple[str, str], list[Comparison]] = {}
+    for item in comparisons:
+        couples.setdefault((item.a, item.b), []).append(item)
+    remarks = []
+    for (a, b), items in couples.items():
+        n = max(item.n for item in items)
+        if n == 0:
+            remarks.append(f"{a} and {b}: no query has a value in both: nothing can be compared")
+        elif n == 1:
+            remarks.append(f"{a} and {b}: one query tells nothing about others: all is a tie")
+        elif all(item.ties == item.n for item in items):
+            remarks.append(f"{a} and {b}: all values are the same; are they one and the same?")
+    return remarks
+
+
+def _mean(values: Values) -> float | None:
+    return fsum(values.values()) / len(values) if values else None

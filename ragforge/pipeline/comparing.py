@@ -1,0 +1,315 @@
+"""Comparing runs: which is better, on a dataset or by files."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError, UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.lines import plain_name
+from ragforge.files.qrels import read_qrels
+from ragforge.files.runs import Ranked, read_run
+from ragforge.measures import evaluate, parse_measure
+from ragforge.measures.comparing import couples
+from ragforge.measures.locating import falls
+from ragforge.pipeline.compared import (
+    AS_USUAL,
+    ComparisonOptions,
+    Contender,
+    Contest,
+    check_names,
+    decide,
+)
+from ragforge.pipeline.comparing_answers import compare_answers
+from ragforge.pipeline.run_doubts import Qrels, RankedRun, doubts
+from ragforge.report.comparison import ComparisonReport
+from ragforge.report.gathered import Gathered
+from ragforge.report.judging import failed_by_name, judges, settle
+from ragforge.report.runs import rank_order
+from ragforge.report.words import judge_name
+
+__all__ = [
+    "COMPARED_MEASURES",
+    "compare_answers",
+    "compare_files",
+    "compare_gathered",
+    "compare_runs",
+    "names_apart",
+]
+
+COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
+"""What is compared where nothing is asked for. Few, as each measure more makes all others harder
+to win by: the order, the first hit, how much is found, how much of the top is right, any hit."""
+TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
+"""Measures by which no run is better than another."""
+_EXAMPLES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What runs are measured on."""
+
+    where: Path
+    qrels: Qrels
+    measures: tuple[str, ...]
+    settings: EvaluateSettings
+    only_retrieved: bool
+    is_binary: bool
+    """Whether chunks are relevant or not, and no grade beyond."""
+    warnings: list[str] = field(default_factory=list)
+
+
+def compare_runs(
+    dataset: Dataset,
+    names: Sequence[str],
+    settings: EvaluateSettings,
+    options: ComparisonOptions = AS_USUAL,
+) -> ComparisonReport:
+    """Compare runs of a dataset on its judgments; unanswerable queries are left out.
+
+    Args:
+        dataset: Has queries, judgments and runs.
+        names: Which runs; all where empty.
+        settings: Measures, `COMPARED_MEASURES` where it names none, and threshold.
+        options: How to compare.
+
+    Raises:
+        DataError: There is no such run, a run is of another dataset, or nothing is judged.
+        UsageError: There are fewer than two runs, or a measure or an option cannot be taken.
+    """
+    wanted = list(names) or dataset.run_names()
+    there = dataset.run_names()
+    hint = f"; the dataset has {', '.join(there) or 'no runs'}; `ragforge retrieve` makes one"
+    check_names(wanted, options.baseline, "run", hint)
+    queries = {item.query_id: item for item in dataset.require_queries() if item.answerable}
+    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    settled = settle(judgments)
+    qrels = {
+        query_id: {item: judged.grade for item, judged in settled.get(query_id, {}).items()}
+        for query_id in queries
+    }
+    ground = _field(dataset.path, qrels, settings, options)
+    failed = failed_by_name(dataset.failures(), "retrieve")
+    runs = []
+    for name in wanted:
+        hopeless = name not in there and failed.get(name, set()) & queries.keys()
+        rankings = [] if hopeless else dataset.run(name)
+        ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
+        lost = (failed.get(name, set()) & qrels.keys()) - ranked.keys()
+        runs.append(_measured(name, ranked, ranked.keys(), lost, ground))
+    texts = {query_id: query.query for query_id, query in queries.items()}
+    judged_by = dict.fromkeys(judge_name(judge) for judge in judges(judgments, {}))
+    return _decided(ground, runs, options, texts, tuple(judged_by))
+
+
+def compare_gathered(
+    where: Path,
+    found: Gathered,
+    settings: EvaluateSettings,
+    options: ComparisonOptions = AS_USUAL,
+) -> ComparisonReport:
+    """Compare the runs of a dataset that is read already; else as `compare_runs`."""
+    check_names([run.name for run in found.runs], options.baseline, "run")
+    ground = _field(where, found.task.qrels, settings, options)
+    runs = [
+        _measured(run.name, run.ranked, run.ranked, set(run.summary.attention.failed), ground)
+        for run in found.runs
+    ]
+    texts = {query_id: query.query for query_id, query in found.queries.items()}
+    judged_by = dict.fromkeys(judge_name(judge) for judge in judges(found.judgments, {}))
+    return _decided(ground, runs, options, texts, tuple(judged_by))
+
+
+def compare_files(
+    qrels_path: Path,
+    run_paths: Sequence[Path],
+    settings: EvaluateSettings,
+    options: ComparisonOptions = AS_USUAL,
+) -> ComparisonReport:
+    """Compare run files on a file of judgments; arguments and errors as for `compare_runs`.
+
+    A run goes by the name of its file, or by as much of its path as tells it apart.
+    """
+    names = names_apart(run_paths)
+    check_names(names, options.baseline, "run")
+    qrels = read_qrels(qrels_path)
+    # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
+    is_binary = all((grade or 0) <= 1 for judged in qrels.values() for grade in judged.values())
+    ground = _field(qrels_path, qrels, settings, options, is_binary)
+    runs = []
+    for name, path in zip(names, run_paths, strict=True):
+        rankings = read_run(path).rankings
+        ranked = {item: _ordered(rankings[item]) for item in rankings if item in ground.qrels}
+        runs.append(_measured(name, ranked, rankings.keys(), set(), ground))
+    return _decided(ground, runs, options, {}, ())
+
+
+def names_apart(paths: Sequence[Path]) -> list[str]:
+    """Return a name for each file: its own, with as many folders as it takes to be the only one.
+
+    Raises:
+        UsageError: A file is given twice.
+    """
+    resolved = [path.resolve() for path in paths]
+    twice = next((path for path in resolved if resolved.count(path) > 1), None)
+    if twice is not None:
+        given = paths[resolved.index(twice)]
+        raise UsageError(f"{given}: given twice; a comparison needs different runs")
+    depths = [0] * len(paths)
+    names = [plain_name(path) for path in paths]
+    while True:
+        alike = [index for index, name in enumerate(names) if names.count(name) > 1]
+        longer = [index for index in alike if depths[index] < len(resolved[index].parts) - 1]
+        if not longer:
+            break
+        for index in longer:
+            depths[index] += 1
+            folders = resolved[index].parts[:-1][-depths[index] :]
+            names[index] = "/".join([*folders, plain_name(paths[index])])
+    return [str(paths[i]) if names.count(name) > 1 else name for i, name in enumerate(names)]
+
+
+def _ordered(ranking: Ranked) -> Sequence[str]:
+    """Return chunk ids as they are ranked: by score, equal ones by id, both descending."""
+    if not isinstance(ranking, Mapping):
+        return ranking
+    if falls(ranking.values()):
+        return list(ranking)
+    return sorted(ranking, key=lambda chunk_id: (ranking[chunk_id], chunk_id), reverse=True)
+
+
+def _field(
+    where: Path,
+    qrels: Qrels,
+    settings: EvaluateSettings,
+    options: ComparisonOptions,
+    is_binary: bool = False,
+) -> _Field:
+    asked = [parse_measure(name) for name in settings.measures or COMPARED_MEASURES]
+    names = tuple(dict.fromkeys(str(item) for item in asked if item.name not in TELL_NOTHING))
+    left = tuple(dict.fromkeys(str(item) for item in asked if item.name in TELL_NOTHING))
+    told = f"{', '.join(left)}: no run is the better for it"
+    if not names:
+        raise UsageError(f"measures: {told}; compare by another measure, such as nDCG@10")
+    warnings = [f"left out of the comparison: {told}"] if left else []
+    return _Field(where, qrels, names, settings, options.only_retrieved, is_binary, warnings)
+
+
+def _measured(
+    name: str,
+    ranked: Mapping[str, Sequence[str]],
+    asked: Collection[str],
+    failed: set[str],
+    ground: _Field,
+) -> RankedRun:
+    """Measure a run, having made sure that it is of these judgments.
+
+    Args:
+        name: Of the run.
+        ranked: Its rankings.
+        asked: Every query that it holds.
+        failed: Queries of the judgments whose retrieval failed.
+        ground: The judgments and measures.
+    """
+    _check_judged(name, asked, failed, ground)
+    qrels = ground.qrels
+    known = {item: ranked[item] for item in ranked if item in qrels}
+    scores = evaluate(
+        qrels,
+        known,
+        ground.measures,
+        rel_threshold=ground.settings.rel_threshold,
+        failed=failed,
+        only_retrieved=ground.only_retrieved,
+    )
+    values = {
+        measure: dict(zip(scores.query_ids, scores.values(measure), strict=True))
+        for measure in ground.measures
+    }
+    return RankedRun(name, known, frozenset(failed), scores, values)
+
+
+def _check_judged(name: str, asked: Collection[str], failed: set[str], ground: _Field) -> None:
+    """Refuse a run of other queries, and judgments without any grade.
+
+    Raises:
+        DataError: None of its queries is judged.
+    """
+    judged = {query_id for query_id, grades in ground.qrels.items() if grades}
+    if not judged:
+        raise DataError(f"{ground.where}: nothing to compare on: no answerable query is judged")
+    if not asked and not failed:
+        raise DataError(
+            f"run {name}: is empty; a run that found nothing holds its queries all the same"
+        )
+    if judged.isdisjoint(asked) and judged.isdisjoint(failed):
+        raise DataError(
+            f"run {name}: none of its queries is judged: it holds {_examples(asked)}; "
+            f"{ground.where} holds {_examples(judged)}; are they of the same dataset?"
+        )
+
+
+def _decided(
+    ground: _Field,
+    runs: Sequence[RankedRun],
+    options: ComparisonOptions,
+    texts: Mapping[str, str],
+    judged_by: tuple[str, ...],
+) -> ComparisonReport:
+    _check_shared(runs)
+    found = doubts(
+        ground.qrels,
+        runs,
+        couples([run.name for run in runs], options.baseline),
+        ground.measures,
+        only_retrieved=ground.only_retrieved,
+        is_binary=ground.is_binary,
+    )
+    contenders = [Contender(run.name, run.values, run.scores.first_relevant_rank) for run in runs]
+    contest = Contest(
+        of="runs",
+        contenders=contenders,
+        measures=ground.measures,
+        doubts=found,
+        texts=texts,
+        rel_threshold=runs[0].scores.rel_threshold,
+        judged_by=judged_by,
+        warnings=(*ground.warnings, *_warnings(runs, ground)),
+    )
+    return decide(contest, options)
+
+
+def _check_shared(runs: Sequence[RankedRun]) -> None:
+    """Refuse runs that have no query in common.
+
+    Raises:
+        DataError: Two have none.
+    """
+    for a, b in combinations(runs, 2):
+        of_a, of_b = a.ranked.keys() | a.failed, b.ranked.keys() | b.failed
+        if of_a.isdisjoint(of_b):
+            raise DataError(
+                f"runs {a.name} and {b.name} share no query: one holds {_examples(of_a)}, the "
+                f"other {_examples(of_b)}; a comparison needs runs of the same queries"
+            )
+
+
+def _warnings(runs: Iterable[RankedRun], ground: _Field) -> list[str]:
+    n_judged = sum(map(bool, ground.qrels.values()))
+    outcome = "they are left out" if ground.only_retrieved else "they count 0"
+    found = []
+    for run in runs:
+        found += [f"{run.name}: {warning}" for warning in run.scores.warnings]
+        missing = len(run.scores.missing_from_run)
+        if missing:
+            found.append(f"{run.name}: lacks {missing} of {n_judged} judged queries: {outcome}")
+    return found
+
+
+def _examples(ids: Iterable[str]) -> str:
+    ordered = sorted(ids)
+    shown = ", ".join(repr(item) for item in ordered[:_EXAMPLES])
+    return f"{shown}, …" if len(ordered) > _EXAMPLES else shown

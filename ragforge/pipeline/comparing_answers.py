@@ -1,0 +1,203 @@
+"""Comparing answer systems: whose answers are better, by the grades they were given."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError, UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.measures.comparing import couples
+from ragforge.measures.intervals import Ends
+from ragforge.pipeline.compared import (
+    AS_USUAL,
+    ComparisonOptions,
+    Contender,
+    Contest,
+    Doubt,
+    check_names,
+    decide,
+)
+from ragforge.records import AnswerGrade
+from ragforge.report.answer_rates import strict_score
+from ragforge.report.answer_records import SystemRecords, read_systems
+from ragforge.report.comparison import ComparisonReport
+from ragforge.report.judging import judges
+from ragforge.report.words import judge_name
+
+Values: TypeAlias = Mapping[str, float]
+"""By query id."""
+
+LOWER_IS_BETTER: Final = frozenset({"hallucination"})
+
+
+def compare_answers(
+    dataset: Dataset,
+    names: Sequence[str],
+    settings: EvaluateSettings,
+    options: ComparisonOptions = AS_USUAL,
+) -> ComparisonReport:
+    """Compare answer systems of a dataset over the queries in which both have a grade.
+
+    Args:
+        dataset: Has queries and answer grades.
+        names: Which systems; all where empty.
+        settings: Names measures of `ANSWER_MEASURES`; where it names none, score and correct are
+            compared, the strict score where facts were graded, and hallucination where it was
+            checked in all systems.
+        options: How to compare.
+
+    Raises:
+        DataError: There is no such system, one has no grades, or two share no query.
+        UsageError: There are fewer than two systems, or a measure or an option cannot be taken.
+    """
+    queries = {query.query_id: query for query in dataset.require_queries()}
+    found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
+    wanted = list(names) or list(found)
+    hint = f"; {dataset.path} has answers of {', '.join(found) or 'no system'}"
+    check_names(wanted, options.baseline, "system", hint)
+    systems = [_known(name, found, dataset) for name in wanted]
+    measures = _measures(settings, systems)
+    contenders = [
+        Contender(item.system, {name: ANSWER_MEASURES[name](item) for name in measures})
+        for item in systems
+    ]
+    _check_shared(contenders)
+    graded = judges((), {item.system: item.grades.values() for item in systems})
+    contest = Contest(
+        of="answers",
+        contenders=contenders,
+        measures=measures,
+        doubts=_doubts(found, couples(wanted, options.baseline), measures),
+        texts={query_id: query.query for query_id, query in queries.items()},
+        lower_is_better=LOWER_IS_BETTER,
+        judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
+        warnings=tuple(_warnings(systems)),
+    )
+    return decide(contest, options)
+
+
+def _known(name: str, found: Mapping[str, SystemRecords], dataset: Dataset) -> SystemRecords:
+    if name not in found:
+        there = ", ".join(found) or "none"
+        raise DataError(f"{dataset.path}: no answers of system {name!r}; there are: {there}")
+    if not found[name].grades and not found[name].failed:
+        raise DataError(
+            f"{dataset.path}: no answer of system {name!r} is graded; grade them with "
+            "`ragforge answer`"
+        )
+    return found[name]
+
+
+def _measures(settings: EvaluateSettings, systems: Sequence[SystemRecords]) -> tuple[str, ...]:
+    asked = [name.strip().lower().replace(" ", "_") for name in settings.measures]
+    pairs = zip(settings.measures, asked, strict=True)
+    unknown = next((name for name, folded in pairs if folded not in ANSWER_MEASURES), None)
+    if unknown is not None:
+        there = ", ".join(ANSWER_MEASURES)
+        raise UsageError(f"measure {unknown!r}: no measure of answers; there are: {there}")
+    if asked:
+        return tuple(dict.fromkeys(asked))
+    all_graded = [grade for item in systems for grade in item.graded]
+    by_facts = any(grade.strict_score is not None for grade in all_graded)
+    checked = all(_hallucinations(item) for item in systems)
+    return (
+        "score",
+        *(["strict_score"] if by_facts else []),
+        "correct",
+        *(["hallucination"] if checked else []),
+    )
+
+
+def _check_shared(contenders: Sequence[Contender]) -> None:
+    """Refuse systems of which no query is graded in both.
+
+    Raises:
+        DataError: Two share none, although each has grades.
+    """
+    graded = {
+        item.name: {query for values in item.values.values() for query in values}
+        for item in contenders
+    }
+    for a, b in couples(list(graded)):
+        if graded[a] and graded[b] and graded[a].isdisjoint(graded[b]):
+            raise DataError(
+                f"systems {a} and {b} share no graded query; a comparison needs answers to the "
+                "same queries"
+            )
+
+
+def _doubts(
+    systems: Mapping[str, SystemRecords],
+    compared: Sequence[tuple[str, str]],
+    measures: Sequence[str],
+) -> dict[tuple[str, str, str], Doubt]:
+    return {
+        (a, b, measure): _doubt(systems[a], systems[b], measure)
+        for a, b in compared
+        for measure in measures
+    }
+
+
+def _doubt(a: SystemRecords, b: SystemRecords, measure: str) -> Doubt:
+    """Bound the difference over queries that one of two could not answer or have graded.
+
+    All measures of answers lie from 0 to 1, so that a missing one does.
+    """
+    of_a, of_b = ANSWER_MEASURES[measure](a), ANSWER_MEASURES[measure](b)
+    asked = a.gradable | a.grades.keys() | a.failed | b.gradable | b.grades.keys() | b.failed
+    if measure == "hallucination":
+        # No answer claims nothing.
+        asked -= a.unanswered | b.unanswered
+    paired = of_a.keys() & of_b.keys()
+    left_out = sorted(asked - paired)
+    if not left_out:
+        return Doubt()
+    certain = [of_b[query_id] - of_a[query_id] for query_id in sorted(paired)]
+    n = len(asked)
+    low = sum(certain) + sum(of_b.get(item, 0.0) - of_a.get(item, 1.0) for item in left_out)
+    high = sum(certain) + sum(of_b.get(item, 1.0) - of_a.get(item, 0.0) for item in left_out)
+    # Without those left out the mean may leave what is possible with them.
+    means = [sum(certain) / len(certain)] if certain else []
+    return Doubt(len(left_out), Ends(min(low / n, *means), max(high / n, *means)))
+
+
+def _warnings(systems: Sequence[SystemRecords]) -> list[str]:
+    found = []
+    for item in systems:
+        n_open = len(item.ungraded)
+        if n_open:
+            found.append(f"{item.system}: {n_open} answers are not graded yet")
+        if item.unanswered:
+            found.append(f"{item.system}: {len(item.unanswered)} queries have no answer")
+    return found
+
+
+def _scores(records: SystemRecords) -> Values:
+    return _of(records, lambda grade: grade.score)
+
+
+def _strict_scores(records: SystemRecords) -> Values:
+    return _of(records, strict_score)
+
+
+def _correct(records: SystemRecords) -> Values:
+    return _of(records, lambda grade: float(grade.verdict == "correct"))
+
+
+def _hallucinations(records: SystemRecords) -> Values:
+    return _of(records, lambda grade: grade.has_hallucination)
+
+
+def _of(records: SystemRecords, value: Callable[[AnswerGrade], float | None]) -> Values:
+    """Return a value for each graded answer that has it."""
+    pairs = ((grade.query_id, value(grade)) for grade in records.graded)
+    return {query_id: float(found) for query_id, found in sorted(pairs) if found is not None}
+
+
+ANSWER_MEASURES: Final[dict[str, Callable[[SystemRecords], Values]]] = {
+    "score": _scores,
+    "strict_score": _strict_scores,
+    "correct": _correct,
+    "hallucination": _hallucinations,
+}
+"""Values by query of one system; a query without a grade has none."""

@@ -1,0 +1,242 @@
+"""Evaluations of a dataset's runs as records: what the history keeps and a gate is held against."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from ragforge import __version__
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.files.history import content_id
+from ragforge.files.manifest import digest_file
+from ragforge.measures import Scores
+from ragforge.records import (
+    Baseline,
+    Digests,
+    Evaluation,
+    Grader,
+    ItemValues,
+    Judgment,
+    MeasuredMean,
+    Query,
+    Spending,
+    Timing,
+)
+from ragforge.report.gathered import measure_runs, task_of
+from ragforge.report.judging import Judge, Settled, judges, settle
+from ragforge.report.runs import MeasuredRun, Task
+
+_ITEM_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedRun:
+    """One run, measured, with its record."""
+
+    measured: MeasuredRun
+    scores: Scores
+    baseline: Baseline
+    """The evaluation and its values per item."""
+    judges: tuple[Judge, ...] = ()
+    """Who made the judgments it rests on."""
+    n_unanswerable: int = 0
+    """Queries left out, as no chunk is to answer them."""
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The record of it."""
+        return self.baseline.evaluation
+
+
+def evaluate_runs(
+    dataset: Dataset,
+    run_names: Sequence[str],
+    settings: EvaluateSettings,
+    *,
+    only_retrieved: bool = False,
+) -> list[EvaluatedRun]:
+    """Measure runs of a dataset, and make the record of each; nothing is written.
+
+    Args:
+        dataset: Has queries, judgments and runs.
+        run_names: Which runs; all where empty.
+        settings: Measures and threshold.
+        only_retrieved: Leave out queries that a run lacks.
+
+    Raises:
+        DataError: There is no (such) run, or nothing is judged.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    queries = dataset.require_queries()
+    answerable = {query.query_id for query in queries if query.answerable}
+    judgments = [item for item in dataset.judgments() if item.query_id in answerable]
+    settled, judged_by = settle(judgments), judges(judgments, {})
+    task = task_of(queries, settled, settings.measures, settings.rel_threshold)
+    task = replace(task, only_retrieved=only_retrieved)
+    measured = measure_runs(dataset, dataset.failures(), task, run_names)
+    if not measured:
+        raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
+    state = _state(dataset, task, judged_by, settled)
+    n_left_out = len(queries) - len(answerable)
+    found = [
+        EvaluatedRun(run, run.scores, _baseline(run, run.scores, state), judged_by, n_left_out)
+        for run in measured
+        if run.scores is not None
+    ]
+    if not found:
+        raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
+    return found
+
+
+def item_digests(
+    queries: Iterable[Query], settled: Mapping[str, Mapping[str, Judgment]]
+) -> dict[str, str]:
+    """Return what each item is, by query id: equal digests, equal items.
+
+    Where there is evidence, the texts of the quotes and how many chunks have which grade stand for
+    the relevant chunks, so that an item stays the same when the corpus is only cut otherwise.
+    """
+    return {query.query_id: _item(query, settled.get(query.query_id, {})) for query in queries}
+
+
+def sealed(evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation with the id that its contents give it."""
+    return evaluation.model_copy(update={"evaluation_id": content_id(evaluation)})
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What all runs of a dataset are measured on."""
+
+    dataset: Dataset
+    items: Mapping[str, str]
+    graders: tuple[Grader, ...]
+    n_queries: int
+    digests: Mapping[str, str]
+    git: Mapping[str, str]
+
+
+def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Settled) -> _State:
+    graders = tuple(
+        Grader(
+            kind=judge.kind or None,
+            model=judge.model,
+            prompt=judge.prompt,
+            prompt_sha256=judge.prompt_sha256,
+            count=judge.count,
+        )
+        for judge in judged_by
+    )
+    grades = {
+        query_id: {chunk_id: item.grade for chunk_id, item in sorted(judged.items())}
+        for query_id, judged in sorted(settled.items())
+    }
+    asked = [
+        (q.query_id, q.asked, q.expected_answer, sorted(item.quote for item in q.evidence))
+        for q in task.queries
+    ]
+    digests = {
+        "corpus": _corpus_sha256(dataset),
+        "queries": _sha256(json.dumps(asked)),
+        "judgments": _sha256(json.dumps(grades)),
+        "prompts": _sha256(json.dumps(sorted((g.prompt, g.prompt_sha256) for g in graders))),
+    }
+    items = item_digests(task.queries, settled)
+    return _State(dataset, items, graders, len(task.queries), digests, _git())
+
+
+def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
+    manifest = state.dataset.manifest
+    holes = run.summary.holes
+    measures = {name: mean_of(scores, name) for name in run.summary.estimates}
+    ranked = sorted(run.ranked.items())
+    evaluation = Evaluation(
+        evaluation_id="-",
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        dataset=manifest.name,
+        version=manifest.version,
+        run=run.name,
+        rel_threshold=scores.rel_threshold,
+        n_queries=state.n_queries,
+        n_failed=scores.summary(scores.measures[0]).n_failed,
+        n_retrieved=holes.n_retrieved,
+        n_holes=holes.n_unjudged + holes.n_failed,
+        measures=measures,
+        graders=state.graders,
+        digests=Digests(**state.digests, rankings=_sha256(json.dumps(ranked))),
+        spent=Spending(**manifest.spent.model_dump()),
+        timing=_timing(run),
+        tool_version=__version__,
+        **state.git,
+    )
+    items = tuple(
+        ItemValues(
+            query_id=query_id,
+            item=state.items[query_id],
+            values={name: values[name] for name in measures},
+        )
+        for query_id, values in scores.per_query.items()
+    )
+    return Baseline(evaluation=sealed(evaluation), items=items)
+
+
+def mean_of(scores: Scores, measure: str) -> MeasuredMean:
+    """Return the mean of a measure as a record."""
+    summary, interval = scores.summary(measure), scores.interval(measure)
+    return MeasuredMean(
+        mean=summary.mean,
+        low=interval.low,
+        high=interval.high,
+        n=summary.n,
+        n_failed=summary.n_failed,
+        least=summary.low,
+        most=summary.high,
+    )
+
+
+def _timing(run: MeasuredRun) -> Timing | None:
+    found = run.summary.latency
+    if found is None:
+        return None
+    return Timing(n=found.n, median_s=found.median_s, p95_s=found.p95_s, p99_s=found.p99_s)
+
+
+def _item(query: Query, judged: Mapping[str, Judgment]) -> str:
+    relevant = sorted(
+        (chunk_id, item.grade) for chunk_id, item in judged.items() if item.grade is not None
+    )
+    known: list[object] = [(chunk_id, grade) for chunk_id, grade in relevant if grade]
+    if query.evidence:
+        known = [*sorted(grade for _, grade in relevant if grade)]
+    quotes = sorted(item.quote for item in query.evidence)
+    return _sha256(json.dumps([query.asked, query.expected_answer, quotes, known]))[:_ITEM_DIGITS]
+
+
+def _corpus_sha256(dataset: Dataset) -> str:
+    path = dataset.path / "chunks.jsonl"
+    return digest_file(path) if path.exists() else ""
+
+
+def _git() -> dict[str, str]:
+    """Return commit and branch of the working directory; {} outside of a repository."""
+    git = shutil.which("git")
+    if git is None:
+        return {}
+    asked = [git, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603  # a fixed command
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    lines = done.stdout.split()
+    if done.returncode or len(lines) != 2:
+        return {}
+    return {"git_commit": lines[0], "git_branch": lines[1]}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,257 @@
+"""The checks of a gate: each a number of a run or system, held against a threshold.
+
+A mean is decided on by an end of its 95 % interval, so that a run passes where the threshold is
+shown to be held, not where this choice of queries happened to hold it. Failures are taken at their
+worst, in the interval as well. Several checks need no correction: all of them must pass, so that
+each is one more way to fail and never one more chance to pass.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, sqrt
+from typing import Final
+
+from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.intervals import Ends
+from ragforge.measures.power import detectable_difference, queries_needed
+from ragforge.pipeline.gate_subjects import Valued
+from ragforge.records import Baseline, Evaluation
+from ragforge.report.gate import Check, CheckPower, Kind, Outcome, Threshold
+from ragforge.report.gate_words import (
+    Decision,
+    bound_text,
+    decided_on,
+    drop_text,
+    failures_text,
+)
+
+_NEAR: Final = 0.25
+"""Share of the interval's width within which a check that passed has nearly failed."""
+_ROUNDING: Final = 1e-12
+"""What sums of floats may miss a threshold by: a mean of 0.7 is at least 0.7."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The items that a subject and its baseline have in common, unchanged."""
+
+    before: Mapping[str, Mapping[str, float]]
+    """Query id to measure to value, in the baseline."""
+    now: Mapping[str, Mapping[str, float]]
+    """The same queries now."""
+    known: Mapping[str, Mapping[str, float]]
+    """All queries of the baseline."""
+
+
+def shared_items(now: Baseline, before: Baseline) -> Shared:
+    """Return what two evaluations have in common: the same query, its item unchanged."""
+    known = {item.query_id: item for item in before.items}
+    same = [
+        item
+        for item in now.items
+        if item.query_id in known and known[item.query_id].item == item.item
+    ]
+    return Shared(
+        before={item.query_id: known[item.query_id].values for item in same},
+        now={item.query_id: item.values for item in same},
+        known={query_id: item.values for query_id, item in known.items()},
+    )
+
+
+def check_bound(kind: Kind, threshold: Threshold, valued: Valued, *, by_point: bool) -> Check:
+    """Check that a mean reaches a threshold (`min`), or does not go beyond it (`max`)."""
+    sign = -1 if kind == "max" else 1
+    found = _bounded(valued, sign, by_point=by_point)
+    outcome = _outcome(found.decided, threshold.value, sign)
+    close = _is_close(found, threshold.value, sign)
+    return Check(
+        kind=kind,
+        measure=threshold.measure,
+        threshold=threshold.value,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        decided_on=decided_on(kind, found),
+        decided=found.decided,
+        n=found.n,
+        n_failed=found.n_failed,
+        outcome=outcome,
+        text=bound_text(kind, found, threshold, outcome),
+        power=_power(_sd(list(valued.values.values())), found.n) if close else None,
+    )
+
+
+def check_drop(
+    threshold: Threshold, valued: Valued, shared: Shared, before: Evaluation, *, by_point: bool
+) -> Check:
+    """Check that a mean is no more than some amount lower than the baseline's."""
+    name = threshold.measure
+    pairs = {
+        query_id: (shared.before[query_id][name], values[name])
+        for query_id, values in shared.now.items()
+        if name in values and name in shared.before[query_id]
+    }
+    at_worst = _at_worst(pairs, valued, shared, name)
+    found = _difference(pairs, at_worst, name, by_point=by_point)
+    if found.decided is not None and (reach := _reach(before, name, len(pairs))):
+        found = replace(found, decided=found.decided - reach, worst=True)
+    outcome = _outcome(found.decided, -threshold.value)
+    sd = _sd([now - then for then, now in pairs.values()])
+    close = _is_close(found, -threshold.value)
+    return Check(
+        kind="max-drop",
+        measure=name,
+        threshold=threshold.value,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        decided_on=decided_on("max-drop", found),
+        decided=found.decided,
+        n=found.n,
+        n_failed=found.n_failed,
+        outcome=outcome,
+        text=drop_text(found, threshold, outcome),
+        power=_power(sd, found.n, threshold.value) if close else None,
+    )
+
+
+def check_failures(evaluation: Evaluation, most: float) -> Check:
+    """Check how many queries failed."""
+    n, n_failed = evaluation.n_queries, evaluation.n_failed
+    value = n_failed / n if n else None
+    return Check(
+        kind="max-failures",
+        measure="",
+        threshold=most,
+        value=value,
+        low=None,
+        high=None,
+        decided_on="share",
+        decided=value,
+        n=n,
+        n_failed=n_failed,
+        outcome=_outcome(value, most, -1),
+        text=failures_text(n_failed, n, most),
+    )
+
+
+def _bounded(valued: Valued, sign: int, *, by_point: bool) -> Decision:
+    """Return a mean with what decides: the lower of all ends, or with a sign of -1 the higher."""
+    values = list(valued.values.values())
+    worst = {key: ends.low if sign > 0 else ends.high for key, ends in valued.possible.items()}
+    ends = valued.ends(values) if values else None
+    plain, decided = _mean(values), None
+    if not by_point:
+        plain = _end(ends, sign)
+    if values:
+        every = list({**valued.values, **worst}.values())
+        with_failures = _mean(every) if by_point else _end(valued.ends(every), sign)
+        decided = _worse([plain, with_failures], sign) if plain is not None else None
+    return Decision(
+        value=_mean(values),
+        low=ends.low if ends else None,
+        high=ends.high if ends else None,
+        decided=decided,
+        n=len(values),
+        n_failed=len(worst),
+        worst=decided != plain,
+        by_point=by_point,
+    )
+
+
+def _difference(
+    pairs: Mapping[str, tuple[float, float]],
+    at_worst: Mapping[str, tuple[float, float]],
+    name: str,
+    *,
+    by_point: bool,
+) -> Decision:
+    """Return the mean difference, and what decides where failures of now are at their worst."""
+    [plain] = compare_pairs([_pair(pairs, name)])
+    ends = plain.interval_alone
+    low = plain.diff if by_point else _end(ends, 1)
+    decided = low
+    if pairs and at_worst:
+        [worst] = compare_pairs([_pair({**pairs, **at_worst}, name)])
+        decided = _worse([low, worst.diff if by_point else _end(worst.interval_alone, 1)], 1)
+    return Decision(
+        value=plain.diff,
+        low=ends.low if ends else None,
+        high=ends.high if ends else None,
+        decided=decided,
+        n=plain.n,
+        n_failed=len(at_worst),
+        worst=decided != low,
+        by_point=by_point,
+    )
+
+
+def _at_worst(
+    pairs: Mapping[str, tuple[float, float]], valued: Valued, shared: Shared, name: str
+) -> dict[str, tuple[float, float]]:
+    """Return the queries with failures that the baseline knows, each with its lowest value now."""
+    return {
+        query_id: (shared.known[query_id][name], ends.low)
+        for query_id, ends in valued.possible.items()
+        if name in shared.known.get(query_id, {})
+        if query_id in pairs or query_id not in valued.values
+    }
+
+
+def _reach(before: Evaluation, name: str, n_shared: int) -> float:
+    """Return how much higher failures of the baseline may have left its mean on the shared items.
+
+    They are known in the mean only, so all of them count as if they were among these items.
+    """
+    mean = before.measures[name]
+    if not mean.n_failed or mean.most is None or mean.mean is None:
+        return 0.0
+    return (mean.most - mean.mean) * max(1.0, (mean.n + mean.n_failed) / n_shared)
+
+
+def _power(sd: float | None, n: int, wanted: float = 0.0) -> CheckPower | None:
+    """Return what n queries can show; None where they can show all that is wanted."""
+    detectable = detectable_difference(sd, n) if sd else None
+    if not sd or not detectable or detectable <= wanted:
+        return None
+    target = wanted or detectable / 2
+    return CheckPower(detectable, target, queries_needed(target, sd) - n)
+
+
+def _is_close(found: Decision, bound: float, sign: int = 1) -> bool:
+    """Whether a check failed, or passed by little beside how uncertain it is."""
+    if found.decided is None or found.low is None or found.high is None:
+        return True
+    return sign * (found.decided - bound) < _NEAR * (found.high - found.low)
+
+
+def _outcome(decided: float | None, bound: float, sign: int = 1) -> Outcome:
+    held = decided is not None and sign * (decided - bound) >= -_ROUNDING
+    return "PASS" if held else "FAIL"
+
+
+def _pair(pairs: Mapping[str, tuple[float, float]], name: str) -> Pair:
+    before = [then for then, _ in pairs.values()]
+    return Pair("baseline", "now", name, before, [now for _, now in pairs.values()])
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fsum(values) / len(values) if values else None
+
+
+def _sd(values: Sequence[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    centre = fsum(values) / len(values)
+    return sqrt(fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def _end(ends: Ends | None, sign: int) -> float | None:
+    if ends is None:
+        return None
+    return ends.low if sign > 0 else ends.high
+
+
+def _worse(values: Iterable[float | None], sign: int) -> float | None:
+    found = [value for value in values if value is not None]
+    return (min if sign > 0 else max)(found, default=None)

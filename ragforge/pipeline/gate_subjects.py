@@ -1,0 +1,232 @@
+"""What a gate decides on, by measure: the values of a run, or of the answers of a system."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from ragforge import __version__
+from ragforge.errors import DataError, UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import digest_file
+from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.rates import interval_of
+from ragforge.pipeline.comparing_answers import ANSWER_MEASURES, LOWER_IS_BETTER
+from ragforge.pipeline.evaluated import EvaluatedRun, item_digests, sealed
+from ragforge.records import (
+    Baseline,
+    Digests,
+    Evaluation,
+    Grader,
+    ItemValues,
+    MeasuredMean,
+    Query,
+    Spending,
+)
+from ragforge.report.answer_rates import RATES
+from ragforge.report.answer_records import SystemRecords, read_systems
+from ragforge.report.judging import Judge, judges
+
+ANSWERS: Final = "answers/"
+"""What stands before the name of a system where a run's name is expected; no run's name has it."""
+_ANY: Final = Ends(0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """One measure of a subject."""
+
+    values: Mapping[str, float]
+    """By query id."""
+    possible: Mapping[str, Ends]
+    """What the queries with a failure could have come to, those without a value too."""
+    ends: Callable[[Sequence[float]], Ends | None]
+    """Gives the 95 % interval of a mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a gate decides on."""
+
+    of: Literal["runs", "answers"]
+    baseline: Baseline
+    """Its evaluation with its values per item."""
+    valued: Mapping[str, Valued]
+    """By measure."""
+    warnings: tuple[str, ...]
+    run: EvaluatedRun | None = None
+    """None for answers."""
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The record of it."""
+        return self.baseline.evaluation
+
+
+def of_run(run: EvaluatedRun) -> Subject:
+    """Return a run by all of its measures."""
+    scores = run.scores
+    valued = {}
+    for name in run.evaluation.measures:
+        possible = {key: Ends(low, high) for key, (low, high) in scores.possible(name).items()}
+        values = dict(zip(scores.query_ids, scores.values(name), strict=True))
+        valued[name] = Valued(values, possible, _mean_ends)
+    return Subject("runs", run.baseline, valued, tuple(scores.warnings), run)
+
+
+def of_answers(dataset: Dataset, system: str) -> Subject:
+    """Return the graded answers of a system by all measures of answers.
+
+    Raises:
+        DataError: There is no such system, or none of its answers is graded.
+    """
+    queries = {query.query_id: query for query in dataset.require_queries()}
+    found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
+    if system not in found:
+        there = ", ".join(found) or "none"
+        raise DataError(f"{dataset.path}: no answers of system {system!r}; there are: {there}")
+    records = found[system]
+    if not records.graded:
+        raise DataError(
+            f"{dataset.path}: no answer of system {system!r} is graded; grade them with "
+            "`ragforge answer`"
+        )
+    valued = {name: _valued(records, name) for name in ANSWER_MEASURES}
+    baseline = _baseline(dataset, queries, records, valued)
+    return Subject("answers", baseline, valued, tuple(_warnings(records)))
+
+
+def answer_measure(text: str, flag: str) -> str:
+    """Return the name of a measure of answers, as it is written in a threshold.
+
+    Raises:
+        UsageError: There is none of the name, or less of it is better and the flag is not --max.
+    """
+    name = text.strip().lower().replace(" ", "_")
+    if name not in ANSWER_MEASURES:
+        there = ", ".join(ANSWER_MEASURES)
+        raise UsageError(f"{flag}: {text.strip()!r} is no measure of answers; there are: {there}")
+    if (name in LOWER_IS_BETTER) != (flag == "--max"):
+        side, other = ("less", "--max") if name in LOWER_IS_BETTER else ("more", "--min")
+        raise UsageError(f"{flag} {name}: {side} of it is better, so that it goes with {other}")
+    return name
+
+
+def _mean_ends(values: Sequence[float]) -> Ends | None:
+    found = mean_interval(values)
+    return None if found.low is None or found.high is None else Ends(found.low, found.high)
+
+
+def _rate_ends(values: Sequence[float]) -> Ends | None:
+    return interval_of(np.asarray(values, np.float64))
+
+
+def _valued(records: SystemRecords, name: str) -> Valued:
+    values = ANSWER_MEASURES[name](records)
+    asked = records.gradable | records.grades.keys() | records.failed
+    if name in LOWER_IS_BETTER:
+        # No answer claims nothing.
+        asked -= records.unanswered
+    return Valued(values, dict.fromkeys(sorted(asked - values.keys()), _ANY), _rate_ends)
+
+
+def _baseline(
+    dataset: Dataset,
+    queries: Mapping[str, Query],
+    records: SystemRecords,
+    valued: Mapping[str, Valued],
+) -> Baseline:
+    asked = records.gradable | records.grades.keys() | records.failed
+    measured = [queries[query_id] for query_id in sorted(asked & queries.keys())]
+    manifest = dataset.manifest
+    graded_by = judges((), {records.system: records.grades.values()})
+    evaluation = Evaluation(
+        evaluation_id="-",
+        at="",
+        dataset=manifest.name,
+        version=manifest.version,
+        run=f"{ANSWERS}{records.system}",
+        rel_threshold=1,
+        n_queries=len(asked),
+        n_failed=len(records.without_grade),
+        n_retrieved=0,
+        n_holes=0,
+        measures={name: _mean(records, name) for name, found in valued.items() if found.values},
+        graders=tuple(map(_grader, graded_by)),
+        digests=_digests(dataset, measured, records, graded_by),
+        spent=Spending(**manifest.spent.model_dump()),
+        timing=None,
+        tool_version=__version__,
+    )
+    return Baseline(evaluation=sealed(evaluation), items=tuple(_items(measured, valued)))
+
+
+def _items(queries: Sequence[Query], valued: Mapping[str, Valued]) -> Iterator[ItemValues]:
+    for query_id, digest in item_digests(queries, {}).items():
+        values = {
+            name: found.values[query_id]
+            for name, found in valued.items()
+            if query_id in found.values
+        }
+        if values:
+            yield ItemValues(query_id=query_id, item=digest, values=values)
+
+
+def _mean(records: SystemRecords, name: str) -> MeasuredMean:
+    """Return a mean with what failures could do to it; queries never asked are none of these."""
+    rate = RATES[name](records)
+    total, n = (rate.mean or 0.0) * rate.n, rate.n + rate.n_failed
+    return MeasuredMean(
+        mean=rate.mean,
+        low=rate.interval.low if rate.interval else None,
+        high=rate.interval.high if rate.interval else None,
+        n=rate.n,
+        n_failed=rate.n_failed,
+        least=total / n if n else None,
+        most=(total + rate.n_failed) / n if n else None,
+    )
+
+
+def _grader(judge: Judge) -> Grader:
+    return Grader(
+        kind=judge.kind or None,
+        model=judge.model,
+        prompt=judge.prompt,
+        prompt_sha256=judge.prompt_sha256,
+        count=judge.count,
+    )
+
+
+def _digests(
+    dataset: Dataset,
+    queries: Sequence[Query],
+    records: SystemRecords,
+    graded_by: Sequence[Judge],
+) -> Digests:
+    chunks = dataset.path / "chunks.jsonl"
+    asked = [[query.query_id, query.asked, query.expected_answer] for query in queries]
+    grades = [[key, grade.verdict, grade.score] for key, grade in sorted(records.grades.items())]
+    answers = [[key, answer.answer] for key, answer in sorted(records.answers.items())]
+    return Digests(
+        corpus=digest_file(chunks) if chunks.exists() else "",
+        queries=_sha256(asked),
+        judgments=_sha256(grades),
+        rankings=_sha256(answers),
+        prompts=_sha256(sorted([judge.prompt, judge.prompt_sha256] for judge in graded_by)),
+    )
+
+
+def _warnings(records: SystemRecords) -> list[str]:
+    found = []
+    if records.ungraded:
+        found.append(f"{len(records.ungraded)} answers are not graded yet")
+    if records.unanswered:
+        found.append(f"{len(records.unanswered)} queries have no answer")
+    return [f"{text}; they count as failures do" for text in found]
+
+
+def _sha256(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

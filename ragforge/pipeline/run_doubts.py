@@ -1,0 +1,246 @@
+"""What failures and holes leave open about the differences between runs.
+
+Failed judgments and retrievals are one doubt, retrieved chunks that nobody judged another; each
+is bounded with the other left as it is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final, NamedTuple, TypeAlias
+
+from ragforge.measures import Scores, parse_measure
+from ragforge.measures.bounds import Interval, failure_bounds, judgment_bounds
+from ragforge.measures.difference_bounds import OpenChunk, OpenQuery, difference_bounds
+from ragforge.measures.intervals import Ends
+from ragforge.measures.names import Measure
+from ragforge.measures.scores import SCALE_TOP
+from ragforge.measures.table import FailedJudgments, JudgedRanking
+from ragforge.pipeline.compared import Doubt
+from ragforge.report.comparison import Unjudged
+
+Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
+Key: TypeAlias = tuple[str, str, str]
+"""Runs a and b, and a measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRun:
+    """A run with its values."""
+
+    name: str
+    ranked: Mapping[str, Sequence[str]]
+    """Chunk ids by query, best first; of queries in the qrels only."""
+    failed: frozenset[str]
+    """Queries whose retrieval failed."""
+    scores: Scores
+    values: Mapping[str, Mapping[str, float]]
+    """By measure and query."""
+
+
+def doubts(
+    qrels: Qrels,
+    runs: Sequence[RankedRun],
+    couples: Sequence[tuple[str, str]],
+    measures: Sequence[str],
+    *,
+    only_retrieved: bool,
+    is_binary: bool,
+) -> dict[Key, Doubt]:
+    """Return what is open about each measure of each couple of runs, in one pass over the queries.
+
+    Args:
+        qrels: Grade by query and chunk; None where a judgment failed.
+        runs: The runs.
+        couples: Names of those that are compared.
+        measures: Canonical names.
+        only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
+        is_binary: Whether no chunk can have a grade above 1; else any up to the top of the scale.
+    """
+    if not measures:
+        return {}
+    parsed = {name: parse_measure(name) for name in measures}
+    threshold = runs[0].scores.rel_threshold
+    top = 1 if is_binary else _top(qrels)
+    tallies = {
+        (a, b, name): _Tally(parsed[name], parsed[name].rel or threshold, top)
+        for a, b in couples
+        for name in measures
+    }
+    by_name = {run.name: run for run in runs}
+    for query_id, judgments in sorted(qrels.items()):
+        if not judgments:
+            continue
+        placed = {run.name: _placed(query_id, judgments, run) for run in runs}
+        for (a, b, name), tally in tallies.items():
+            if only_retrieved and not (placed[a].is_expected and placed[b].is_expected):
+                continue
+            of_a, of_b = by_name[a].values[name], by_name[b].values[name]
+            known = query_id in of_a and query_id in of_b
+            difference = of_b[query_id] - of_a[query_id] if known else None
+            tally.add(placed[a], placed[b], difference)
+    return {key: tally.settled() for key, tally in tallies.items()}
+
+
+def _top(qrels: Qrels) -> int:
+    grades = (grade for judged in qrels.values() for grade in judged.values())
+    return max(SCALE_TOP, max((grade for grade in grades if grade), default=0))
+
+
+class _Placed(NamedTuple):
+    """Where the chunks of a query stand in a run."""
+
+    known: JudgedRanking
+    """What has a grade."""
+    holes: Mapping[str, int]
+    """Ranks, ascending, of retrieved chunks that nobody judged."""
+    failures: Mapping[str, int | None]
+    """Ranks of the chunks whose judgment failed, in one order for all runs; None where they were
+    not retrieved."""
+    has_failed: bool
+    """Whether the retrieval failed."""
+    is_expected: bool
+    """Whether the run has the query, or should have it."""
+
+
+_NOTHING: Final[Mapping[str, int | None]] = {}
+
+
+def _placed(query_id: str, judgments: Mapping[str, int | None], run: RankedRun) -> _Placed:
+    ranked = run.ranked.get(query_id, ())
+    ranks: list[int] = []
+    grades: list[int] = []
+    holes: dict[str, int] = {}
+    failures: dict[str, int | None] = {
+        chunk_id: None for chunk_id in judgments if judgments[chunk_id] is None
+    }
+    for rank, chunk_id in enumerate(ranked, 1):
+        # Grades below 0 mark chunks that were pooled and left unjudged.
+        grade = judgments.get(chunk_id, -1)
+        if grade is None:
+            failures[chunk_id] = rank
+        elif grade < 0:
+            holes[chunk_id] = rank
+        else:
+            ranks.append(rank)
+            grades.append(grade)
+    judged = sorted((g for g in judgments.values() if g is not None and g >= 0), reverse=True)
+    has_failed = query_id in run.failed
+    known = JudgedRanking(query_id, ranks, grades, tuple(judged), len(ranked))
+    expected = has_failed or query_id in run.ranked
+    return _Placed(known, holes, failures or _NOTHING, has_failed, expected)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Adds up what is open about one measure of two runs."""
+
+    measure: Measure
+    rel: int
+    top: int
+    n: int = 0
+    n_paired: int = 0
+    n_failed: int = 0
+    n_only_a: int = 0
+    n_only_b: int = 0
+    n_both: int = 0
+    total: float = 0.0
+    """Of the differences."""
+    of_failures: list[Interval] = field(default_factory=list)
+    of_holes: list[Interval] = field(default_factory=list)
+
+    def add(self, a: _Placed, b: _Placed, difference: float | None) -> None:
+        """Add a query; the difference is None where a run has no value."""
+        self.n += 1
+        certain = Interval(difference or 0.0, difference or 0.0)
+        if difference is not None:
+            self.n_paired += 1
+            self.total += difference
+            self.of_holes.append(self._over_holes(a, b, certain))
+        if a.failures or a.has_failed or b.has_failed:
+            self.n_failed += 1
+            certain = self._over_failures(a, b, difference)
+        self.of_failures.append(certain)
+
+    def settled(self) -> Doubt:
+        """Return what is open about the mean difference."""
+        mean = self.total / self.n_paired if self.n_paired else None
+        n_holes = self.n_only_a + self.n_only_b + self.n_both
+        unjudged = None
+        if n_holes:
+            bounds = _mean(self.of_holes, mean)
+            unjudged = Unjudged(self.n_only_a, self.n_only_b, bounds, self.n_both)
+        return Doubt(
+            n_left_out=self.n - self.n_paired,
+            failure_bounds=_mean(self.of_failures, mean) if self.n_failed else None,
+            unjudged=unjudged,
+        )
+
+    def _over_holes(self, a: _Placed, b: _Placed, certain: Interval) -> Interval:
+        chunks = list(_open(a.holes, b.holes, self._reach(a.known), self._reach(b.known)))
+        if not chunks:
+            return certain
+        n_only_a = sum(chunk.rank_b is None for chunk in chunks)
+        n_only_b = sum(chunk.rank_a is None for chunk in chunks)
+        self.n_only_a += n_only_a
+        self.n_only_b += n_only_b
+        self.n_both += len(chunks) - n_only_a - n_only_b
+        return self._over(OpenQuery(a.known, b.known, chunks), certain)
+
+    def _reach(self, ranking: JudgedRanking) -> float:
+        """Return the last rank that can make a difference; RR and Success end at the first hit."""
+        reach = self.measure.cutoff or inf
+        if self.measure.name not in {"RR", "Success"}:
+            return reach
+        hits = zip(ranking.ranks, ranking.grades, strict=True)
+        return min(reach, next((rank for rank, grade in hits if grade >= self.rel), inf))
+
+    def _over_failures(self, a: _Placed, b: _Placed, difference: float | None) -> Interval:
+        if a.has_failed or b.has_failed:
+            of_a, of_b = self._alone(a), self._alone(b)
+            return Interval(of_b.low - of_a.high, of_b.high - of_a.low)
+        chunks = [OpenChunk(rank, b.failures[item]) for item, rank in a.failures.items()]
+        query = OpenQuery(a.known, b.known, chunks)
+        if difference is None:
+            return difference_bounds(query, self.measure, self.rel, self.top)
+        return self._over(query, Interval(difference, difference))
+
+    def _over(self, query: OpenQuery, certain: Interval) -> Interval:
+        found = difference_bounds(query, self.measure, self.rel, self.top)
+        # Sums in another order may miss the value itself by a rounding.
+        return Interval(min(found.low, certain.low), max(found.high, certain.high))
+
+    def _alone(self, placed: _Placed) -> Interval:
+        ranks = sorted(rank for rank in placed.failures.values() if rank is not None)
+        failed = FailedJudgments(ranks, len(placed.failures) - len(ranks))
+        ranking = placed.known._replace(failed=failed)
+        if placed.has_failed:
+            return failure_bounds(ranking, self.measure, self.rel, self.top, 0)
+        return judgment_bounds(ranking, self.measure, self.rel, self.top)
+
+
+def _open(
+    of_a: Mapping[str, int], of_b: Mapping[str, int], reach_a: float, reach_b: float
+) -> Iterator[OpenChunk]:
+    """Yield the holes that either run has within its reach."""
+    for chunk_id, rank in of_a.items():
+        if rank > reach_a:
+            break
+        other = of_b.get(chunk_id)
+        yield OpenChunk(rank, other if other is not None and other <= reach_b else None)
+    for chunk_id, rank in of_b.items():
+        if rank > reach_b:
+            break
+        other = of_a.get(chunk_id)
+        if other is None or other > reach_a:
+            yield OpenChunk(None, rank)
+
+
+def _mean(intervals: Sequence[Interval], difference: float | None) -> Ends:
+    """Return the mean of bounds; the difference itself is within, whatever was left out of it."""
+    n = len(intervals)
+    low = sum(interval.low for interval in intervals) / n
+    high = sum(interval.high for interval in intervals) / n
+    if difference is None:
+        return Ends(low, high)
+    return Ends(min(low, difference), max(high, difference))

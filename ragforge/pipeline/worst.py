@@ -1,0 +1,100 @@
+"""The queries on which the runs of a dataset do badly, with the likely cause of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.measures import parse_measure
+from ragforge.report.cause_finder import CauseFinder
+from ragforge.report.causes import CauseCode
+from ragforge.report.chunk_starts import ChunkStart, chunk_start
+from ragforge.report.gathered import Gathered, gather
+from ragforge.report.runs import PRIMARY, MeasuredRun
+from ragforge.report.worst_queries import BadQuery, WorstReport, run_findings, worst_of
+
+
+def find_worst(
+    dataset: Dataset,
+    run_names: Sequence[str],
+    settings: EvaluateSettings,
+    *,
+    n: int,
+    cause: CauseCode | None = None,
+) -> WorstReport:
+    """Find where runs do badly, and why.
+
+    Args:
+        dataset: Has queries, judgments and runs.
+        run_names: Which runs; all where empty.
+        settings: The first measure counts, nDCG@10 where there is none; and the threshold.
+        n: Queries listed of each run.
+        cause: List only queries of this likely cause.
+
+    Raises:
+        DataError: There is no (such) run, or nothing is judged.
+        UsageError: The measure or the threshold cannot be taken.
+    """
+    measure = parse_measure(settings.measures[0] if settings.measures else PRIMARY)
+    found = gather(
+        dataset,
+        measures=[str(measure)],
+        rel_threshold=settings.rel_threshold,
+        run_names=run_names,
+    )
+    _check(dataset, found)
+    finder = CauseFinder(found.runs, found.task, str(measure))
+    if (dataset.path / "chunks.jsonl").exists():
+        for chunk in dataset.chunks():
+            finder.take(chunk)
+    causes = finder.causes()
+    threshold = measure.rel or found.task.rel_threshold
+    task = replace(found.task, rel_threshold=threshold)
+    findings = tuple(
+        run_findings(
+            replace(found, task=task, runs=[run], systems=()),
+            causes[run.name],
+            worst_of(causes[run.name].values(), n, cause),
+            _mean(run, str(measure)),
+        )
+        for run in found.runs
+    )
+    shown = _quotes([bad for run in findings for bad in run.worst])
+    return WorstReport(
+        dataset=dataset.manifest.name,
+        measure=str(measure),
+        rel_threshold=threshold,
+        cause=cause,
+        runs=findings,
+        starts=_starts(dataset, shown),
+    )
+
+
+def _check(dataset: Dataset, found: Gathered) -> None:
+    if not found.runs:
+        raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
+    if not any(found.task.qrels.values()):
+        raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
+
+
+def _mean(run: MeasuredRun, measure: str) -> float | None:
+    return None if run.scores is None else run.scores.mean(measure)
+
+
+def _quotes(listed: Sequence[BadQuery]) -> dict[str, tuple[str, ...]]:
+    """Return the chunks that are shown, with the quotes to be seen in them."""
+    return {chunk.chunk_id: chunk.quotes for bad in listed for chunk in bad.detail.chunks.values()}
+
+
+def _starts(dataset: Dataset, shown: Mapping[str, tuple[str, ...]]) -> dict[str, ChunkStart]:
+    """Read the chunks that are shown; it ends with the last of them, as they are sorted."""
+    if not shown or not (dataset.path / "chunks.jsonl").exists():
+        return {}
+    starts: dict[str, ChunkStart] = {}
+    for chunk in dataset.chunks():
+        if chunk.chunk_id in shown:
+            starts[chunk.chunk_id] = chunk_start(chunk, shown[chunk.chunk_id])
+        if len(starts) == len(shown):
+            break
+    return starts

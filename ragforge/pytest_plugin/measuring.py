@@ -1,0 +1,269 @@
+"""Measuring the run that a test asks for, once a session."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, TypeAlias
+
+import pytest
+
+from ragforge.errors import DataError, RagforgeError, UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.opening import open_dataset
+from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
+from ragforge.pytest_plugin import REPORTED
+from ragforge.pytest_plugin.asked import Asked, asked_of
+from ragforge.records import Judgment, Query, Ranking
+from ragforge.report.judging import settle
+from ragforge.report.shown import MISSING, number, one_line, plural
+
+NO_CASE: Final = "ragforge"
+"""Id of the one case of a test whose queries cannot be listed."""
+_FILES: Final = ("manifest.json", "queries.jsonl", "judgments.jsonl", "failures.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedChunk:
+    """A chunk of a ranking."""
+
+    rank: int
+    """From 1."""
+    chunk_id: str
+    score: float
+    grade: int | None
+    """None where there is none: never judged, or judged without success."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MeasuredQuery:
+    """One query of the run."""
+
+    query: Query
+    values: dict[str, float]
+    """By measure; empty where the query has none, which is no 0."""
+    retrieved: tuple[RetrievedChunk, ...]
+    """Best first."""
+    failure: str = ""
+    """Why there is no value."""
+    latency_s: float | None = None
+
+    @property
+    def query_id(self) -> str:
+        """Id of the query."""
+        return self.query.query_id
+
+    @property
+    def text(self) -> str:
+        """The question."""
+        return self.query.query
+
+    def __repr__(self) -> str:
+        """Say in a line what a failing test is about."""
+        grades = " ".join(MISSING if c.grade is None else str(c.grade) for c in self.retrieved)
+        values = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
+        found = f"grades by rank: {grades or MISSING}"
+        return f"<{one_line(self.query_id)}: {values or self.failure}; {found}>"
+
+    def value(self, measure: str) -> float:
+        """Return a value by the name or an alias of its measure; the test fails without one."""
+        __tracebackhide__ = True
+        from ragforge.measures import parse_measure
+
+        with told():
+            name = str(parse_measure(measure))
+            if self.failure:
+                raise DataError(f"query {self.query_id}: no {name}: {self.failure}")
+            if name not in self.values:
+                there = ", ".join(self.values)
+                raise UsageError(f"measure {name!r} was not computed; there are: {there}")
+            return self.values[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run with what is shown of its queries."""
+
+    dataset: Dataset
+    run: EvaluatedRun
+    queries: dict[str, Query]
+    rankings: dict[str, Ranking]
+    settled: dict[str, dict[str, Judgment]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a parametrised test gets."""
+
+    name: str
+    query_id: str = ""
+    problem: str = field(default="", compare=False)
+
+
+State: TypeAlias = tuple[tuple[str, int, int], ...]
+_CACHE: Final = pytest.StashKey[dict[tuple[Asked, State], Measured | RagforgeError]]()
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what ragforge can explain into a failure of the test, without a traceback."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except RagforgeError as error:
+        raise pytest.fail.Exception(f"ragforge: {error}", pytrace=False) from None
+
+
+def cases_of(metafunc: pytest.Metafunc) -> list[Case]:
+    """Return a case for each accepted answerable query, sorted by id.
+
+    What is wrong becomes one case that fails, so that all other tests of the suite still run.
+    """
+    try:
+        asked = asked_of(metafunc.definition)
+        queries = open_dataset(asked.path).require_queries()
+        answerable = [query.query_id for query in queries if query.answerable]
+        if not answerable:
+            raise DataError(f"{asked.path}: has no answerable queries")
+    except RagforgeError as error:
+        return [Case(NO_CASE, problem=str(error))]
+    return [Case(query_id, query_id) for query_id in answerable]
+
+
+def run_of(request: pytest.FixtureRequest) -> EvaluatedRun:
+    """Return the run of the test."""
+    return measured_of(request).run
+
+
+def query_of(request: pytest.FixtureRequest) -> MeasuredQuery:
+    """Return the query of the test's case."""
+    case = getattr(request, "param", None)
+    with told():
+        if not isinstance(case, Case):
+            raise UsageError("ragforge_query must be an argument of the test, to make its cases")
+        if case.problem:
+            raise DataError(case.problem)
+    found = measured_of(request)
+    with told():
+        if case.query_id not in found.queries:
+            raise DataError(f"query {case.query_id!r}: is not in the set any more")
+    return _query(found, case.query_id)
+
+
+def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
+    """Return what the test asks for, and note in its report what that is.
+
+    Args:
+        request: Of the test.
+        extra: A measure to compute too; "" for none.
+    """
+    node: pytest.Item = request.node
+    with told():
+        asked = asked_of(node, extra)
+        dataset = open_dataset(asked.path)
+        if not (asked.run or asked.retriever):
+            asked = replace(asked, run=_only_run(dataset))
+        key = asked, _state(dataset, asked)
+        cache = request.config.stash.setdefault(_CACHE, {})
+        if key not in cache:
+            cache[key] = _measure(dataset, asked)
+        found = cache[key]
+        if isinstance(found, RagforgeError):
+            raise found
+    line = (REPORTED, _line(found.run))
+    if line not in node.user_properties:
+        node.user_properties.append(line)
+    return found
+
+
+def _state(dataset: Dataset, asked: Asked) -> State:
+    """Return what changes when a file does that the values rest on."""
+    names = (*_FILES, "chunks.jsonl" if asked.retriever else f"runs/{asked.run}.jsonl")
+    paths = [path for path in (dataset.path / name for name in names) if path.exists()]
+    stats = [(path.name, path.stat()) for path in paths]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def _measure(dataset: Dataset, asked: Asked) -> Measured | RagforgeError:
+    try:
+        if not asked.retriever:
+            return _measured(dataset, dataset, asked.run, asked)
+        from ragforge.pytest_plugin.retrieved import retrieved_beside
+
+        with TemporaryDirectory(prefix="ragforge-") as folder:
+            beside, name = _apart(lambda: retrieved_beside(dataset, asked.retriever, Path(folder)))
+            return _measured(dataset, beside, name, asked)
+    except RagforgeError as error:
+        # Kept, so that a retriever that is down is not asked again by each of a thousand cases.
+        return error
+
+
+def _apart(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
+    """Do the work in a thread of its own: it runs an event loop, and the tests may have theirs."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def _measured(dataset: Dataset, beside: Dataset, name: str, asked: Asked) -> Measured:
+    [run] = evaluate_runs(beside, [name], asked.settings)
+    return Measured(
+        dataset=dataset,
+        run=run,
+        queries={query.query_id: query for query in dataset.queries()},
+        rankings={item.query_id: item for item in beside.run(name)},
+        settled=settle(dataset.judgments()),
+    )
+
+
+def _only_run(dataset: Dataset) -> str:
+    names = dataset.run_names()
+    if len(names) != 1:
+        there = ", ".join(names) or "none; make one with `ragforge retrieve`"
+        raise UsageError(f"{dataset.path}: which run? The marker names none; there are: {there}")
+    return names[0]
+
+
+def _query(found: Measured, query_id: str) -> MeasuredQuery:
+    ranking = found.rankings.get(query_id)
+    scored = {hit.chunk_id: hit.score for hit in ranking.ranking} if ranking else {}
+    judged = found.settled.get(query_id, {})
+    retrieved = tuple(
+        RetrievedChunk(rank, chunk_id, scored[chunk_id], _grade(judged, chunk_id))
+        for rank, chunk_id in enumerate(found.run.measured.ranked.get(query_id, ()), 1)
+    )
+    values = found.run.scores.per_query.get(query_id, {})
+    return MeasuredQuery(
+        query=found.queries[query_id],
+        values={name: values[name] for name in found.run.evaluation.measures if values},
+        retrieved=retrieved,
+        failure="" if values else _failure(found.run, query_id),
+        latency_s=ranking.latency_s if ranking else None,
+    )
+
+
+def _grade(judged: dict[str, Judgment], chunk_id: str) -> int | None:
+    return judged[chunk_id].grade if chunk_id in judged else None
+
+
+def _failure(run: EvaluatedRun, query_id: str) -> str:
+    if query_id in run.scores.failed:
+        return "the retriever failed on it"
+    if query_id in run.scores.judgments_failed:
+        return "all its judgments failed"
+    return "it has no judgments"
+
+
+def _line(run: EvaluatedRun) -> str:
+    """Return what is said of a run at the end of the session."""
+    found = run.evaluation
+    shown = ", ".join(
+        f"{name} {number(mean.mean)} [{number(mean.low)}, {number(mean.high)}]"
+        for name, mean in found.measures.items()
+    )
+    counts = plural(found.n_queries, "query", "queries")
+    counts += f", {found.n_failed} failed" if found.n_failed else ""
+    counts += f", {found.n_holes} of {found.n_retrieved} without a grade" if found.n_holes else ""
+    name = f"{one_line(found.dataset)} version {found.version}, {one_line(found.run)}"
+    return f"{name} ({counts}): {shown}"

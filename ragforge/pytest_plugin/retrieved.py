@@ -1,0 +1,56 @@
+"""Running a retriever beside a dataset: what it returns is not written into it."""
+
+import asyncio
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Final
+
+from ragforge.config import load
+from ragforge.files.dataset import Dataset
+from ragforge.observe import silent
+from ragforge.pipeline.retrieving import make_runs, require_working
+from ragforge.pipeline.run_names import named_specs
+
+_READ: Final = ("chunks.jsonl", "queries.jsonl", "judgments.jsonl")
+_WRITTEN: Final = ("manifest.json", "failures.jsonl")
+
+
+def retrieved_beside(dataset: Dataset, spec: str, folder: Path) -> tuple[Dataset, str]:
+    """Run a retriever over the queries of a dataset; settings come as on the command line.
+
+    Args:
+        dataset: Left as it is, but for its call store, where embeddings are kept.
+        spec: What to retrieve with.
+        folder: Becomes a dataset with the run.
+
+    Returns:
+        That dataset, and the name of the run.
+
+    Raises:
+        RagforgeError: The retriever cannot be made, or failed on every query.
+    """
+    if spec == "dense":
+        # Embeddings are paid for, and must outlive the session.
+        with contextlib.suppress(OSError):
+            dataset.store_path.parent.mkdir(exist_ok=True)
+    for name in (*_READ, dataset.store_path.parent.name):
+        if (dataset.path / name).exists():
+            _link(dataset.path / name, folder / name)
+    for name in _WRITTEN:
+        if (dataset.path / name).exists():
+            shutil.copyfile(dataset.path / name, folder / name)
+    beside = Dataset(folder)
+    specs = named_specs([spec])
+    made = asyncio.run(make_runs(beside, specs, load(None, {}), silent))
+    require_working(made)
+    return beside, made[0].name
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.symlink_to(source.resolve(), target_is_directory=source.is_dir())
+    except OSError:
+        # Some systems let only administrators make links. A call store has to stay one.
+        if source.is_file():
+            shutil.copyfile(source, target)

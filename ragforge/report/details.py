@@ -1,0 +1,81 @@
+"""What a report shows of a measured run beyond its means: intervals, slices, curve, top grades."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ragforge.measures import Scores
+from ragforge.report.estimate import Estimate
+from ragforge.report.judging import GRADES
+from ragforge.report.runs import (
+    DEPTH,
+    PRIMARY,
+    BucketCount,
+    CurvePoint,
+    MeasuredRun,
+    RunSummary,
+    Task,
+)
+from ragforge.report.slices import interval_of, slices_of
+
+DEEPEST: Final = 100
+"""Rank down to which recall is followed, at most."""
+UNJUDGED: Final = "not judged"
+FAILED: Final = "failed"
+
+
+def detailed(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunSummary:
+    """Return the summary of a run with all that a report shows of it.
+
+    Args:
+        run: As measured.
+        task: What it was measured on.
+        documents: Chunk id to document, of the queries' source chunks.
+    """
+    found = run.summary
+    return replace(
+        found,
+        estimates={
+            name: _with_interval(item, run.scores, name) for name, item in found.estimates.items()
+        },
+        primary=_with_interval(found.primary, run.scores, PRIMARY),
+        slices=slices_of(run.scores, task.queries, documents),
+        curve=recall_curve(run.scores, max(map(len, run.ranked.values()), default=0)),
+        top_grades=_top_grades(run, task),
+    )
+
+
+def recall_curve(scores: Scores | None, depth: int) -> tuple[CurvePoint, ...]:
+    """Return the mean of R@k for each k down to `depth`, or to `DEEPEST`."""
+    if scores is None or not scores.query_ids:
+        return ()
+    points = []
+    for k in _ranks(min(depth, DEEPEST)):
+        name = f"R@{k}"
+        found = scores.rescore([name], rel_threshold=scores.rel_threshold)
+        mean = found.mean(name)
+        assert mean is not None
+        points.append(CurvePoint(k, mean, interval_of(found.values(name))))
+    return tuple(points)
+
+
+def _ranks(depth: int) -> Sequence[int]:
+    """Return every rank near the top, and fewer of those that a chart cannot tell apart."""
+    return [k for k in range(1, depth + 1) if k <= 20 or k % 5 == 0 or k == depth]
+
+
+def _with_interval(found: Estimate, scores: Scores | None, measure: str) -> Estimate:
+    return found if scores is None else replace(found, interval=interval_of(scores.values(measure)))
+
+
+def _top_grades(run: MeasuredRun, task: Task) -> tuple[BucketCount, ...]:
+    counts: Counter[str] = Counter()
+    for query_id, chunk_ids in run.ranked.items():
+        judged = task.qrels.get(query_id, {})
+        for chunk_id in chunk_ids[:DEPTH]:
+            grade = judged.get(chunk_id)
+            failed = FAILED if chunk_id in judged else UNJUDGED
+            counts[failed if grade is None else str(max(grade, 0))] += 1
+    labels = [*map(str, GRADES), UNJUDGED, *([FAILED] if counts[FAILED] else [])]
+    return tuple(BucketCount(label, counts[label]) for label in labels)

@@ -1,0 +1,122 @@
+"use strict";
+/* What is shown of a query when it is opened. Data goes in as text, never as markup. */
+const drilldown = (index, rows, h, number) => {
+  const noted = ([text, note], tag = "p", name = "quote") =>
+    h(tag, { class: name, dir: "auto" }, text, note && h("span", { class: "cut" }, `… ${note}`));
+
+  function marked(text, marks) {
+    const points = [...text];
+    const pieces = [];
+    let at = 0;
+    for (let place = 0; place < marks.length; place += 2) {
+      const [start, end] = [marks[place], marks[place + 1]];
+      pieces.push(points.slice(at, start).join(""));
+      pieces.push(h("mark", null, points.slice(start, end).join("")));
+      at = end;
+    }
+    return [...pieces, points.slice(at).join("")];
+  }
+
+  function badge(grade) {
+    if (grade >= 0) {
+      const label = `grade ${grade}: ${index.grades[grade]}`;
+      return h("span", { class: `grade g${grade}`, title: label }, String(grade));
+    }
+    const [sign, label] = grade === -2 ? ["!", "judging failed"] : ["?", "not judged"];
+    return h("span", { class: "grade none", title: label }, sign);
+  }
+
+  function chunkText(found, texts) {
+    if (!texts) return h("p", { class: "empty" }, "Its text was left out to keep the page small.");
+    const start = texts.chunks[found.chunk];
+    if (!start) return h("p", { class: "empty" }, "The text of this chunk is not in the dataset.");
+    const [, before, text, note] = start;
+    return h("p", { class: "quote", dir: "auto" },
+      before && h("span", { class: "cut" }, "… "),
+      ...marked(text, found.marks),
+      note && h("span", { class: "cut" }, `… ${note}`));
+  }
+
+  function hit(opened, place, where) {
+    const [chunk, grade, source] = opened.query.chunks[place];
+    const { texts } = opened;
+    const own = texts?.queries[opened.at];
+    const reason = own?.reasons[place];
+    const reply = own?.replies[own.reply[place]];
+    return h("li", null,
+      h("div", { class: "hit" },
+        badge(grade),
+        h("span", { class: "rank" }, where),
+        h("code", null, opened.chunks[chunk]),
+        h("span", { class: "where", dir: "auto" }, texts?.chunks[chunk]?.[0] || ""),
+        h("span", { class: "where" }, index.sources[source] || "")),
+      chunkText({ chunk, marks: own?.marks[place] || [] }, texts),
+      reason?.[0] && noted(reason, "p", "reason"),
+      reply && h("details", { class: "raw" },
+        h("summary", null, "Raw reply of the judge"), noted(reply, "pre", "")));
+  }
+
+  function ranking(opened, run) {
+    const found = opened.query.runs[run];
+    const value = rows.value[run][opened.row];
+    const first = rows.first[run][opened.row];
+    const facts = [
+      `${index.measure} ${number(value)}`,
+      index.states[rows.state[run][opened.row]],
+      first ? `first relevant at rank ${first}` : value === null ? "" : "no relevant chunk found",
+      index.causes[rows.cause[run][opened.row]],
+    ];
+    const missed = found.missed.map(([place, rank]) =>
+      hit(opened, place, rank ? `rank ${rank}` : "not retrieved"));
+    const some = missed.length < found.nMissed ? `, ${missed.length} shown` : "";
+    return h("section", { class: "ranking" },
+      h("h4", null, h("span", { class: `dot tone-${run % 6}` }), h("bdi", null, index.runs[run])),
+      h("p", { class: "note" }, facts.filter(Boolean).join(" · ")),
+      h("h5", null, `Retrieved: top ${found.top.length} of ${found.n}`),
+      found.top.length
+        ? h("ol", { class: "hits" },
+          ...found.top.map((place, at) => hit(opened, place, `rank ${at + 1}`)))
+        : h("p", { class: "empty" }, "Nothing was retrieved."),
+      missed.length
+        ? h("h5", null, `Relevant, but not in the top ${index.depth}: ${found.nMissed}${some}`)
+        : null,
+      missed.length ? h("ol", { class: "hits missed" }, ...missed) : null);
+  }
+
+  function answered(answer) {
+    const verdict = answer.verdict || "no grade";
+    const claims = answer.hallucinates ? ", claims what no chunk says" : "";
+    return [
+      h("h4", null, "Answer of ", h("bdi", null, answer.system), `: ${verdict}${claims}`),
+      answer.text ? noted(answer.text) : h("p", { class: "empty" }, "None."),
+      answer.reason[0] ? noted(answer.reason, "p", "reason") : null,
+    ];
+  }
+
+  function body(opened) {
+    const { row, query } = opened;
+    const facts = index.facets.map((facet, place) => facet.values[rows.facets[place][row]]);
+    const title = h("h3", { dir: "auto" }, query ? query.text[0] : rows.text[row]);
+    const head = [
+      title,
+      query?.text[1] && h("p", { class: "cut" }, query.text[1]),
+      h("p", { class: "id" }, h("code", null, rows.id[row]), ` ${facts.filter(Boolean).join(" · ")}`),
+    ];
+    if (!query) {
+      const left = "Its rankings were left out to keep the page small: it is not among the worst.";
+      return [...head, h("p", { class: "empty" }, left)];
+    }
+    const none = query.answerable ? "None is recorded." : "None: the corpus does not tell, by intent.";
+    return [
+      ...head,
+      h("h4", null, "Expected answer"),
+      query.answer ? noted(query.answer) : h("p", { class: "empty" }, none),
+      query.evidence.length ? h("h4", null, "Evidence") : null,
+      ...query.evidence.map((quote) => h("blockquote", null, noted(quote))),
+      ...query.answers.flatMap(answered),
+      h("div", { class: "rankings" }, ...index.runs.map((_, run) => ranking(opened, run))),
+    ];
+  }
+
+  return body;
+};

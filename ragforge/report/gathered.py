@@ -1,0 +1,111 @@
+"""What a report rests on: the records of a dataset, read once, and its runs, measured once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ragforge.files.dataset import Dataset
+from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
+from ragforge.records import Failure, Judgment, Query
+from ragforge.report.answer_records import SystemRecords, read_systems
+from ragforge.report.judging import Settled, failed_by_name, settle
+from ragforge.report.runs import PRIMARY, MeasuredRun, Task, measure_run
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The records of a dataset but for its chunks."""
+
+    queries: dict[str, Query]
+    """The accepted ones, by id."""
+    judgments: list[Judgment]
+    """Of these queries."""
+    settled: Settled
+    failures: list[Failure]
+    task: Task
+    runs: list[MeasuredRun]
+    systems: Sequence[SystemRecords]
+
+
+def gather(
+    dataset: Dataset,
+    *,
+    measures: Sequence[str] = (),
+    rel_threshold: int | Literal["auto"] = "auto",
+    run_names: Sequence[str] = (),
+) -> Gathered:
+    """Read all but the chunks, and measure the runs.
+
+    Args:
+        dataset: Has queries; all else may be missing.
+        measures: Names or aliases; the default set where empty.
+        rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
+        run_names: Which runs, in this order; all where empty.
+
+    Raises:
+        DataError: A run or a file is missing or does not hold to its format.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    queries = {query.query_id: query for query in dataset.require_queries()}
+    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    failures = dataset.failures()
+    settled = settle(judgments)
+    task = task_of(queries.values(), settled, measures, rel_threshold)
+    return Gathered(
+        queries=queries,
+        judgments=judgments,
+        settled=settled,
+        failures=failures,
+        task=task,
+        runs=measure_runs(dataset, failures, task, run_names),
+        systems=read_systems(dataset, failures, queries),
+    )
+
+
+def task_of(
+    queries: Iterable[Query],
+    settled: Settled,
+    measures: Sequence[str] = (),
+    rel_threshold: int | Literal["auto"] = "auto",
+) -> Task:
+    """Return what runs are measured on: the answerable queries and their grades.
+
+    Raises:
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    answerable = [query for query in queries if query.answerable]
+    qrels = {
+        query.query_id: {
+            chunk_id: judgment.grade
+            for chunk_id, judgment in settled.get(query.query_id, {}).items()
+        }
+        for query in answerable
+    }
+    names = tuple(dict.fromkeys(str(parse_measure(name)) for name in measures or DEFAULT_MEASURES))
+    # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
+    some = qrels or {"": {}}
+    probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
+    return Task(answerable, qrels, names, probe.rel_threshold)
+
+
+def measure_runs(
+    dataset: Dataset, failures: Iterable[Failure], task: Task, run_names: Sequence[str]
+) -> list[MeasuredRun]:
+    """Measure runs, all where none are named; some have no file, as every query of them failed.
+
+    Raises:
+        DataError: A run is missing or does not hold to its format.
+    """
+    failed = failed_by_name(failures, "retrieve")
+    lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
+    there = set(dataset.run_names())
+    wanted = list(dict.fromkeys(run_names)) or sorted(there | lost)
+    return [
+        measure_run(
+            name,
+            () if name in lost - there else dataset.each_ranking(name),
+            failed.get(name, ()),
+            task,
+        )
+        for name in wanted
+    ]

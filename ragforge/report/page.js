@@ -1,0 +1,360 @@
+"use strict";
+(() => {
+  const PAGE = 200;
+  const DASH = "\u2013";
+  const $ = (id) => document.getElementById(id);
+  const tools = $("queries-tools");
+  if (!tools || !$("queries-index") || !("DecompressionStream" in window)) return;
+
+  const table = $("queries-table");
+  const dialog = $("query-dialog");
+  const collator = new Intl.Collator(undefined, { numeric: true });
+  const blocks = new Map();
+  let index;
+  let rows;
+  let body;
+  let order = [];
+  let state = { page: 0 };
+  let drawn = "";
+
+  // Data
+
+  async function block(key) {
+    if (!blocks.has(key)) blocks.set(key, inflate($(key).textContent));
+    return blocks.get(key);
+  }
+
+  async function inflate(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  async function allRows() {
+    const parts = [];
+    for (let place = 0; place < index.rowBlocks; place += 1) {
+      parts.push(await block(`queries-rows-${place}`));
+    }
+    blocks.clear();
+    const joined = (pick) => parts.flatMap(pick);
+    const byRun = (name) => index.runs.map((_, run) => joined((part) => part.runs[run][name]));
+    return {
+      id: joined((part) => part.id),
+      text: joined((part) => part.text),
+      facets: index.facets.map((_, place) => joined((part) => part.facets[place])),
+      verdicts: index.systems.map((_, place) => joined((part) => part.verdicts[place])),
+      value: byRun("value"),
+      first: byRun("first"),
+      holes: byRun("holes"),
+      state: byRun("state"),
+      cause: byRun("cause"),
+    };
+  }
+
+  // State: it is in the address, and nowhere else
+
+  function readState() {
+    const hash = location.hash.slice(1);
+    if (hash && !hash.includes("=")) return state;
+    const found = Object.fromEntries(new URLSearchParams(hash));
+    return { ...found, page: Math.max(0, Number.parseInt(found.page, 10) - 1 || 0) };
+  }
+
+  function address(next) {
+    const given = Object.entries({ ...next, page: next.page ? next.page + 1 : "" });
+    const kept = given.filter(([, value]) => value !== undefined && value !== "");
+    // An empty fragment would scroll to the top.
+    return `#${new URLSearchParams(kept.sort())}`.replace(/^#$/, "#q=");
+  }
+
+  function go(change, replaces = false) {
+    const next = address({ ...state, ...change });
+    if (next === location.hash) return;
+    if (replaces) location.replace(next);
+    else location.hash = next;
+  }
+
+  // Which rows, in which order
+
+  const pair = () => {
+    const at = (name, otherwise) => {
+      const place = Number.parseInt(state[name] ?? "", 10);
+      return place in index.runs ? place : otherwise;
+    };
+    return [at("from", 0), at("to", 1)];
+  };
+
+  function difference(row) {
+    if (index.runs.length < 2) return null;
+    const [from, to] = pair();
+    const [before, now] = [rows.value[from][row], rows.value[to][row]];
+    return before === null || now === null ? null : now - before;
+  }
+
+  const measured = (row) => index.runs.map((_, run) => rows.value[run][row]);
+  const failing = ["failed", "judging failed"];
+  const TESTS = {
+    failed: (row) => rows.state.some((of) => failing.includes(index.states[of[row]])),
+    low: (row) => measured(row).some((value) => value !== null && value < 0.5),
+    nohit: (row) => measured(row).some((value, run) => value !== null && !rows.first[run][row]),
+    holes: (row) => rows.holes.some((of, run) => of[row] && rows.value[run][row] !== null),
+    changed: (row) => Boolean(difference(row)),
+    worse: (row) => (difference(row) ?? 0) < 0,
+    better: (row) => (difference(row) ?? 0) > 0,
+  };
+
+  const folded = (text) => text.normalize("NFC").toLowerCase();
+
+  function searcher() {
+    const words = folded(state.search || "").split(/\s+/).filter(Boolean);
+    if (!words.length) return null;
+    const place = index.facets.findIndex((facet) => facet.name === "document");
+    rows.hay ??= rows.id.map((id, row) =>
+      folded(`${id}\n${rows.text[row]}\n${index.facets[place].values[rows.facets[place][row]]}`));
+    return (row) => words.every((word) => rows.hay[row].includes(word));
+  }
+
+  function tests() {
+    const found = [TESTS[state.filter], searcher()];
+    if (state.cause) {
+      const code = index.causes.indexOf(state.cause);
+      found.push((row) => rows.cause.some((of) => of[row] === code));
+    }
+    index.facets.forEach((facet, place) => {
+      const wanted = state[facet.name];
+      if (!wanted) return;
+      const code = facet.values.indexOf(wanted === "-" ? "" : wanted);
+      found.push((row) => rows.facets[place][row] === code);
+    });
+    return found.filter(Boolean);
+  }
+
+  function column(key) {
+    const [name, place = "0"] = key.split(".");
+    const facet = index.facets.findIndex((one) => one.name === name);
+    if (facet >= 0) return (row) => index.facets[facet].values[rows.facets[facet][row]] || null;
+    if (name === "query") return (row) => rows.text[row];
+    if (name === "diff") return difference;
+    if (name === "verdict" && rows.verdicts[place]) {
+      return (row) => index.verdicts[rows.verdicts[place][row]] || null;
+    }
+    const numbers = ["value", "first", "holes"].includes(name) && rows[name][place];
+    return numbers ? (row) => numbers[row] : null;
+  }
+
+  function arranged() {
+    const every = tests();
+    const found = [];
+    for (let row = 0; row < rows.id.length; row += 1) {
+      if (every.every((test) => test(row))) found.push(row);
+    }
+    const downwards = (state.sort || "").startsWith("-");
+    const of = state.sort && column(state.sort.replace(/^-/, ""));
+    if (!of) return found;
+    const keys = new Map(found.map((row) => [row, of(row)]));
+    const sign = downwards ? -1 : 1;
+    // What has no value comes last, whichever way.
+    return found.sort((a, b) => {
+      const [one, other] = [keys.get(a), keys.get(b)];
+      if (one === null || other === null) return (one === null) - (other === null) || a - b;
+      const by = typeof one === "string" ? collator.compare(one, other) : one - other;
+      return sign * by || a - b;
+    });
+  }
+
+  // Drawing: data goes in as text, never as markup
+
+  function h(tag, attributes, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+    }
+    made.append(...children.filter(Boolean));
+    return made;
+  }
+
+  const number = (value) => (value === null ? DASH : value.toFixed(3));
+  function signed(value) {
+    if (value === null) return DASH;
+    const shown = Math.abs(value).toFixed(3);
+    return Number(shown) === 0 ? shown : `${value < 0 ? "\u2212" : "+"}${shown}`;
+  }
+
+  const tone = (value) => (!value ? null : value < 0 ? "worse" : "better");
+
+  function line(row) {
+    const open = h("button", { type: "button", class: "ask", dir: "auto" }, rows.text[row]);
+    open.addEventListener("click", () => go({ q: rows.id[row] }));
+    const cells = [h("th", { scope: "row" }, open, h("code", null, rows.id[row].slice(0, 60)))];
+    index.runs.forEach((_, run) => {
+      const value = rows.value[run][row];
+      const word = index.states[rows.state[run][row]];
+      const cause = index.causes[rows.cause[run][row]];
+      cells.push(
+        h("td", null, number(value), ...[word, cause].filter(Boolean).map((text) => h("small", null, text))),
+        h("td", null, String(rows.first[run][row] ?? DASH)),
+        h("td", null, value === null ? DASH : String(rows.holes[run][row])),
+      );
+    });
+    if (index.runs.length > 1) {
+      const moved = difference(row);
+      cells.push(h("td", { class: tone(moved) }, signed(moved)));
+    }
+    const answers = rows.verdicts.map((of) => index.verdicts[of[row]] || DASH);
+    cells.push(...answers.map((text) => h("td", { class: "t" }, text)));
+    for (const cell of table.tHead.rows[1].cells) {
+      const place = index.facets.findIndex((facet) => facet.name === cell.dataset.sort);
+      if (place < 0) continue;
+      const text = index.facets[place].values[rows.facets[place][row]] || DASH;
+      cells.push(h("td", { class: "t f", dir: "auto" }, text));
+    }
+    return h("tr", null, ...cells);
+  }
+
+  function drawTable() {
+    const view = address({ ...state, q: "" });
+    if (view === drawn) return;
+    drawn = view;
+    order = arranged();
+    const last = Math.max(0, Math.ceil(order.length / PAGE) - 1);
+    const page = Math.min(state.page, last);
+    const first = page * PAGE;
+    const shown = order.slice(first, first + PAGE);
+    table.tBodies[0].replaceChildren(...shown.map(line));
+    const all = rows.id.length.toLocaleString("en");
+    const some = order.length.toLocaleString("en");
+    const which = last ? `, rows ${first + 1} to ${first + shown.length}` : "";
+    $("queries-count").textContent = `${some} of ${all} queries shown${which}`;
+    $("queries-pager").hidden = !last;
+    $("queries-back").disabled = page === 0;
+    $("queries-forth").disabled = page === last;
+    const by = (state.sort || "").replace(/^-/, "");
+    for (const cell of table.tHead.rows[1].cells) {
+      const here = cell.dataset.sort === by;
+      const way = state.sort === by ? "ascending" : "descending";
+      cell.setAttribute("aria-sort", here ? way : "none");
+    }
+  }
+
+  function drawTools() {
+    const search = $("queries-search");
+    if (document.activeElement !== search) search.value = state.search || "";
+    const [from, to] = pair();
+    const set = { from: String(from), to: String(to) };
+    for (const box of tools.querySelectorAll("select")) {
+      box.value = state[box.name] ?? set[box.name] ?? "";
+      if (box.selectedIndex < 0) box.selectedIndex = 0;
+    }
+  }
+
+  // One query, opened
+
+  async function opened(row) {
+    const place = Math.floor(row / index.aBlock);
+    const at = row % index.aBlock;
+    if (row >= index.details) return { row };
+    const details = await block(`queries-detail-${place}`);
+    const texts = row < index.texts ? await block(`queries-texts-${place}`) : null;
+    return { row, at, texts, query: details.queries[at], chunks: details.chunks };
+  }
+
+  async function drawDialog() {
+    const wanted = state.q;
+    if (!wanted) {
+      if (dialog.open) dialog.close();
+      return;
+    }
+    const row = rows.id.indexOf(wanted);
+    if (row < 0) {
+      $("queries-count").textContent = `There is no query ${wanted} in this page.`;
+      if (dialog.open) dialog.close();
+      return;
+    }
+    const parts = body(await opened(row));
+    if (state.q !== wanted) return;
+    $("query-body").replaceChildren(...parts.filter(Boolean));
+    const at = order.indexOf(row);
+    $("query-back").disabled = at <= 0;
+    $("query-forth").disabled = at < 0 || at + 1 >= order.length;
+    if (!dialog.open) dialog.showModal();
+    $("query-body").focus({ preventScroll: true });
+    dialog.scrollTop = 0;
+  }
+
+  function step(by) {
+    const row = order[order.indexOf(rows.id.indexOf(state.q)) + by];
+    if (row !== undefined) go({ q: rows.id[row] });
+  }
+
+  function draw() {
+    state = readState();
+    drawTools();
+    drawTable();
+    return drawDialog();
+  }
+
+  // Controls
+
+  function sortBy(key) {
+    const next = { [key]: `-${key}`, [`-${key}`]: "" }[state.sort] ?? key;
+    go({ sort: next, page: 0 });
+  }
+
+  function later(act) {
+    let timer;
+    return () => {
+      clearTimeout(timer);
+      timer = setTimeout(act, 120);
+    };
+  }
+
+  function listen() {
+    for (const cell of table.tHead.rows[1].cells) {
+      const button = h("button", { type: "button", class: "sort" }, ...cell.childNodes);
+      button.addEventListener("click", () => sortBy(cell.dataset.sort));
+      cell.append(button);
+    }
+    const search = $("queries-search");
+    search.addEventListener("input", later(() => go({ search: search.value, page: 0 }, true)));
+    for (const box of tools.querySelectorAll("select")) {
+      box.addEventListener("change", () => go({ [box.name]: box.value, page: 0 }));
+    }
+    $("queries-reset").addEventListener("click", () => {
+      search.value = "";
+      location.hash = "q=";
+    });
+    $("queries-back").addEventListener("click", () => turn(-1));
+    $("queries-forth").addEventListener("click", () => turn(1));
+    $("query-back").addEventListener("click", () => step(-1));
+    $("query-forth").addEventListener("click", () => step(1));
+    $("query-close").addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => state.q && go({ q: "" }));
+    dialog.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.altKey || event.metaKey) return;
+      if (event.key === "j") step(1);
+      if (event.key === "k") step(-1);
+    });
+    addEventListener("hashchange", draw);
+  }
+
+  function turn(by) {
+    go({ page: state.page + by });
+    table.parentElement.scrollIntoView({ block: "start" });
+  }
+
+  async function start() {
+    index = await block("queries-index");
+    rows = await allRows();
+    body = drilldown(index, rows, h, number);
+    listen();
+    tools.hidden = false;
+    $("queries-more").hidden = true;
+    await draw();
+    table.dataset.ready = String(Math.round(performance.now()));
+  }
+
+  start().catch((error) => {
+    tools.hidden = true;
+    table.dataset.fault = String(error);
+  });
+})();

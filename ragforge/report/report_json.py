@@ -1,0 +1,96 @@
+"""A report as JSON: what its overview says; the queries are in `ragforge evaluate --per-query`."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from ragforge.measures.intervals import Ends
+from ragforge.report.causes import CAUSES
+from ragforge.report.comparison_json import comparison_json
+from ragforge.report.estimate import Estimate
+from ragforge.report.past import latest_changes, trends
+from ragforge.report.runs import RunSummary
+from ragforge.report.summary import Summary
+
+
+def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
+    """Return what `ragforge report --json` prints.
+
+    Args:
+        summary: What the report says.
+        out: Where it was written; None where it was not.
+    """
+    names = [run.name for run in summary.runs]
+    report = summary.comparison
+    return {
+        "report": None if out is None else str(out),
+        "dataset": summary.making.name,
+        "version": summary.making.version,
+        "counts": asdict(summary.counts),
+        "rel_threshold": summary.rel_threshold,
+        "changes": [
+            {"what": item.change.what, "text": item.change.text, "runs": list(item.runs) or names}
+            for item in latest_changes(summary.history, names)
+        ],
+        "trends": [asdict(found) for found in trends(summary.history, names)],
+        "runs": [_run(summary, run) for run in summary.runs],
+        "comparison": None if report is None else comparison_json(report),
+        "answers_comparison": None
+        if summary.answers_comparison is None
+        else comparison_json(summary.answers_comparison),
+        "not_compared": summary.not_compared,
+        "chunks": None
+        if summary.quality is None
+        else {
+            "chunks": summary.quality.n_chunks,
+            "flagged": summary.quality.n_flagged,
+            "findings": {item.kind: item.n_chunks for item in summary.quality.found},
+        },
+        "spent": summary.making.spent.model_dump(),
+    }
+
+
+def _run(summary: Summary, run: RunSummary) -> dict[str, object]:
+    return {
+        "name": run.name,
+        "measures": {name: _estimate(found) for name, found in run.estimates.items()},
+        "holes": asdict(run.holes),
+        "latency": None if run.latency is None else asdict(run.latency),
+        "recall": [
+            {"k": point.k, **_ends(point.interval), "mean": point.mean} for point in run.curve
+        ],
+        "top_grades": {bar.label: bar.count for bar in run.top_grades},
+        "slices": [
+            {
+                "property": part.dimension,
+                "value": part.value,
+                "queries": part.n_queries,
+                **{name: _estimate(found) for name, found in part.estimates.items()},
+            }
+            for part in run.slices
+        ],
+        "causes": [
+            {
+                "code": group.code,
+                "title": CAUSES[group.code].title,
+                "queries": list(group.query_ids),
+                "share": group.share,
+                "mean": group.mean,
+            }
+            for group in summary.causes.get(run.name, ())
+        ],
+    }
+
+
+def _ends(found: Ends | None) -> dict[str, float | None]:
+    return {"low": found.low if found else None, "high": found.high if found else None}
+
+
+def _estimate(found: Estimate) -> dict[str, object]:
+    return {
+        "mean": found.mean,
+        "n": found.n,
+        "n_failed": found.n_failed,
+        **_ends(found.interval),
+        "least": found.low,
+        "most": found.high,
+    }

@@ -1,0 +1,1 @@
+"""Live pages about datasets, served over HTTP: needs the extra `view` (Starlette, uvicorn)."""

@@ -1,0 +1,240 @@
+"""The pages: all datasets with their latest measures, and one with its history."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ragforge.records import Evaluation, MeasuredMean
+from ragforge.report.history import changes, trend
+from ragforge.report.html_table import scroll_table, table_row
+from ragforge.report.line_charts import TONES, Chart, Line, Point, legend, line_chart
+from ragforge.report.markup import Html, element, join, site_link, site_page
+from ragforge.report.runs import PRIMARY
+from ragforge.report.scales import round_range
+from ragforge.report.shown import MISSING, number, one_line, plural
+from ragforge.viewer.shelf import Shown
+
+CSS_PATH: Final = "/view.css"
+SCRIPT_PATH: Final = "/view.js"
+_MEASURES: Final = 4
+"""Columns of a table."""
+_ROWS: Final = 200
+"""Evaluations listed, the newest."""
+_LINES: Final = TONES
+"""Runs drawn, those evaluated last."""
+_SIGNS: Final = {"IMPROVING": "▲", "DEGRADING": "▼", "STABLE": "●", "UNKNOWN": "·"}
+
+
+def list_page(datasets: Sequence[Shown]) -> str:
+    """Return the page of all datasets."""
+    live = [_card(shown) for shown in datasets] or [element("p", "No dataset.", class_="empty")]
+    count = plural(len(datasets), "dataset")
+    return _page("Datasets", element("h1", "Datasets"), element("p", count, class_="lede"), *live)
+
+
+def dataset_page(shown: Shown) -> str:
+    """Return the page of one dataset."""
+    title = one_line(shown.title)
+    return _page(
+        title,
+        element("p", site_link("/", "All datasets"), class_="eyebrow"),
+        element("h1", title, dir="auto"),
+        *_about(shown),
+        element("section", element("h2", "Latest"), _latest(shown)),
+        element("section", element("h2", "Trend"), _trend_chart(shown)),
+        element("section", element("h2", "History"), _history(shown)),
+    )
+
+
+def problem_page(title: str, problem: str) -> str:
+    """Return a page that says why there is nothing to show."""
+    return _page(
+        title,
+        element("p", site_link("/", "All datasets"), class_="eyebrow"),
+        element("h1", one_line(title), dir="auto"),
+        _notice("This cannot be shown", problem),
+    )
+
+
+def _page(title: str, *live: Html | None) -> str:
+    head = [
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", f"{title}: ragforge view"),
+    ]
+    no_script = element("noscript", element("p", "Reload to see what is new.", class_="note"))
+    body = [
+        element("a", "Skip to the results", href="#live", class_="skip"),
+        element("main", *live, id="live"),
+        element(
+            "footer",
+            element("p", "Live: new evaluations appear by themselves.", id="state", role="status"),
+            no_script,
+        ),
+    ]
+    return site_page(
+        lang="en", head=head, body=body, css_path=CSS_PATH, script_path=SCRIPT_PATH
+    ).code
+
+
+def _card(shown: Shown) -> Html:
+    name = element("h2", site_link(f"/datasets/{shown.name}", one_line(shown.title)), dir="auto")
+    return element("section", name, *_about(shown), _latest(shown), class_="card")
+
+
+def _about(shown: Shown) -> Iterator[Html | None]:
+    if shown.problem:
+        yield _notice("This dataset cannot be read", shown.problem)
+    if shown.manifest is not None:
+        runs = plural(len(shown.history.runs), "run")
+        count = plural(len(shown.history.evaluations), "evaluation")
+        facts = [f"version {shown.manifest.version}", f"{count} of {runs}"]
+        if shown.name != shown.title:
+            facts.insert(0, f"in {shown.name}")
+        report = site_link(f"/datasets/{shown.name}/report", "full report")
+        yield element("p", " · ".join(facts), " · ", report, class_="note")
+    if shown.history.notes:
+        yield _notice("Lines of the history were passed over", " ".join(shown.history.notes))
+
+
+def _notice(title: str, text: str) -> Html:
+    said = element("p", one_line(text, 600))
+    return element("div", element("strong", title), said, class_="notice loud", role="note")
+
+
+def _latest(shown: Shown) -> Html:
+    runs = [shown.history.of_run(run) for run in shown.history.runs]
+    if not runs:
+        return element(
+            "p", "Not evaluated yet: `ragforge evaluate` adds to the history.", class_="empty"
+        )
+    measures = _measures([of_run[-1] for of_run in runs])
+    rows = [_run_row(of_run, measures) for of_run in runs]
+    headers = ["run", *measures, "queries", "failed", "holes", "evaluated"]
+    numeric = [False, *(True for _ in measures), True, True, True, False]
+    return scroll_table("Latest evaluations", headers, rows, numeric)
+
+
+def _run_row(of_run: Sequence[Evaluation], measures: Sequence[str]) -> Html:
+    now = of_run[-1]
+    cells = [
+        _mean_cell(now.measures.get(measure), _verdict(of_run, measure)) for measure in measures
+    ]
+    return table_row(one_line(now.run), [*cells, *_count_cells(now), element("td", _when(now))])
+
+
+def _verdict(of_run: Sequence[Evaluation], measure: str) -> Html | None:
+    if measure not in of_run[-1].measures:
+        return None
+    found = trend(of_run, measure)
+    if not found.since:
+        return None
+    diff = MISSING if found.diff is None else f"{found.diff:+.3f}"
+    text = f"{_SIGNS[found.verdict]} {found.verdict} {diff}"
+    return element("span", text, class_=f"went {found.verdict.lower()}")
+
+
+def _mean_cell(found: MeasuredMean | None, note: Html | None) -> Html:
+    if found is None:
+        return element("td", MISSING, class_="num")
+    ends = f"{number(found.low)}\u2013{number(found.high)}" if found.low is not None else None
+    return element(
+        "td",
+        element("span", number(found.mean), class_="mean"),
+        element("span", ends, class_="bounds", title="95 % interval") if ends else None,
+        note,
+        class_="num estimate",
+    )
+
+
+def _count_cells(now: Evaluation) -> Iterator[Html]:
+    counts = (now.n_queries, now.n_failed, now.n_holes)
+    yield from (element("td", f"{count:,}", class_="num") for count in counts)
+
+
+def _when(evaluation: Evaluation) -> str:
+    return one_line(evaluation.at.replace("T", " ").removesuffix("+00:00"), 40)
+
+
+def _measures(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return the measures that are shown: the primary one first, then in the order asked for."""
+    named = dict.fromkeys(name for item in evaluations for name in item.measures)
+    ordered = sorted(named, key=lambda name: name != PRIMARY)
+    return ordered[:_MEASURES]
+
+
+def _trend_chart(shown: Shown) -> Html:
+    evaluations = shown.history.evaluations
+    names = _measures(evaluations[-1:]) if evaluations else []
+    lines = list(_lines(evaluations, names[0])) if names else []
+    if not lines:
+        return element("p", "Nothing to draw yet.", class_="empty")
+    ends = [
+        end
+        for line in lines
+        for point in line.points
+        for end in (point.y, point.low, point.high)
+        if end is not None
+    ]
+    last = max(point.x for line in lines for point in line.points)
+    chart = Chart(
+        key="trend",
+        title=f"{names[0]} by evaluation",
+        description="; ".join(
+            f"{line.name}: {', '.join(number(point.y) for point in line.points[-10:])}"
+            for line in lines
+        ),
+        lines=lines,
+        x_ticks=[(1, "1"), (last, f"{last:g}")] if last > 1 else [(1, "1")],
+        y_ticks=round_range(ends),
+        has_dots=True,
+    )
+    note = "By evaluation of each run, oldest first; bars and bands are 95 % intervals."
+    return join([
+        element("h3", chart.title), line_chart(chart), legend(lines),
+        element("p", note, class_="note"),
+    ])  # fmt: skip
+
+
+def _lines(evaluations: Sequence[Evaluation], measure: str) -> Iterator[Line]:
+    latest = dict.fromkeys(item.run for item in reversed(evaluations))
+    for tone, run in enumerate(sorted(list(latest)[:_LINES])):
+        of_run = [item.measures.get(measure) for item in evaluations if item.run == run]
+        points = [
+            Point(float(place), found.mean, found.low, found.high)
+            for place, found in enumerate(of_run, 1)
+            if found is not None and found.mean is not None
+        ]
+        if points:
+            yield Line(one_line(run, 60), tone, points)
+
+
+def _history(shown: Shown) -> Html:
+    evaluations = shown.history.evaluations
+    measures = _measures(evaluations[::-1])
+    first = max(0, len(evaluations) - _ROWS)
+    before = {item.run: item for item in evaluations[:first]}
+    rows = []
+    for now in evaluations[first:]:
+        rows.append(_history_row(now, before.get(now.run), measures))
+        before[now.run] = now
+    headers = ["evaluated", "run", "version", *measures, "queries", "failed", "holes", "changed"]
+    numeric = [False, False, True, *(True for _ in measures), True, True, True, False]
+    note = f"The newest {_ROWS} of {len(evaluations):,}." if first else None
+    return join([
+        scroll_table("History", headers, rows[::-1], numeric),
+        element("p", note, class_="note") if note else None,
+    ])  # fmt: skip
+
+
+def _history_row(now: Evaluation, before: Evaluation | None, measures: Sequence[str]) -> Html:
+    found = [] if before is None else changes(before, now)
+    changed = "first" if before is None else ", ".join(change.what for change in found)
+    details = " ".join(change.text for change in found)
+    cells = [
+        element("td", one_line(now.run)),
+        element("td", now.version, class_="num"),
+        *(_mean_cell(now.measures.get(measure), None) for measure in measures),
+        *_count_cells(now),
+        element("td", changed or "nothing", title=details or None),
+    ]
+    return table_row(_when(now), cells)

@@ -1,0 +1,85 @@
+"""Reports rendered on demand, and kept as long as the files they rest on are the same."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import digest_file
+from ragforge.viewer.shelf import Shown, Stamp, open_shown, stamp
+
+KEPT: Final = 8
+"""Pages held in memory."""
+
+Render = Callable[[Dataset], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    stamps: tuple[tuple[str, Stamp], ...]
+    digest: str
+    html: str
+
+
+@dataclass(slots=True)
+class Reports:
+    """Renders reports, each once for the same files; may be asked by several threads.
+
+    Args:
+        render: Makes a report; slow for large datasets.
+    """
+
+    render: Render
+    _pages: OrderedDict[Path, _Page] = field(default_factory=OrderedDict)
+    _locks: dict[Path, Lock] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def html(self, shown: Shown) -> str:
+        """Return the report of a dataset; those who ask for one that is being made wait for it.
+
+        Raises:
+            RagforgeError: The dataset cannot be read.
+            OSError: Likewise.
+        """
+        with self._lock:
+            lock = self._locks.setdefault(shown.path, Lock())
+        with lock:
+            page = self._page(shown)
+        with self._lock:
+            self._pages[shown.path] = page
+            self._pages.move_to_end(shown.path)
+            while len(self._pages) > KEPT:
+                self._pages.popitem(last=False)
+        return page.html
+
+    def _page(self, shown: Shown) -> _Page:
+        """Return the page that is kept if it is still the right one: stamps first, then digests."""
+        stamps = tuple(sorted((name, stamp(shown.path / name)) for name in _names(shown.path)))
+        known = self._pages.get(shown.path)
+        if known is not None and known.stamps == stamps:
+            return known
+        digest = _digest(shown.path, stamps)
+        if known is not None and known.digest == digest:
+            return _Page(stamps, digest, known.html)
+        return _Page(stamps, digest, self.render(open_shown(shown)))
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Yield the files of a dataset; of the hidden ones the call store, which holds replies."""
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and (not name.startswith(".") or name.startswith(".ragforge/calls.")):
+            yield name
+
+
+def _digest(folder: Path, stamps: tuple[tuple[str, Stamp], ...]) -> str:
+    """Return what the files say; of the call store, which may be large, only its stamp."""
+    found = hashlib.sha256()
+    for name, stamped in stamps:
+        said = repr(stamped) if name.startswith(".") else digest_file(folder / name)
+        found.update(f"{name}\0{said}\0".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()

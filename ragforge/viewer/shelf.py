@@ -1,0 +1,159 @@
+"""The datasets that are shown: found again at every look, read again when they changed."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from ragforge.errors import DataError, RagforgeError
+from ragforge.files.dataset import Dataset
+from ragforge.files.history import FILE, History, read_history
+from ragforge.files.manifest import Manifest
+from ragforge.files.opening import open_dataset
+
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NAME_CHARS: Final = 60
+_MANIFEST: Final = "manifest.json"
+
+Stamp = tuple[int, ...] | None
+"""What tells that a file is another: size, time and inode; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A dataset as it is right now."""
+
+    name: str
+    """By which it is addressed: letters, digits, dots, dashes and underscores."""
+    path: Path
+    manifest: Manifest | None
+    """None where it cannot be read."""
+    history: History
+    problem: str
+    """Why it cannot be shown, "" where it can."""
+
+    @property
+    def title(self) -> str:
+        """Its own name, or that of its directory."""
+        return self.manifest.name if self.manifest is not None else self.path.name or self.name
+
+
+def stamp(path: Path) -> Stamp:
+    """Return what changes when a file is written; None where it cannot be seen."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Datasets, and folders whose children are datasets; may be asked by several threads.
+
+    Args:
+        roots: As given; one may vanish and come back.
+    """
+
+    roots: Sequence[Path]
+    _known: dict[Path, tuple[tuple[Stamp, Stamp], Shown]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def datasets(self) -> list[Shown]:
+        """Return all datasets, sorted by name."""
+        with self._lock:
+            named = self._named()
+            self._known = {path: self._known[path] for path in named if path in self._known}
+            found = [self._shown(path, name) for path, name in named.items()]
+        return sorted(found, key=lambda shown: shown.name)
+
+    def find(self, name: str) -> Shown | None:
+        """Return a dataset by its name; None where there is none."""
+        with self._lock:
+            return next(
+                (
+                    self._shown(path, known)
+                    for path, known in self._named().items()
+                    if known == name
+                ),
+                None,
+            )
+
+    def _named(self) -> dict[Path, str]:
+        """Return the directories with their names; of equal names each tells more of itself."""
+        places = {path.resolve(): path for root in self.roots for path in _places(root)}
+        paths = list(places.values())
+        plain = [_plain(path) for path in paths]
+        return {
+            path: name if plain.count(name) == 1 else f"{name}-{_digest(path)}"
+            for path, name in zip(paths, plain, strict=True)
+        }
+
+    def _shown(self, path: Path, name: str) -> Shown:
+        stamps = stamp(path / _MANIFEST), stamp(path / FILE)
+        known = self._known.get(path)
+        if known is None or known[0] != stamps or known[1].name != name or known[1].problem:
+            known = self._known[path] = stamps, _read(path, name)
+        return known[1]
+
+
+def _read(path: Path, name: str) -> Shown:
+    manifest, history, problems = None, History(), []
+    try:
+        manifest = open_dataset(path).manifest
+    except (RagforgeError, OSError, ValueError) as error:
+        problems.append(_said(path, error))
+    try:
+        history = read_history(path)
+    except (RagforgeError, OSError, ValueError) as error:
+        problems.append(_said(path, error))
+    return Shown(name, path, manifest, history, "; ".join(problems))
+
+
+def check_roots(roots: Iterable[Path]) -> None:
+    """Check that there is something to show.
+
+    Raises:
+        DataError: A root is no directory, or holds no dataset.
+    """
+    for root in roots:
+        if not root.is_dir():
+            raise DataError(f"{root}: no such directory; expected a dataset, or a folder of some")
+        if not any((place / _MANIFEST).is_file() for place in _places(root)):
+            raise DataError(f"{root}: holds no dataset, nor does a folder directly in it")
+
+
+def open_shown(shown: Shown) -> Dataset:
+    """Return the dataset for reading all of it.
+
+    Raises:
+        DataError: It is not there any more.
+    """
+    return open_dataset(shown.path)
+
+
+def _places(root: Path) -> list[Path]:
+    """Return the datasets of a root; the root itself where there are none to be seen."""
+    if (root / _MANIFEST).exists():
+        return [root]
+    try:
+        children = [child for child in root.iterdir() if (child / _MANIFEST).is_file()]
+    except OSError:
+        children = []
+    return sorted(children) or [root]
+
+
+def _plain(path: Path) -> str:
+    name = _UNFIT.sub("-", path.resolve().name)[:_NAME_CHARS].strip(".-_")
+    return name or "dataset"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:6]
+
+
+def _said(path: Path, error: Exception) -> str:
+    return str(error) if isinstance(error, RagforgeError) else f"{path}: {error}"

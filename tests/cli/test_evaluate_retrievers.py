@@ -1,0 +1,164 @@
+"""Evaluating retrievers on the spot."""
+
+import json
+
+import pytest
+
+from ragforge.cli import main
+
+MODULE = """
+def broken(query, k):
+    raise ValueError("the index is gone")
+
+def half(query, k):
+    if asked.append(query) or len(asked) % 2:
+        raise ValueError("no")
+    return []
+
+def loud(query, k):
+    print("looking")
+    return []
+
+asked = []
+"""
+
+
+@pytest.fixture
+def theirs(tmp_path, monkeypatch):
+    """Name of a module with retrievers of a user."""
+    name = f"retrievers_for_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+@pytest.fixture
+def evaluated(dataset, capsys):
+    """Evaluate the dataset with some retrievers; return exit code, stdout and stderr."""
+
+    def go(*words):
+        capsys.readouterr()
+        code = main(["evaluate", "--dataset", str(dataset), "-m", "RR", "-q", *words])
+        return code, *capsys.readouterr()
+
+    return go
+
+
+def test_runs_are_made_and_measured_in_one_command(evaluated, dataset):
+    """Two commands less in every loop of trying."""
+    code, out, _ = evaluated("--retriever", "bm25", "--retriever", "chargram", "--json")
+
+    runs = json.loads(out)["runs"]
+    assert (code, list(runs)) == (0, ["bm25", "chargram"])
+    assert (dataset / "runs" / "chargram.jsonl").exists()
+
+
+def test_only_the_runs_made_are_shown_unless_others_are_named(evaluated):
+    """A table of forty old runs hides the new one."""
+    evaluated("--retriever", "chargram")
+
+    _, out, _ = evaluated("--retriever", "bm25", "--name", "mine", "--run", "chargram", "--json")
+
+    assert list(json.loads(out)["runs"]) == ["chargram", "mine"]
+
+
+def test_latencies_come_in_percentiles(evaluated):
+    """The slowest hundredth of queries is what users complain about."""
+    _, out, _ = evaluated("--retriever", "bm25", "--json")
+
+    latency = json.loads(out)["runs"]["bm25"]["latency_s"]
+    assert 0 < latency["p50_s"] <= latency["p95_s"] <= latency["p99_s"]
+    assert latency["n"] == 3
+
+
+def test_percentiles_of_latency_are_in_the_table(evaluated):
+    """They stand beside the quality that they pay for."""
+    _, out, _ = evaluated("--retriever", "bm25")
+
+    labels = [line.split("  ")[0] for line in out.splitlines()]
+    assert [label for label in labels if "latency" in label] == [
+        "p50 latency",
+        "p95 latency",
+        "p99 latency",
+    ]
+
+
+def test_failed_queries_have_no_value_and_bound_the_mean(evaluated, theirs):
+    """A query that fails is neither 0 nor gone."""
+    _, out, err = evaluated("--retriever", f"{theirs}:half", "--name", "half", "--json")
+
+    found = json.loads(out)["runs"]["half"]["measures"]["RR"]
+    assert (found["n"], found["n_failed"]) == (1, 2)
+    assert found["low"] < found["high"]
+    assert "the retriever failed on 2 of 3 queries" in err
+
+
+def test_one_that_fails_on_all_queries_has_a_row_without_a_value(evaluated, theirs):
+    """A row that is left out looks like a retriever that was never asked."""
+    code, out, err = evaluated("--retriever", "bm25", "--retriever", f"{theirs}:broken", "--json")
+
+    broken = json.loads(out)["runs"][f"{theirs}-broken".replace("_", "-")]
+    assert code == 0
+    assert broken["measures"]["RR"] == {
+        "mean": None,
+        "n": 0,
+        "n_failed": 3,
+        "low": 0.0,
+        "high": 1.0,
+    }
+    assert "failed on all 3 queries; the first: ValueError: the index is gone" in err
+
+
+def test_where_none_worked_the_exit_code_says_so(evaluated, theirs):
+    """A nightly job must not go on with a table of dashes."""
+    code, out, _ = evaluated("--retriever", f"{theirs}:broken", "--json")
+
+    assert code == 4
+    assert len(json.loads(out)["runs"]) == 1
+
+
+def test_what_a_retriever_prints_does_not_end_up_in_the_data(evaluated, theirs):
+    """One print in a user's module would break every script."""
+    _, out, err = evaluated("--retriever", f"{theirs}:loud", "--json")
+
+    assert json.loads(out)["runs"]
+    assert "looking" in err
+
+
+def test_an_empty_run_is_named_as_left_out(evaluated, dataset):
+    """A row that is not there is noticed by nobody."""
+    (dataset / "runs" / "blank.jsonl").write_text("", encoding="utf-8")
+
+    code, out, err = evaluated("--json")
+
+    assert (code, list(json.loads(out)["runs"])) == (0, ["bm25"])
+    assert "warning: blank: the run is empty" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--retriever", "bm52"], 2, "no 'bm52'"),
+        (["--retriever", "bm25", "--retriever", "bm25"], 2, "both runs would be called 'bm25'"),
+        (["--retriever", "bm25", "--run", "bm25"], 2, "a retriever would replace it"),
+        (["--retriever", "bm25", "--run", "nope"], 3, "no 'nope'"),
+        (["--retriever", "bm25", "-m", "nDCH@10"], 2, "nearest: nDCG"),
+        (["--retriever", "dense"], 2, "no embedding model is set"),
+        (["--name", "x"], 2, "--name: goes with --retriever"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_any_query(evaluated, words, code, message):
+    """A retriever of an hour must not end in a misspelt measure."""
+    found, out, err = evaluated(*words)
+
+    assert (found, out) == (code, "")
+    assert message in err
+    assert "retrieve:" not in err
+
+
+def test_retrievers_need_a_dataset(tmp_path, capsys):
+    """Files of judgments hold no questions."""
+    words = ["evaluate", "--qrels", str(tmp_path), "--run", "x", "--retriever", "bm25"]
+
+    assert main(words) == 2
+    assert "go with --dataset DIR" in capsys.readouterr().err

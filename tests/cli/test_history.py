@@ -1,0 +1,129 @@
+"""`evaluate` adds to the history, `history` tells of it."""
+
+import json
+
+import pytest
+from ranked_sets import ranked_set
+
+from ragforge.cli import main
+from ragforge.files.history import read_history
+
+
+@pytest.fixture
+def evaluated(tmp_path):
+    """A dataset whose run was evaluated twice, the second time better."""
+    path = tmp_path / "set"
+    for ranks in ([2, 4, 2, 2, 4, 2, 4, 2], [1, 1, 2, 1, 1, 1, 2, 1]):
+        ranked_set(path, {"bm25": ranks})
+        assert main(["evaluate", "--dataset", str(path), "-m", "RR", "-q"]) == 0
+    return path
+
+
+def test_each_evaluation_adds_a_line_for_each_run(tmp_path):
+    """Nobody remembers to keep numbers by hand."""
+    ranked_set(tmp_path / "set", {"a": [1, 2], "b": [2, 1]})
+
+    main(["evaluate", "--dataset", str(tmp_path / "set"), "-q"])
+
+    assert read_history(tmp_path / "set").runs == ("a", "b")
+
+
+def test_no_history_leaves_the_set_as_it_is(tmp_path):
+    """A look at a set is not always to be remembered."""
+    path = ranked_set(tmp_path / "set", {"a": [1, 2]}).path
+    before = sorted(path.rglob("*"))
+
+    main(["evaluate", "--dataset", str(path), "--no-history", "-q"])
+
+    assert sorted(path.rglob("*")) == before
+
+
+def test_a_set_that_cannot_be_written_is_evaluated_all_the_same(tmp_path, capsys):
+    """A published set is mounted read-only; its numbers are what was asked for."""
+    path = ranked_set(tmp_path / "set", {"a": [1, 2]}).path
+    (path / "history.jsonl").mkdir()
+
+    code = main(["evaluate", "--dataset", str(path), "-m", "RR", "-q"])
+
+    told = capsys.readouterr()
+    assert code == 0
+    assert "0.7500" in told.out
+    assert "warning: not kept in the history" in told.err
+
+
+def test_what_changed_and_the_verdict_are_told(evaluated, capsys):
+    """This is what one looks at in the morning."""
+    capsys.readouterr()
+
+    assert main(["history", "--dataset", str(evaluated)]) == 0
+
+    told = capsys.readouterr().out
+    assert "The retriever ranks otherwise on the same corpus and queries" in told
+    assert "IMPROVING" in told
+    assert "on the 8 that are the same: the system moved." in told
+
+
+def test_json_is_one_object_with_all_of_it(evaluated, capsys):
+    """Other tools draw their own pictures."""
+    capsys.readouterr()
+
+    main(["history", "--dataset", str(evaluated), "--dataset", str(evaluated), "--json"])
+
+    first, second = json.loads(capsys.readouterr().out)["datasets"]
+    [run] = first["runs"]
+    assert first == second
+    assert [item["what"] for item in run["changes"]] == ["retriever"]
+    assert [(item["measure"], item["verdict"]) for item in run["trends"]] == [("RR", "IMPROVING")]
+    assert [(item["measure"], item["cause"]) for item in run["moved"]] == [("RR", "system")]
+    assert len(run["evaluations"]) == 2
+
+
+def test_lines_that_were_passed_over_are_told(evaluated, capsys):
+    """A history with a gap must not look whole."""
+    path = evaluated / "history.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":2', 1))
+    capsys.readouterr()
+
+    main(["history", "--dataset", str(evaluated)])
+
+    assert "history.jsonl:1: was changed by hand" in capsys.readouterr().err
+
+
+def test_a_set_without_evaluations_says_how_to_make_one(tmp_path, capsys):
+    """An empty screen explains nothing."""
+    path = ranked_set(tmp_path / "set", {"a": [1, 2]}).path
+
+    assert main(["history", "--dataset", str(path)]) == 0
+
+    assert "no evaluation yet; `ragforge evaluate --dataset" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--run", "dense"], "no evaluation of run 'dense'; there are: bm25"),
+        (["-m", "AP"], "never measured by AP; there are: RR"),
+        (["-m", "nonsense"], "nonsense"),
+        (["-n", "0"], "-n 0: expected at least 1"),
+    ],
+)
+def test_what_is_not_there_is_a_usage_error(evaluated, capsys, words, message):
+    """A typing error is to be seen at once, with what could have been meant."""
+    assert main(["history", "--dataset", str(evaluated), *words]) == 2
+
+    assert message in capsys.readouterr().err
+
+
+def test_validate_reads_the_history(evaluated, capsys):
+    """A damaged history is found before it is needed."""
+    [old, _] = sorted((evaluated / "history").iterdir())
+    old.write_bytes(b"rot")
+    with (evaluated / "history.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write("{")
+    capsys.readouterr()
+
+    assert main(["validate", "--dataset", str(evaluated)]) == 3
+
+    told = capsys.readouterr().err
+    assert "history.jsonl:3: the last line is torn" in told
+    assert "jsonl.gz: is damaged" in told

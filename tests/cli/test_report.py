@@ -1,0 +1,73 @@
+"""The report command."""
+
+import json
+
+import pytest
+
+from ragforge.cli import main
+
+
+@pytest.fixture
+def compared(dataset):
+    """A dataset with two runs, judged by rule."""
+    path = str(dataset)
+    assert main(["retrieve", "--dataset", path, "--retriever", "chargram", "-q"]) == 0
+    assert main(["judge", "--dataset", path, "-q"]) == 0
+    return path
+
+
+def test_page_holds_what_was_asked_for(compared, tmp_path, capsys):
+    """One command, one file, and its name on stdout for the next one."""
+    out = tmp_path / "report.html"
+
+    assert main(["report", "--dataset", compared, "--out", str(out), "--base", "chargram"]) == 0
+
+    assert capsys.readouterr().out == f"{out}\n"
+    assert "<bdi>bm25</bdi> (B) against <bdi>chargram</bdi> (A)" in out.read_text("utf-8")
+
+
+def test_same_dataset_gives_the_same_page(compared, tmp_path):
+    """A page that differs without a cause cannot be compared or cached."""
+    first, second = tmp_path / "1.html", tmp_path / "2.html"
+
+    main(["report", "--dataset", compared, "--out", str(first)])
+    main(["report", "--dataset", compared, "--out", str(second)])
+
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_json_goes_to_stdout_alone(compared, tmp_path, capsys):
+    """What is piped on has to be data and nothing else."""
+    out = tmp_path / "report.md"
+    capsys.readouterr()
+
+    assert main(["report", "--dataset", compared, "--out", str(out), "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["report"] == str(out)
+    assert [run["name"] for run in found["runs"]] == ["bm25", "chargram"]
+    assert out.exists()
+
+
+def test_only_named_runs_are_reported(compared, capsys):
+    """Old runs stay in a dataset."""
+    capsys.readouterr()
+
+    assert main(["report", "--dataset", compared, "--run", "bm25", "--json"]) == 0
+
+    assert [run["name"] for run in json.loads(capsys.readouterr().out)["runs"]] == ["bm25"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (["--base", "dense"], 2, "base 'dense': expected one of the runs: bm25, chargram"),
+        (["--run", "dense"], 3, "no 'dense'; there are: bm25, chargram"),
+        (["--out", "report.pdf"], 2, "expected an ending of .html"),
+        (["-m", "nDGC@10"], 2, "nDGC@10"),
+    ],
+)
+def test_bad_requests_get_a_sentence(compared, capsys, flags, code, message):
+    """A traceback is for us, a sentence for the user."""
+    assert main(["report", "--dataset", compared, *flags]) == code
+    assert message in capsys.readouterr().err

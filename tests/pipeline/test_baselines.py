@@ -1,0 +1,63 @@
+import subprocess
+
+import pytest
+from ranked_sets import ranked_set
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError
+from ragforge.files.baseline import write_baseline
+from ragforge.pipeline.baselines import find_baseline
+from ragforge.pipeline.gating import evaluate_for
+from ragforge.pipeline.history import keep_evaluations
+from ragforge.report.gate import Rules
+
+
+def evaluated(dataset):
+    return evaluate_for(Rules(), dataset, "now", EvaluateSettings())
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """Thirty queries and one run."""
+    return ranked_set(tmp_path / "set", {"now": [1] * 30})
+
+
+def test_a_file_is_read(dataset, tmp_path):
+    """The name is a path unless it is one of two words."""
+    run = evaluated(dataset)
+    write_baseline(tmp_path / "b.json", run.baseline)
+
+    found = find_baseline(dataset, run, str(tmp_path / "b.json"))
+
+    assert found.items == run.baseline.items
+
+
+def test_last_is_the_newest_evaluation_of_something_else(dataset, tmp_path):
+    """The run was usually evaluated just before the gate, and would be held against itself."""
+    before = evaluated(dataset)
+    keep_evaluations(dataset, [before])
+    now = evaluated(ranked_set(tmp_path / "set", {"now": [2] * 30}))
+    keep_evaluations(dataset, [now])
+
+    assert find_baseline(dataset, now, "last").items == before.baseline.items
+
+
+def test_last_without_a_history_is_an_error(dataset):
+    """The message must say how to get one."""
+    with pytest.raises(DataError, match=r"no earlier evaluation of 'now'.*`ragforge evaluate`"):
+        find_baseline(dataset, evaluated(dataset), "last")
+
+
+def test_main_is_the_file_as_the_branch_has_it(dataset, monkeypatch):
+    """A pull request must not bring its own bar."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    run = evaluated(dataset)
+    write_baseline(dataset.path / "baseline.json", run.baseline)
+    for words in (["init", "-b", "main"], ["add", "baseline.json"], ["commit", "-m", "add"]):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(
+            ["git", *identity, *words], cwd=dataset.path, check=True, capture_output=True
+        )
+    (dataset.path / "baseline.json").write_text("{}", "utf-8")
+
+    assert find_baseline(dataset, run, "main").items == run.baseline.items

@@ -1,0 +1,165 @@
+import pytest
+from ranked_sets import JUDGE, ranked_set
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError, UsageError
+from ragforge.pipeline.gate_subjects import answer_measure, of_answers
+from ragforge.pipeline.gating import check_subject, evaluate_for
+from ragforge.records import Answer, AnswerGrade
+from ragforge.report.gate import Rules, Threshold
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """Thirty graded answers: by query, the verdict; None is a failed grade, "" no answer at all."""
+
+    def make(verdicts, hallucinated=()):
+        dataset = ranked_set(tmp_path / "set", {"now": [1] * len(verdicts)})
+        queries = dataset.all_queries()
+        dataset.write_queries(
+            query.model_copy(update={"expected_answer": "Yes."}) for query in queries
+        )
+        pairs = list(zip([query.query_id for query in queries], verdicts, strict=True))
+        dataset.write_answers(
+            "mine", [Answer(query_id=key, answer="?") for key, verdict in pairs if verdict != ""]
+        )
+        dataset.write_answer_grades(
+            "mine",
+            [
+                AnswerGrade(
+                    query_id=key,
+                    verdict=verdict,
+                    score=SCORES.get(verdict),
+                    has_hallucination=None if verdict is None else key in hallucinated,
+                    failure="refused" if verdict is None else None,
+                    provenance=JUDGE,
+                )
+                for key, verdict in pairs
+                if verdict != ""
+            ],
+        )
+        return dataset
+
+    return make
+
+
+SCORES = {"correct": 1.0, "incorrect": 0.0}
+HALF_CORRECT = ["correct", "incorrect"] * 15
+
+
+def correct(value, **rules):
+    return Rules(least=(Threshold("correct", value),), **rules)
+
+
+def test_answers_pass_by_the_low_end_too(answered):
+    """By hand: 10 of 30 is the 2.5 % quantile of Binomial(30, 1/2)."""
+    dataset = answered(HALF_CORRECT)
+    check = check_subject(dataset, of_answers(dataset, "mine"), correct(0.33)).checks[0]
+
+    assert (check.outcome, check.decided) == ("PASS", pytest.approx(1 / 3))
+
+
+def test_answers_without_a_single_mistake_are_not_surely_perfect(answered):
+    """30 of 30 is what a system with a true share of 0.025 ** (1 / 30) does 1 in 40 times."""
+    dataset = answered(["correct"] * 30)
+    check = check_subject(dataset, of_answers(dataset, "mine"), correct(0.9)).checks[0]
+
+    assert (check.outcome, check.decided) == ("FAIL", pytest.approx(0.025 ** (1 / 30)))
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_an_answer_without_a_grade_counts_at_its_worst(answered, missing):
+    """A failed grade, or no answer at all, must never help."""
+    dataset = answered([missing, *["correct"] * 29])
+    rules = correct(0.9, by_point=True)
+    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+
+    assert (check.value, check.decided) == (1.0, pytest.approx(29 / 30))
+
+
+def test_less_hallucination_than_allowed_passes(answered):
+    """By hand: none of 30 is surely below 1 - 0.025 ** (1 / 30), 0.116."""
+    dataset = answered(HALF_CORRECT)
+    rules = Rules(most=(Threshold("hallucination", 0.12),))
+    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+
+    assert (check.outcome, check.decided) == ("PASS", pytest.approx(1 - 0.025 ** (1 / 30)))
+
+
+def test_more_hallucination_than_is_surely_allowed_fails(answered):
+    """Three of 30 are less than 12 %, but could be more of all queries."""
+    dataset = answered(HALF_CORRECT, hallucinated=("q000", "q001", "q002"))
+    rules = Rules(most=(Threshold("hallucination", 0.12),))
+    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+
+    assert (check.outcome, check.value) == ("FAIL", pytest.approx(0.1))
+    assert check.decided_on == "high end of the interval"
+
+
+def test_by_point_hallucination_is_the_share_itself(answered):
+    """The naive rule is a rule too."""
+    dataset = answered(HALF_CORRECT, hallucinated=("q000", "q001", "q002"))
+    rules = Rules(most=(Threshold("hallucination", 0.12),), by_point=True)
+
+    assert check_subject(dataset, of_answers(dataset, "mine"), rules).passed
+
+
+def test_answers_are_held_against_a_baseline_of_answers(answered):
+    """A new prompt is to be no worse on the same questions."""
+    rules = Rules(drops=(Threshold("correct", 0.05),))
+    dataset = answered(["correct"] * 30)
+    before = of_answers(dataset, "mine").baseline
+    dataset = answered(HALF_CORRECT)
+    verdict = check_subject(dataset, of_answers(dataset, "mine"), rules, before)
+
+    assert (verdict.outcome, verdict.checks[0].value) == ("FAIL", -0.5)
+    assert verdict.fallen[0].query_id == "q001"
+
+
+def test_the_same_answers_pass_though_some_queries_were_never_asked(answered):
+    """A set often has more queries than a system was asked; that is no failure of either."""
+    dataset = answered([*HALF_CORRECT, "", ""])
+    subject = of_answers(dataset, "mine")
+    rules = Rules(drops=(Threshold("correct", 0.0),))
+
+    assert check_subject(dataset, subject, rules, subject.baseline).passed
+
+
+def test_a_query_that_is_not_answered_any_more_counts_as_fallen_to_nothing(answered):
+    """Otherwise a system would get better by leaving out what is hard."""
+    before = of_answers(answered(["correct"] * 30), "mine").baseline
+    dataset = answered(["correct"] * 29 + [""])
+    rules = Rules(drops=(Threshold("correct", 0.02),), by_point=True)
+    check = check_subject(dataset, of_answers(dataset, "mine"), rules, before).checks[0]
+
+    assert (check.value, check.decided) == (0.0, pytest.approx(-1 / 30))
+
+
+def test_a_baseline_of_a_run_is_none_of_answers(answered):
+    """They share no measure."""
+    dataset = answered(HALF_CORRECT)
+    run = evaluate_for(Rules(), dataset, "now", EvaluateSettings())
+
+    with pytest.raises(DataError, match=r"^baseline: is of a run \(now\), this is of answers"):
+        check_subject(dataset, of_answers(dataset, "mine"), Rules(), run.baseline)
+
+
+def test_answers_of_an_unknown_system_are_an_error(answered):
+    """The message lists those that are there."""
+    with pytest.raises(DataError, match=r"no answers of system 'other'; there are: mine"):
+        of_answers(answered(HALF_CORRECT), "other")
+
+
+@pytest.mark.parametrize(
+    ("text", "flag", "message"),
+    [
+        ("fluency", "--min", "no measure of answers; there are: score, strict_score, correct"),
+        ("hallucination", "--min", "less of it is better, so that it goes with --max"),
+        ("hallucination", "--max-drop", "less of it is better, so that it goes with --max"),
+        ("score", "--max", "more of it is better, so that it goes with --min"),
+    ],
+)
+def test_a_measure_of_answers_must_fit_its_flag(text, flag, message):
+    """A bound on the wrong side lets everything pass."""
+    with pytest.raises(UsageError, match=message):
+        answer_measure(text, flag)

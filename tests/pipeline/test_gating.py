@@ -1,0 +1,445 @@
+import pytest
+from ranked_sets import FAILED, JUDGE, NOWHERE, OFFLINE, ranked_set
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError, UsageError
+from ragforge.pipeline.gating import check_run, evaluate_for
+from ragforge.records import Judgment, Query
+from ragforge.report.gate import Rules, Threshold
+
+HALF_SECOND = [1] * 15 + [2] * 15
+"""Reciprocal ranks 1 and 0.5: a mean of 0.75."""
+OTHER_HALF = [2] * 15 + [1] * 15
+"""The same mean; differences of half a point either way."""
+
+
+def least(value, **rules):
+    return Rules(least=(Threshold("RR", value),), **rules)
+
+
+def drop(value, **rules):
+    return Rules(drops=(Threshold("RR", value),), **rules)
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """Hold the second of two lists of ranks against the first, or one list against thresholds."""
+
+    def decide(rules, now, before=None, allowed=(), **made):
+        dataset = ranked_set(tmp_path / "set", {"now": now, "before": before or now}, **made)
+        baseline = evaluate_for(rules, dataset, "before", EvaluateSettings()).baseline
+        run = evaluate_for(rules, dataset, "now", EvaluateSettings())
+        return check_run(dataset, run, rules, baseline if before else None, allowed)
+
+    return decide
+
+
+def outcome(verdict):
+    return verdict.outcome, [check.outcome for check in verdict.checks]
+
+
+def test_a_mean_passes_by_the_low_end_of_its_interval(gate):
+    """By hand: 10 of 30 first ranks is the 2.5 % quantile of Binomial(30, 1/2), a mean of 2/3."""
+    assert gate(least(0.6666), HALF_SECOND).checks[0].decided == pytest.approx(2 / 3)
+
+
+def test_a_threshold_at_the_low_end_is_held(gate):
+    """The bound itself belongs to what is allowed."""
+    assert outcome(gate(least(0.6666), HALF_SECOND)) == ("PASS", ["PASS"])
+
+
+def test_a_mean_above_the_threshold_fails_where_its_interval_does_not_hold_it(gate):
+    """Another choice of such queries could have come out below."""
+    assert outcome(gate(least(0.67), HALF_SECOND)) == ("FAIL", ["FAIL"])
+
+
+def test_by_point_the_mean_decides(gate):
+    """Who owns all queries there are need not think of others."""
+    assert outcome(gate(least(0.75, by_point=True), HALF_SECOND)) == ("PASS", ["PASS"])
+
+
+def test_by_point_a_lower_mean_fails(gate):
+    """The naive rule is a rule too."""
+    assert outcome(gate(least(0.751, by_point=True), HALF_SECOND)) == ("FAIL", ["FAIL"])
+
+
+def test_values_without_spread_are_their_own_interval(gate):
+    """A threshold that is met to the last digit is met."""
+    assert outcome(gate(least(0.5), [2] * 30)) == ("PASS", ["PASS"])
+
+
+def test_a_failed_query_counts_at_its_worst(gate):
+    """By hand: the mean with one 0 more is 21.5 / 30; a failure must never help."""
+    rules = least(0.72, by_point=True)
+
+    check = gate(rules, [*OTHER_HALF[:29], FAILED]).checks[0]
+
+    assert (check.value, check.decided) == (pytest.approx(21.5 / 29), pytest.approx(21.5 / 30))
+
+
+def test_a_mean_that_only_failures_lower_fails(gate):
+    """Every query that has a value is perfect, so that the interval alone would pass."""
+    verdict = gate(least(0.99), [1] * 29 + [FAILED])
+
+    assert verdict.checks[0].decided_on == "low end of the interval, failures at their worst"
+    assert outcome(verdict) == ("FAIL", ["FAIL"])
+
+
+def test_a_failed_judgment_counts_at_its_worst(tmp_path):
+    """The chunk on rank 1 may have been irrelevant, or the one above the relevant one relevant."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
+    failed = Judgment(
+        query_id="q000", chunk_id="right", grade=None, failure="refused", provenance=JUDGE
+    )
+    dataset.write_judgments(
+        [
+            failed,
+            *(j for j in dataset.judgments() if (j.query_id, j.chunk_id) != ("q000", "right")),
+        ]
+    )
+    rules = least(0.97, by_point=True)
+    run = evaluate_for(rules, dataset, "now", EvaluateSettings())
+
+    assert check_run(dataset, run, rules).checks[0].decided == pytest.approx(29 / 30)
+
+
+def test_a_drop_is_ruled_out_by_the_low_end_of_the_paired_difference(gate):
+    """By hand: t(0.975, 29) = 2.04523 times 0.5 / sqrt(29) is 0.18990."""
+    check = gate(drop(0.19), OTHER_HALF, HALF_SECOND).checks[0]
+
+    assert (check.value, check.decided) == (0.0, pytest.approx(-0.18990, abs=1e-5))
+
+
+def test_a_drop_within_what_is_allowed_passes(gate):
+    """Its interval ends before it."""
+    assert outcome(gate(drop(0.19), OTHER_HALF, HALF_SECOND)) == ("PASS", ["PASS"])
+
+
+def test_a_drop_that_is_not_ruled_out_fails(gate):
+    """No drop was found, but one as large was not ruled out either."""
+    assert outcome(gate(drop(0.1898), OTHER_HALF, HALF_SECOND)) == ("FAIL", ["FAIL"])
+
+
+def test_by_point_the_mean_difference_decides(gate):
+    """The naive rule sees no drop."""
+    rules = drop(0.0, by_point=True)
+
+    assert outcome(gate(rules, OTHER_HALF, HALF_SECOND)) == ("PASS", ["PASS"])
+
+
+def test_by_point_a_larger_mean_drop_fails(gate):
+    """One query of 30 from rank 1 to 2 is a drop of 1/60."""
+    rules = drop(0.016, by_point=True)
+
+    assert outcome(gate(rules, [1] * 29 + [2], [1] * 30)) == ("FAIL", ["FAIL"])
+
+
+def test_the_same_run_passes_any_drop(gate):
+    """No difference at all is certain."""
+    assert outcome(gate(drop(0.0), HALF_SECOND, HALF_SECOND)) == ("PASS", ["PASS"])
+
+
+def test_a_query_that_failed_now_counts_as_fallen_to_nothing(gate):
+    """By hand: 29 ties and one fall from 1 to 0; without it the run would look the same."""
+    check = gate(drop(0.02, by_point=True), [1] * 29 + [FAILED], [1] * 30).checks[0]
+
+    assert (check.value, check.decided) == (0.0, pytest.approx(-1 / 30))
+
+
+def test_a_query_that_failed_in_the_baseline_counts_as_perfect_there(gate):
+    """By hand: its mean could have been 31/60 for 1/2; a broken baseline is no low bar."""
+    check = gate(drop(0.01, by_point=True), [2] * 30, [2] * 29 + [FAILED]).checks[0]
+
+    assert check.decided == pytest.approx(-1 / 60 * 30 / 29)
+
+
+def test_failures_up_to_the_share_pass(gate):
+    """One of 50 is 2 %."""
+    rules = Rules(max_failures=0.02)
+
+    assert outcome(gate(rules, [1] * 49 + [FAILED])) == ("PASS", ["PASS"])
+
+
+def test_failures_beyond_the_share_fail(gate):
+    """Two of 50 are 4 %."""
+    rules = Rules(max_failures=0.03)
+
+    assert outcome(gate(rules, [1] * 48 + [FAILED] * 2)) == ("FAIL", ["FAIL"])
+
+
+def test_a_query_without_a_hit_is_no_failure(gate):
+    """It is a value of 0, which the means hold."""
+    rules = Rules(max_failures=0.0)
+
+    assert outcome(gate(rules, [1] * 29 + [NOWHERE])) == ("PASS", ["PASS"])
+
+
+def test_one_failing_check_fails_the_gate(gate):
+    """All of them must hold."""
+    rules = Rules(least=(Threshold("RR", 0.5), Threshold("nDCG@10", 0.99)))
+
+    assert outcome(gate(rules, HALF_SECOND)) == ("FAIL", ["PASS", "FAIL"])
+
+
+def test_a_failed_check_says_what_so_many_queries_can_show(gate):
+    """Whoever reads FAIL must know whether the system or the set is too small."""
+    power = gate(drop(0.1), OTHER_HALF, HALF_SECOND).checks[0].power
+
+    assert (power.detectable, power.wanted) == (pytest.approx(0.269, abs=5e-4), 0.1)
+
+
+def test_power_does_not_depend_on_the_difference_found(gate):
+    """The power for what was found is only its p value in other words."""
+    fallen = gate(drop(0.1), [rank + 1 for rank in OTHER_HALF], [1] * 15 + [2] * 15)
+    higher = gate(drop(0.1), [1] * 30, [2] * 15 + [4] * 15)
+
+    assert fallen.checks[0].power is not None
+    assert higher.checks[0].power is None
+
+
+def test_a_check_that_passed_clearly_says_nothing_of_power(gate):
+    """There is nothing to be done."""
+    assert gate(least(0.1), HALF_SECOND).checks[0].power is None
+
+
+def test_a_check_that_nearly_failed_says_what_so_many_queries_can_show(gate):
+    """The next run of the same system may fail it."""
+    assert gate(least(0.66), HALF_SECOND).checks[0].power.n_more == 85
+
+
+def test_few_queries_refuse_the_gate(gate):
+    """A dozen queries order systems by chance."""
+    verdict = gate(least(0.1), [1] * 24)
+
+    assert outcome(verdict) == ("REFUSED", ["OPEN"])
+    assert [item.flag for item in verdict.refusals] == ["--allow-few"]
+
+
+def test_few_queries_may_be_allowed(gate):
+    """A smoke test needs no statistics; the verdict says what was allowed."""
+    verdict = gate(least(0.1), [1] * 24, allowed=["few"])
+
+    assert outcome(verdict) == ("PASS", ["PASS"])
+    assert verdict.notes[0].startswith("allowed by --allow-few: 24 queries have a value")
+
+
+def test_as_many_queries_as_asked_for_are_enough(gate):
+    """The least number is part of the rules."""
+    assert gate(least(0.1, min_queries=24), [1] * 24).outcome == "PASS"
+
+
+def test_one_query_decides_nothing(gate):
+    """It has no interval, which is no interval without width."""
+    verdict = gate(least(0.1), [1], allowed=["few"])
+
+    assert outcome(verdict) == ("FAIL", ["FAIL"])
+    assert verdict.checks[0].text == "RR is 1.0000, of 1 query: too few for an interval."
+
+
+def test_one_item_in_common_decides_nothing(gate):
+    """Likewise for differences."""
+    verdict = gate(drop(0.5), [1], [1], allowed=["few"])
+
+    assert outcome(verdict) == ("FAIL", ["FAIL"])
+
+
+def test_all_failed_fails(gate):
+    """No value is no 0, and no pass."""
+    rules = Rules(least=(Threshold("RR", 0.0),), min_queries=1)
+    verdict = gate(rules, [FAILED] * 30, allowed=["few"])
+
+    assert outcome(verdict) == ("FAIL", ["FAIL"])
+    assert verdict.checks[0].text == "No query has a value."
+
+
+def test_holes_refuse_the_gate(gate):
+    """A new retriever finds what nobody judged, and would be punished for it."""
+    verdict = gate(least(0.1), [1] * 30, n_unjudged=2)
+
+    assert verdict.outcome == "REFUSED"
+    assert [item.flag for item in verdict.refusals] == ["--allow-holes"]
+
+
+def test_holes_may_be_allowed(gate):
+    """Their bounds are in the report."""
+    assert gate(least(0.1), [1] * 30, n_unjudged=2, allowed=["holes"]).outcome == "PASS"
+
+
+def test_holes_up_to_the_share_are_taken(gate):
+    """One of four retrieved chunks has no grade."""
+    assert gate(least(0.1, max_holes=0.25), [1] * 30, n_unjudged=2).outcome == "PASS"
+
+
+def test_the_offline_judge_refuses_the_gate(gate):
+    """It compares words; on human labels it is near chance."""
+    verdict = gate(least(0.1), [1] * 30, judge=OFFLINE)
+
+    assert [item.flag for item in verdict.refusals] == ["--allow-baseline-judge"]
+
+
+def test_the_offline_judge_may_be_allowed(gate):
+    """The first gate of a project is to run without a key."""
+    assert gate(least(0.1), [1] * 30, judge=OFFLINE, allowed=["baseline-judge"]).passed
+
+
+def test_grades_of_people_are_taken(gate):
+    """They are the truth that judges are held against."""
+    assert gate(least(0.1), [1] * 30, judge=None).passed
+
+
+@pytest.fixture
+def against(tmp_path):
+    """Hold a run against a baseline made on another state of the dataset."""
+
+    def decide(change, rules=None, allowed=(), n=30):
+        rules = rules or drop(0.0)
+        dataset = ranked_set(tmp_path / "set", {"now": [1] * n})
+        baseline = evaluate_for(rules, dataset, "now", EvaluateSettings()).baseline
+        change(dataset)
+        run = evaluate_for(rules, dataset, "now", EvaluateSettings())
+        return check_run(dataset, run, rules, baseline, allowed)
+
+    return decide
+
+
+def ask_otherwise(n):
+    def change(dataset):
+        queries = dataset.all_queries()
+        dataset.write_queries(
+            [
+                *(Query(query_id=query.query_id, query="Why so?") for query in queries[:n]),
+                *queries[n:],
+            ]
+        )
+
+    return change
+
+
+def rename(dataset):
+    dataset.write_manifest(dataset.manifest.model_copy(update={"name": "another"}))
+
+
+def judge_again(**provenance):
+    def change(dataset):
+        other = JUDGE.model_copy(update=provenance)
+        dataset.write_judgments(
+            judgment.model_copy(update={"provenance": other}) for judgment in dataset.judgments()
+        )
+
+    return change
+
+
+def test_a_baseline_of_other_items_refuses_the_gate(against):
+    """A new set may be easier; the difference would be called progress."""
+    verdict = against(ask_otherwise(2))
+
+    assert [item.flag for item in verdict.refusals] == ["--allow-dataset-change"]
+    assert outcome(verdict) == ("REFUSED", ["OPEN"])
+
+
+def test_a_baseline_of_other_items_is_compared_on_equal_ones(against):
+    """They alone separate a changed system from a changed set."""
+    verdict = against(ask_otherwise(2), allowed=["dataset-change"])
+
+    assert (verdict.outcome, verdict.checks[0].n) == ("PASS", 28)
+    assert "2 items are not as in the baseline (or new), and left out of differences" in (
+        verdict.notes
+    )
+
+
+def test_too_few_equal_items_refuse_the_gate(against):
+    """What was allowed is another set, and not a handful of queries."""
+    verdict = against(ask_otherwise(6), allowed=["dataset-change"])
+
+    assert [item.reason for item in verdict.refusals] == [
+        "24 items are the same as in the baseline; at least 25 are needed (--min-queries)"
+    ]
+
+
+def test_no_equal_item_refuses_the_gate_whatever_is_allowed(against):
+    """There is nothing to compare."""
+    verdict = against(ask_otherwise(30), allowed=["dataset-change", "few"])
+
+    assert [(item.reason[:33], item.flag) for item in verdict.refusals] == [
+        ("no item is the same as in the bas", "")
+    ]
+
+
+def test_a_baseline_of_another_dataset_refuses_the_gate(against):
+    """Equal queries do not make equal corpora."""
+    verdict = against(rename)
+
+    assert [item.flag for item in verdict.refusals] == ["--allow-dataset-change"]
+
+
+@pytest.mark.parametrize("other", [{"model": "judge-2"}, {"prompt_sha256": "cd" * 32}])
+def test_a_baseline_of_another_judge_refuses_the_gate(against, other):
+    """A milder judge looks like a better system."""
+    verdict = against(judge_again(**other))
+
+    assert [item.flag for item in verdict.refusals] == ["--allow-grading-change"]
+
+
+def test_a_baseline_of_another_judge_may_be_allowed(against):
+    """Somebody may know that the two agree."""
+    assert against(judge_again(model="judge-2"), allowed=["grading-change"]).passed
+
+
+def test_a_baseline_with_another_threshold_refuses_the_gate(tmp_path):
+    """Relevant then meant something else."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
+    rules = drop(0.0)
+    baseline = evaluate_for(rules, dataset, "now", EvaluateSettings()).baseline
+    run = evaluate_for(rules, dataset, "now", EvaluateSettings(rel_threshold=3))
+
+    verdict = check_run(dataset, run, rules, baseline)
+
+    assert [item.reason for item in verdict.refusals] == [
+        "relevant meant grade 2 or above in the baseline, and means 3 or above here"
+    ]
+
+
+def test_a_baseline_without_the_measure_is_an_error(tmp_path):
+    """The message must say what it has, and how to make it anew."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
+    run = evaluate_for(drop(0.0), dataset, "now", EvaluateSettings())
+    rules = Rules(drops=(Threshold("ERR(max=3)@10", 0.1),))
+
+    more = evaluate_for(rules, dataset, "now", EvaluateSettings())
+
+    with pytest.raises(DataError, match=r"has no ERR\(max=3\)@10; it has: nDCG@10.*anew"):
+        check_run(dataset, more, rules, run.baseline)
+
+
+def test_a_run_without_the_measure_is_an_error(tmp_path):
+    """Who evaluates by hand may have forgotten it."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
+    run = evaluate_for(Rules(), dataset, "now", EvaluateSettings(measures=("RR",)))
+
+    with pytest.raises(UsageError, match="measure 'AP' was not computed; there are: RR"):
+        check_run(dataset, run, Rules(least=(Threshold("AP", 0.1),)))
+
+
+def test_measures_of_rules_are_evaluated_with_those_asked_for(tmp_path):
+    """Nobody should have to name a measure twice."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
+    rules = Rules(least=(Threshold("P@3", 0.1),), drops=(Threshold("AP@7", 0.1),))
+
+    run = evaluate_for(rules, dataset, "now", EvaluateSettings(measures=("RR",)))
+
+    assert list(run.evaluation.measures) == ["RR", "P@3", "AP@7"]
+
+
+def test_the_queries_that_fell_most_come_first(gate):
+    """They are where to look."""
+    verdict = gate(drop(0.5), [1, 3, 2] + [1] * 27, [1, 1, 1] + [2] * 27)
+
+    assert [(item.query_id, item.value_b) for item in verdict.fallen] == [
+        ("q001", pytest.approx(1 / 3)),
+        ("q002", 0.5),
+    ]
+
+
+def test_without_checks_only_refusals_are_looked_at(gate):
+    """That is what writing a baseline asks for."""
+    assert outcome(gate(Rules(), [1] * 30)) == ("PASS", [])

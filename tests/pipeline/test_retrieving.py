@@ -1,0 +1,262 @@
+"""Making several runs at once; what one retriever does wrong is no other's loss."""
+
+import asyncio
+
+import pytest
+from fakes import Recorder
+
+from ragforge.config import Settings
+from ragforge.errors import BudgetError, DataError, EndpointError, UsageError
+from ragforge.files.opening import create_dataset
+from ragforge.observe import silent
+from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
+from ragforge.records import Chunk, Failure, Query
+
+MODULE = """
+import asyncio
+import threading
+from ragforge.errors import BudgetError, EndpointError
+
+both = threading.Barrier(2, timeout=30)
+asked = []
+
+def one(query, k):
+    both.wait()
+    return ["c1"]
+
+def other(query, k):
+    both.wait()
+    return ["c2"]
+
+def first(query, k):
+    asked.append("first")
+    return ["c1"]
+
+def second(query, k):
+    asked.append("second")
+    return ["c1"]
+
+def broken(query, k):
+    raise ValueError("the index is gone")
+
+def half(query, k):
+    if "one" in query:
+        raise ValueError("no")
+    return ["c1"]
+
+def gone(query, k):
+    raise EndpointError("the service is gone")
+
+def dear(query, k):
+    if "one" in query:
+        return ["c1"]
+    raise BudgetError("the budget is spent")
+
+async def stopping(query, k):
+    [each] = [task for task in asyncio.all_tasks() if task.get_name() == "whole"]
+    each.cancel()
+    for _ in range(50):  # rounds of the loop until the runner has heard of it
+        await asyncio.sleep(0)
+    return ["c1"]
+
+class Counted:
+    made = 0
+
+    def __init__(self, chunks):
+        Counted.made += 1
+
+    def retrieve(self, query, k):
+        return ["c1"]
+"""
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """Two queries and two chunks."""
+    made = create_dataset(tmp_path / "set", made_from={})
+    made.write_chunks(Chunk(chunk_id=f"c{n}", doc_id="d", text=f"Text {n}.") for n in (1, 2))
+    made.write_queries(Query(query_id=f"q{n}", query=f"Query {n}?") for n in ("one", "two"))
+    return made
+
+
+@pytest.fixture
+def theirs(tmp_path, monkeypatch):
+    """Name of a module with retrievers of a user."""
+    name = f"retrievers_of_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+@pytest.fixture
+def make(dataset):
+    """Make runs of the dataset."""
+
+    def go(specs, observer=silent, **model):
+        settings = Settings.model_validate({"model": model})
+        return asyncio.run(make_runs(dataset, specs, settings, observer))
+
+    return go
+
+
+def rankings(dataset, name):
+    return {item.query_id: [hit.chunk_id for hit in item.ranking] for item in dataset.run(name)}
+
+
+def test_blocking_retrievers_work_at_the_same_time(make, dataset, theirs):
+    """Each waits for the other here: one after the other they would wait for ever."""
+    made = make({"one": f"{theirs}:one", "other": f"{theirs}:other"}, concurrency=2)
+
+    assert [result.name for result in made] == ["one", "other"]
+    assert rankings(dataset, "one") == {"qone": ["c1"], "qtwo": ["c1"]}
+    assert rankings(dataset, "other") == {"qone": ["c2"], "qtwo": ["c2"]}
+
+
+def test_with_a_concurrency_of_one_they_work_one_after_the_other(make, theirs):
+    """A latency is that of the system alone only where nothing else runs."""
+    make({"a": f"{theirs}:first", "b": f"{theirs}:second"}, concurrency=1)
+
+    from importlib import import_module
+
+    assert import_module(theirs).asked == ["first", "first", "second", "second"]
+
+
+def test_a_retriever_that_fails_on_all_queries_leaves_the_others_alone(make, dataset, theirs):
+    """Of six retrievers one is always down."""
+    broken, bm25 = make({"broken": f"{theirs}:broken", "bm25": "bm25"})
+
+    assert [len(broken.rankings), len(broken.failures)] == [0, 2]
+    assert broken.explanation.startswith(f"retriever '{theirs}:broken' failed on all 2 queries")
+    assert [len(bm25.rankings), bm25.explanation] == [2, ""]
+    assert {item.key for item in dataset.failures()} == {"broken/qone", "broken/qtwo"}
+
+
+def test_a_query_that_fails_is_a_failure_in_the_file(make, dataset, theirs):
+    """A query that is in no file would count 0."""
+    [half] = make({"half": f"{theirs}:half"})
+
+    assert rankings(dataset, "half") == {"qtwo": ["c1"]}
+    assert [item.key for item in dataset.failures()] == ["half/qone"]
+    assert half.explanation == ""
+
+
+def test_what_an_endpoint_was_not_asked_any_more_is_a_failure_too(make, dataset, theirs):
+    """A service that went away has not found nothing."""
+    [gone] = make({"gone": f"{theirs}:gone"}, concurrency=1)
+
+    assert isinstance(gone.stopped_by, EndpointError)
+    assert [item.message for item in dataset.failures()] == ["the service is gone"] * 2
+
+
+def test_an_empty_purse_stops_its_retriever_and_keeps_what_is_done(make, dataset, theirs):
+    """What was paid for is not lost, and bm25 costs nothing."""
+    dear, bm25 = make({"dear": f"{theirs}:dear", "bm25": "bm25"}, concurrency=1)
+
+    assert isinstance(dear.stopped_by, BudgetError)
+    assert list(rankings(dataset, "dear")) == ["qone"]
+    assert len(bm25.rankings) == 2
+
+
+def test_what_an_interrupt_leaves_unasked_is_a_failure(dataset, theirs):
+    """Half a run, measured later, would count the other half 0."""
+    settings = Settings.model_validate({"model": {"concurrency": 1}})
+    specs = {"cut": f"{theirs}:stopping", "later": "bm25"}
+
+    async def whole():
+        making = make_runs(dataset, specs, settings, silent)
+        await asyncio.create_task(making, name="whole")
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(whole())
+
+    assert rankings(dataset, "cut") == {"qone": ["c1"]}
+    assert [item.message for item in dataset.failures()] == ["interrupted before it was asked"]
+    assert dataset.run_names() == ["cut"]
+
+
+def test_what_cannot_be_built_leaves_what_was_there(make, dataset):
+    """An endpoint that is down for a night must not cost the run of yesterday."""
+    make({"dense": "bm25"})
+    model = {"embedding_model": "e", "base_url": "http://127.0.0.1:9", "max_attempts": 1}
+
+    with pytest.raises(EndpointError, match="cannot be reached"):
+        make({"dense": "dense"}, max_wait_s=0.1, **model)
+
+    assert set(rankings(dataset, "dense")) == {"qone", "qtwo"}
+    assert dataset.failures() == []
+
+
+def test_what_cannot_be_built_fails_on_all_queries_beside_others(make, dataset):
+    """In a table of several an old run under its name would pass for the new one."""
+    make({"dense": "bm25"})
+    model = {"embedding_model": "e", "base_url": "http://127.0.0.1:9", "max_attempts": 1}
+
+    dense, _ = make({"dense": "dense", "bm25": "bm25"}, max_wait_s=0.1, **model)
+
+    assert "cannot be reached" in dense.explanation
+    assert rankings(dataset, "dense") == {}
+    assert {item.key for item in dataset.failures()} == {"dense/qone", "dense/qtwo"}
+
+
+def test_each_retriever_is_made_once(make, theirs):
+    """An index of a million chunks takes minutes."""
+    make({"counted": f"{theirs}:Counted"})
+
+    from importlib import import_module
+
+    assert import_module(theirs).Counted.made == 1
+
+
+def test_a_retriever_that_is_not_there_stops_all_before_any_is_asked(make, dataset):
+    """A misspelt name is found at once, not after an hour."""
+    with pytest.raises(UsageError, match="no 'bm52'"):
+        make({"bm25": "bm25", "other": "bm52"})
+
+    assert dataset.run_names() == []
+
+
+def test_an_earlier_run_is_kept_where_its_retriever_never_began(make, dataset):
+    """A misspelt second retriever must not cost the first run."""
+    make({"bm25": "bm25"})
+
+    with pytest.raises(UsageError, match="no 'nope'"):
+        make({"bm25": "bm25", "x": "nope"})
+
+    assert set(rankings(dataset, "bm25")) == {"qone", "qtwo"}
+
+
+def test_progress_is_that_of_one_stage(make, theirs):
+    """Two bars over each other cannot be read."""
+    told = Recorder()
+
+    make({"bm25": "bm25", "broken": f"{theirs}:broken"}, told)
+
+    [start], [end] = told.named("stage.start"), told.named("stage.end")
+    assert start.numbers == {"total": 4.0}
+    assert (end.numbers["done"], end.numbers["failed"]) == (2.0, 2.0)
+
+
+def result(name, *, worked, stopped_by=None):
+    failure = Failure(what="retrieve", key=f"{name}/q", kind="error", message="no")
+    return RunResult(name, name, [object()] if worked else [], [failure], stopped_by)
+
+
+def test_one_that_works_is_enough():
+    """What is there can be measured."""
+    made = [result("a", worked=False), result("b", worked=True)]
+
+    assert require_working(made) is None
+
+
+def test_none_that_works_is_an_error_that_names_them_all():
+    """An empty table looks like a result."""
+    with pytest.raises(EndpointError, match=r"'a' failed on all 1 queries.*'b' failed on all"):
+        require_working([result("a", worked=False), result("b", worked=False)])
+
+
+def test_the_only_one_may_not_be_stopped_half_way():
+    """Half a run is no run; the reason tells what to mend."""
+    stopped = DataError("bad reply")
+
+    with pytest.raises(DataError, match="bad reply"):
+        require_working([result("a", worked=True, stopped_by=stopped)])
