@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.answering import grade_system
-    from ragforge.report.answer_json import answers_json
+    from ragforge.report.answers.as_json import answers_json
     from ragforge.report.summary import summarise_system
     from ragforge.report.text import render_answers
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ragforge.config import Settings
     from ragforge.files.dataset import Dataset
     from ragforge.pipeline.compared import ComparisonOptions
-    from ragforge.report.comparison import ComparisonReport
+    from ragforge.report.comparison.contents import ComparisonReport
 
 MOVED = 10
 """Queries that gained, and that lost, in the JSON of each comparison."""
@@ -100,11 +100,11 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in report.warnings:
         complain(f"warning: {warning}")
     if arguments.json:
-        from ragforge.report.comparison_json import comparison_json
+        from ragforge.report.comparison.as_json import comparison_json
 
         print(dumps(comparison_json(report)))
         return 0
-    from ragforge.report.comparison_text import render_comparison
+    from ragforge.report.comparison.text import render_comparison
 
     shown = MOVED_SHOWN if len(report.names) == 2 else 0
     print(render_comparison(report, shown if arguments.moved is None else arguments.moved))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ragforge.config import EvaluateSettings
     from ragforge.files.dataset import Dataset
     from ragforge.pipeline.gate_subjects import Subject
-    from ragforge.report.gate import Allowance, Rules, Threshold, Verdict
+    from ragforge.report.gate.verdict import Allowance, Rules, Threshold, Verdict
 
 _ALLOW: "Final[dict[Allowance, str]]" = {
     "few": "decide on fewer queries than --min-queries",
@@ -143,8 +143,8 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
 
 
 def _rules(arguments: argparse.Namespace) -> "Rules":
-    from ragforge.report.gate import MAX_HOLES, MIN_QUERIES, Rules
-    from ragforge.report.gate_rules import parse_count, parse_share
+    from ragforge.report.gate.rules import parse_count, parse_share
+    from ragforge.report.gate.verdict import MAX_HOLES, MIN_QUERIES, Rules
 
     least, most, drops = _thresholds(arguments)
     failures, queries, holes = (
@@ -167,7 +167,7 @@ def _rules(arguments: argparse.Namespace) -> "Rules":
 
 def _thresholds(arguments: argparse.Namespace) -> "list[tuple[Threshold, ...]]":
     """Return those of --min, --max and --max-drop."""
-    from ragforge.report.gate_rules import parse_thresholds, read_thresholds
+    from ragforge.report.gate.rules import parse_thresholds, read_thresholds
 
     flags = {"--min": arguments.min, "--max": arguments.max, "--max-drop": arguments.max_drop}
     if arguments.answers is None:
@@ -226,19 +226,19 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
     from ragforge.files.atomic import write_whole
 
     if arguments.json:
-        from ragforge.report.gate import as_json
+        from ragforge.report.gate.verdict import as_json
 
         print(dumps(as_json(verdict)).replace("##[", "##\\u005b"))
     else:
-        from ragforge.report.gate_text import render_gate
+        from ragforge.report.gate.text import render_gate
 
         print(render_gate(verdict))
     if arguments.junit is not None:
-        from ragforge.report.gate_junit import render_junit
+        from ragforge.report.gate.junit import render_junit
 
         write_whole(arguments.junit, [render_junit(verdict)])
     if arguments.markdown is not None:
-        from ragforge.report.gate_markdown import render_gate_markdown
+        from ragforge.report.gate.markdown import render_gate_markdown
 
         write_whole(arguments.markdown, [render_gate_markdown(verdict)])
     if arguments.github:
@@ -246,7 +246,7 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
 
 
 def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
-    from ragforge.report.gate_github import annotations
+    from ragforge.report.gate.github import annotations
 
     # The runner reads commands from both streams; stdout may have to be JSON alone.
     stream = sys.stderr if as_json else sys.stdout
@@ -260,7 +260,7 @@ def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
 
 
 def _append_summary(path: Path, verdict: "Verdict") -> None:
-    from ragforge.report.gate_github import step_summary
+    from ragforge.report.gate.github import step_summary
 
     try:
         with path.open("ab") as stream:

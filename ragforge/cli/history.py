@@ -29,7 +29,7 @@ from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
     from ragforge.files.history import History
-    from ragforge.report.run_history import RunHistory
+    from ragforge.report.history.of_run import RunHistory
 
 ROWS = 20
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.opening import open_dataset
     from ragforge.measures import parse_measure
     from ragforge.pipeline.history import run_histories
-    from ragforge.report.history_text import NOTE
+    from ragforge.report.history.text import NOTE
 
     measures = list(dict.fromkeys(str(parse_measure(name)) for name in arguments.measure))
     told = []
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) -> None:
-    from ragforge.report.history_text import history_text
+    from ragforge.report.history.text import history_text
 
     if not runs:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")

@@ -10,7 +10,7 @@ from ragforge.measures.comparing import ALPHA, Comparison, all_pairs, compare_pa
 from ragforge.measures.intervals import Ends
 from ragforge.measures.letters import letters
 from ragforge.measures.samples import differences
-from ragforge.report.comparison import Compared, ComparisonReport, MovedQuery, Unjudged
+from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery, Unjudged
 
 Values = Mapping[str, float]
 """By query id."""

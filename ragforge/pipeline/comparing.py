@@ -25,7 +25,7 @@ from ragforge.pipeline.compared import (
 )
 from ragforge.pipeline.comparing_answers import compare_answers
 from ragforge.pipeline.run_doubts import Qrels, RankedRun, doubts
-from ragforge.report.comparison import ComparisonReport
+from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.gathered import Gathered
 from ragforge.report.judging import failed_by_name, judges, settle
 from ragforge.report.runs import rank_order

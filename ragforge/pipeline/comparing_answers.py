@@ -18,9 +18,9 @@ from ragforge.pipeline.compared import (
     decide,
 )
 from ragforge.records import AnswerGrade
-from ragforge.report.answer_rates import strict_score
-from ragforge.report.answer_records import SystemRecords, read_systems
-from ragforge.report.comparison import ComparisonReport
+from ragforge.report.answers.rates import strict_score
+from ragforge.report.answers.records import SystemRecords, read_systems
+from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.judging import judges
 from ragforge.report.words import judge_name
 

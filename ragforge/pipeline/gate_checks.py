@@ -16,8 +16,8 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
 from ragforge.pipeline.gate_subjects import Valued
 from ragforge.records import Baseline, Evaluation
-from ragforge.report.gate import Check, CheckPower, Kind, Outcome, Threshold
-from ragforge.report.gate_words import (
+from ragforge.report.gate.verdict import Check, CheckPower, Kind, Outcome, Threshold
+from ragforge.report.gate.words import (
     Decision,
     bound_text,
     decided_on,

@@ -26,8 +26,8 @@ from ragforge.records import (
     Query,
     Spending,
 )
-from ragforge.report.answer_rates import RATES
-from ragforge.report.answer_records import SystemRecords, read_systems
+from ragforge.report.answers.rates import RATES
+from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.judging import Judge, judges
 
 ANSWERS: Final = "answers/"

@@ -18,9 +18,9 @@ from ragforge.pipeline.gate_checks import (
 )
 from ragforge.pipeline.gate_subjects import ANSWERS, Subject, of_run
 from ragforge.records import Baseline, Evaluation
-from ragforge.report.comparison import MovedQuery
-from ragforge.report.gate import Allowance, Check, Refusal, Rules, Verdict
-from ragforge.report.history import Change, changes
+from ragforge.report.comparison.contents import MovedQuery
+from ragforge.report.gate.verdict import Allowance, Check, Refusal, Rules, Verdict
+from ragforge.report.history.trends import Change, changes
 from ragforge.report.shown import one_line, plural
 
 FALLEN: Final = 10

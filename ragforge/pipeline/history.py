@@ -11,9 +11,9 @@ from ragforge.files.item_values import drop_old_values, values_in, write_values
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import EvaluatedRun, sealed
 from ragforge.records import Baseline, BridgeMean, Evaluation
-from ragforge.report.bridge import bridge
-from ragforge.report.history import Trend, trend_of_means, trend_on_bridge
-from ragforge.report.run_history import RunHistory, run_history
+from ragforge.report.history.bridge import bridge
+from ragforge.report.history.of_run import RunHistory, run_history
+from ragforge.report.history.trends import Trend, trend_of_means, trend_on_bridge
 
 WINDOW: Final = 10
 """Evaluations that the longer trend reaches over."""

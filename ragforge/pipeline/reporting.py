@@ -14,8 +14,8 @@ from ragforge.pipeline.agreement import agreement_in
 from ragforge.pipeline.compared import ComparisonOptions
 from ragforge.pipeline.comparing import compare_gathered
 from ragforge.pipeline.comparing_answers import compare_answers
-from ragforge.report.html import render_html
 from ragforge.report.markdown import render_markdown
+from ragforge.report.page.page import render_html
 from ragforge.report.summary import Summary, summarise
 from ragforge.report.text import render_text
 

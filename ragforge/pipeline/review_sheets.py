@@ -7,7 +7,7 @@ from ragforge.files.atomic import write_whole
 from ragforge.files.dataset import Dataset
 from ragforge.files.review_sheet import SheetRow, write_sheet
 from ragforge.pipeline.review_drawing import sheet_rows
-from ragforge.report.review_page import render_review
+from ragforge.report.page.review import render_review
 
 
 def export_sheet(

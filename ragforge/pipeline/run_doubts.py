@@ -17,7 +17,7 @@ from ragforge.measures.names import Measure
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.measures.table import FailedJudgments, JudgedRanking
 from ragforge.pipeline.compared import Doubt
-from ragforge.report.comparison import Unjudged
+from ragforge.report.comparison.contents import Unjudged
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
 Key: TypeAlias = tuple[str, str, str]

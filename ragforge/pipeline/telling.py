@@ -12,7 +12,7 @@ from ragforge.observe import Event, Observer
 from ragforge.observe.prometheus import write_prometheus
 from ragforge.pipeline.evaluated import EvaluatedRun, mean_of
 from ragforge.records import AnswerGrade, Judgment
-from ragforge.report.words import GRADE_MEANINGS
+from ragforge.report.judging import GRADE_MEANINGS
 
 WATCHED: Final = ("P@5", "R@5", "RR", "nDCG@10")
 """Told of every run, whatever was asked for: what is drawn over months must not have gaps."""

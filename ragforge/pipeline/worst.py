@@ -7,12 +7,12 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.measures import parse_measure
-from ragforge.report.cause_finder import CauseFinder
-from ragforge.report.causes import CauseCode
-from ragforge.report.chunk_starts import ChunkStart, chunk_start
+from ragforge.report.causes.catalogue import CauseCode
+from ragforge.report.causes.finder import CauseFinder
+from ragforge.report.causes.worst import BadQuery, WorstReport, run_findings, worst_of
 from ragforge.report.gathered import Gathered, gather
+from ragforge.report.queries.chunk_starts import ChunkStart, chunk_start
 from ragforge.report.runs import PRIMARY, MeasuredRun
-from ragforge.report.worst_queries import BadQuery, WorstReport, run_findings, worst_of
 
 
 def find_worst(

@@ -10,9 +10,9 @@ from ragforge.errors import UsageError
 from ragforge.pipeline.baselines import find_baseline
 from ragforge.pipeline.gating import check_run
 from ragforge.pytest_plugin.measuring import measured_of, told
-from ragforge.report.gate import ALLOWANCES, Allowance, Rules, Verdict
-from ragforge.report.gate_rules import parse_thresholds
-from ragforge.report.gate_text import harmless, render_gate
+from ragforge.report.gate.rules import parse_thresholds
+from ragforge.report.gate.text import harmless, render_gate
+from ragforge.report.gate.verdict import ALLOWANCES, Allowance, Rules, Verdict
 
 _NAMED: Final = ("last", "main")
 """Baselines that are no file."""

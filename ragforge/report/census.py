@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ragforge.files.dataset import Dataset
 from ragforge.records import Chunk
-from ragforge.report.chunk_starts import ChunkStart, chunk_start
+from ragforge.report.queries.chunk_starts import ChunkStart, chunk_start
 
 
 @dataclass(frozen=True, slots=True)

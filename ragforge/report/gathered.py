@@ -7,7 +7,7 @@ from typing import Literal
 from ragforge.files.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.records import Failure, Judgment, Query
-from ragforge.report.answer_records import SystemRecords, read_systems
+from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.judging import Settled, failed_by_name, settle
 from ragforge.report.runs import PRIMARY, MeasuredRun, Task, measure_run
 

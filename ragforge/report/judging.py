@@ -13,6 +13,12 @@ Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]
 SOURCES: Final = ("human", "evidence", "judge", "carried")
 """Sources of a judgment, the one that counts most first."""
 GRADES: Final = (0, 1, 2, 3)
+GRADE_MEANINGS: Final = (
+    "not relevant",
+    "same topic, no part of the answer",
+    "part of the answer",
+    "answers it on its own",
+)
 
 
 @dataclass(frozen=True, slots=True)

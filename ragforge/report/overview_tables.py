@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Final
 
-from ragforge.report.causes import CAUSES
-from ragforge.report.comparison_text import means_table, pair_table, survivors_table
-from ragforge.report.comparison_words import by_pair, legend, verdict
+from ragforge.report.causes.catalogue import CAUSES
+from ragforge.report.comparison.text import means_table, pair_table, survivors_table
+from ragforge.report.comparison.words import by_pair, legend, verdict
 from ragforge.report.runs import PRIMARY, RunSummary
 from ragforge.report.shown import MISSING, duration, number, share
 from ragforge.report.summary import Summary

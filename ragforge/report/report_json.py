@@ -4,10 +4,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ragforge.measures.intervals import Ends
-from ragforge.report.causes import CAUSES
-from ragforge.report.comparison_json import comparison_json
+from ragforge.report.causes.catalogue import CAUSES
+from ragforge.report.comparison.as_json import comparison_json
 from ragforge.report.estimate import Estimate
-from ragforge.report.past import latest_changes, trends
+from ragforge.report.history.past import latest_changes, trends
 from ragforge.report.runs import RunSummary
 from ragforge.report.summary import Summary
 

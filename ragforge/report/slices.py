@@ -8,7 +8,7 @@ from ragforge.measures import Scores
 from ragforge.measures.intervals import Ends, mean_interval
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.records import Query
-from ragforge.report.answer_records import documents_of
+from ragforge.report.answers.records import documents_of
 from ragforge.report.estimate import Estimate
 from ragforge.report.runs import NOT_SET, NOTHING, PRIMARY, Slice
 

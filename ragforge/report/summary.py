@@ -12,17 +12,17 @@ from ragforge.files.history import History
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.measures.graders import Agreement
 from ragforge.records import JudgeAudit, Query
-from ragforge.report.answer_records import (
+from ragforge.report.answers.records import (
     Relevance,
     SystemRecords,
     read_systems,
     source_chunks,
 )
-from ragforge.report.answers import AnswerSummary, summarise_answers
-from ragforge.report.cause_finder import CauseFinder
-from ragforge.report.causes import CAUSES, CauseGroup, Causes, grouped
+from ragforge.report.answers.summary import AnswerSummary, summarise_answers
+from ragforge.report.causes.catalogue import CAUSES, CauseGroup, Causes, grouped
+from ragforge.report.causes.finder import CauseFinder
 from ragforge.report.census import Census, take_census
-from ragforge.report.comparison import ComparisonReport
+from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.details import detailed
 from ragforge.report.gathered import gather, task_of
 from ragforge.report.inspection import Inspection
@@ -36,8 +36,8 @@ from ragforge.report.judging import (
     judges,
     settle,
 )
-from ragforge.report.query_table import MAX_BYTES, QueryDraft, QueryTable
-from ragforge.report.replies import stored_replies
+from ragforge.report.queries.replies import stored_replies
+from ragforge.report.queries.table import MAX_BYTES, QueryDraft, QueryTable
 from ragforge.report.runs import NOT_SET, RunSummary, Task, rank_order
 
 

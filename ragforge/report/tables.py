@@ -5,10 +5,11 @@ from typing import Final
 
 from ragforge.files.manifest import Spent
 from ragforge.report.agreement import agreement_table
-from ragforge.report.answer_tables import answer_tables
+from ragforge.report.answers.tables import answer_tables
 from ragforge.report.audit import audit_tables
 from ragforge.report.estimate import with_counts, with_interval
-from ragforge.report.judging import GRADES
+from ragforge.report.history.past import changes_table, trends_table
+from ragforge.report.judging import GRADE_MEANINGS, GRADES
 from ragforge.report.overview_tables import (
     answer_comparison_tables,
     causes,
@@ -16,19 +17,12 @@ from ragforge.report.overview_tables import (
     latencies,
     recall,
 )
-from ragforge.report.past import changes_table, trends_table
 from ragforge.report.runs import PRIMARY, RunSummary
 from ragforge.report.shown import MISSING, number, one_line, share
 from ragforge.report.slices import DIMENSIONS
 from ragforge.report.summary import Making, Summary
 from ragforge.report.table import Table
-from ragforge.report.words import (
-    GRADE_MEANINGS,
-    MEAN_NOTE,
-    judge_name,
-    meaning,
-    threshold_note,
-)
+from ragforge.report.words import MEAN_NOTE, judge_name, meaning, threshold_note
 
 UNKNOWN: Final = "unknown"
 

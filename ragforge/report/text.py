@@ -2,8 +2,8 @@
 
 from textwrap import fill
 
-from ragforge.report.answer_tables import diagnosis, rates
-from ragforge.report.answers import AnswerSummary
+from ragforge.report.answers.summary import AnswerSummary
+from ragforge.report.answers.tables import diagnosis, rates
 from ragforge.report.shown import visible
 from ragforge.report.summary import Summary
 from ragforge.report.table import Table, render_table

@@ -7,7 +7,7 @@ from typing import Final
 from ragforge.measures import parse_measure
 from ragforge.measures.names import SYNTAX
 from ragforge.report.agreement import BASELINE, beats_baseline
-from ragforge.report.answers import AnswerSummary
+from ragforge.report.answers.summary import AnswerSummary
 from ragforge.report.audit import judge_in_words, of_another_judge
 from ragforge.report.judging import Judge
 from ragforge.report.runs import RunSummary
@@ -22,12 +22,6 @@ MEAN_NOTE: Final = (
 )
 HOLES_NOTE: Final = (
     "Unjudged@10 is the share of chunks in the top 10 without a grade; they count as not relevant."
-)
-GRADE_MEANINGS: Final = (
-    "not relevant",
-    "same topic, no part of the answer",
-    "part of the answer",
-    "answers it on its own",
 )
 _MEANINGS: Final = {
     "nDCG": "How close {top} comes to the best possible order of what was judged; graded.",

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from ragforge.errors import RagforgeError
 from ragforge.records import Evaluation
-from ragforge.report.history import trend
+from ragforge.report.history.trends import trend
 from ragforge.viewer.guarding import Door, Guard
 from ragforge.viewer.pages import dataset_page, list_page, problem_page
 from ragforge.viewer.reports import Render, Reports
@@ -131,8 +131,8 @@ def _run_json(of_run: Sequence[Evaluation]) -> dict[str, object]:
 
 def _style(request: Request) -> Response:
     sheets = (
-        ("ragforge.report", "page.css"),
-        ("ragforge.report", "charts.css"),
+        ("ragforge.report.page", "page.css"),
+        ("ragforge.report.page", "charts.css"),
         ("ragforge.viewer", "view.css"),
     )
     return Response("".join(_text(*sheet) for sheet in sheets), media_type="text/css")

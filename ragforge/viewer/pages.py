@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ragforge.records import Evaluation, MeasuredMean
-from ragforge.report.history import changes, trend
-from ragforge.report.html_table import scroll_table, table_row
-from ragforge.report.line_charts import TONES, Chart, Line, Point, legend, line_chart
-from ragforge.report.markup import Html, element, join, site_link, site_page
+from ragforge.report.history.trends import changes, trend
+from ragforge.report.page.line_charts import TONES, Chart, Line, Point, legend, line_chart
+from ragforge.report.page.markup import Html, element, join, site_link, site_page
+from ragforge.report.page.scales import round_range
+from ragforge.report.page.table import scroll_table, table_row
 from ragforge.report.runs import PRIMARY
-from ragforge.report.scales import round_range
 from ragforge.report.shown import MISSING, number, one_line, plural
 from ragforge.viewer.shelf import Shown
 

@@ -9,7 +9,7 @@ from ragforge.files.baseline import write_baseline
 from ragforge.pipeline.baselines import find_baseline
 from ragforge.pipeline.gating import evaluate_for
 from ragforge.pipeline.history import keep_evaluations
-from ragforge.report.gate import Rules
+from ragforge.report.gate.verdict import Rules
 
 
 def evaluated(dataset):

@@ -6,7 +6,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.pipeline.gate_subjects import answer_measure, of_answers
 from ragforge.pipeline.gating import check_subject, evaluate_for
 from ragforge.records import Answer, AnswerGrade
-from ragforge.report.gate import Rules, Threshold
+from ragforge.report.gate.verdict import Rules, Threshold
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.pipeline.gating import check_run, evaluate_for
 from ragforge.records import Judgment, Query
-from ragforge.report.gate import Rules, Threshold
+from ragforge.report.gate.verdict import Rules, Threshold
 
 HALF_SECOND = [1] * 15 + [2] * 15
 """Reciprocal ranks 1 and 0.5: a mean of 0.75."""

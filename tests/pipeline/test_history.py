@@ -9,8 +9,8 @@ from ragforge.files.history import read_history
 from ragforge.files.item_values import values_of
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, last_other, run_histories
-from ragforge.report.history import changes, trend
-from ragforge.report.moved import moved
+from ragforge.report.history.moved import moved
+from ragforge.report.history.trends import changes, trend
 
 RR = EvaluateSettings(measures=("RR",))
 

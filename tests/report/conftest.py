@@ -18,7 +18,7 @@ from ragforge.records import (
     Query,
     Ranking,
 )
-from ragforge.report.answer_records import Relevance, SystemRecords
+from ragforge.report.answers.records import Relevance, SystemRecords
 
 LLM = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)
 

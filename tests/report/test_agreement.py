@@ -13,8 +13,8 @@ from ragforge.report.agreement import (
     agreement_table,
     beats_baseline,
 )
-from ragforge.report.html import render_html
 from ragforge.report.markdown import render_markdown
+from ragforge.report.page.page import render_html
 from ragforge.report.shown import MISSING
 from ragforge.report.summary import summarise
 from ragforge.report.text import render_text

@@ -9,9 +9,9 @@ from ragforge.records import (
     Provenance,
 )
 from ragforge.report.audit import audit_tables, of_another_judge
-from ragforge.report.html import render_html
 from ragforge.report.judging import judges
 from ragforge.report.markdown import render_markdown
+from ragforge.report.page.page import render_html
 from ragforge.report.summary import summarise
 from ragforge.report.text import render_text
 

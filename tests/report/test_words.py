@@ -3,8 +3,8 @@ import pytest
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.records import Judgment, Query
-from ragforge.report.html import render_html
 from ragforge.report.markdown import render_markdown
+from ragforge.report.page.page import render_html
 from ragforge.report.summary import summarise
 from ragforge.report.text import render_text
 from ragforge.report.words import notices

@@ -1,0 +1,1 @@
+"""Answers of RAG systems: what their grades come to."""

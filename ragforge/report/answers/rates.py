@@ -1,0 +1,155 @@
+"""How good the answers of a system are: rates over its queries, over slices, and against length."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+from ragforge.measures.rates import LEAST_VALUES, Rate, mean_rate
+from ragforge.measures.slopes import Slope, slope
+from ragforge.measures.verdict_ratios import Verdicts, correct_given_attempted, correct_harmonic
+from ragforge.records import AnswerGrade, Query
+from ragforge.report.answers.records import SystemRecords, documents_of
+from ragforge.report.runs import NOT_SET
+
+DIMENSIONS: Final = ("difficulty", "type", "language", "document")
+SLICED: Final = ("score", "correct", "hallucination")
+"""The rates of a slice."""
+SUSPICIOUS_P: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSlice:
+    """The answers to the queries that share a property; a query may be in several documents."""
+
+    dimension: str
+    value: str
+    n_queries: int
+    rates: dict[str, Rate]
+    """Those of `SLICED`."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few answers to read anything from."""
+        return self.rates["score"].n < LEAST_VALUES
+
+
+@dataclass(frozen=True, slots=True)
+class LengthCheck:
+    """Whether longer answers score better or worse, which may be the judge's taste."""
+
+    slope: Slope
+    """Of the score on the natural logarithm of the number of characters, of attempted answers."""
+
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether chance hardly explains the slope."""
+        return self.slope.p is not None and self.slope.p < SUSPICIOUS_P
+
+
+def answer_rates(records: SystemRecords) -> dict[str, Rate]:
+    """Return all rates of a system, by the names of `RATES`."""
+    return {name: rate(records) for name, rate in RATES.items()}
+
+
+def answer_slices(records: SystemRecords) -> tuple[AnswerSlice, ...]:
+    """Part the queries that have an answer or should have one, by each of `DIMENSIONS`."""
+    asked = records.gradable | records.grades.keys() | records.failed
+    found = []
+    for dimension in DIMENSIONS:
+        members: dict[str, list[str]] = {}
+        for query_id in sorted(asked & records.queries.keys()):
+            for value in _values(records, records.queries[query_id], dimension):
+                members.setdefault(value, []).append(query_id)
+        for value, query_ids in sorted(members.items()):
+            part = records.only(query_ids)
+            rates = {name: RATES[name](part) for name in SLICED}
+            found.append(AnswerSlice(dimension, value, len(query_ids), rates))
+    return tuple(found)
+
+
+def check_length(records: SystemRecords) -> LengthCheck:
+    """Hold the scores of attempted answers against their lengths.
+
+    A refusal is short and scores 0: with those in, length would always seem to matter.
+    """
+    pairs = [
+        (log(len(text)), grade.score)
+        for grade in records.graded
+        if grade.verdict != "not_attempted" and grade.score is not None
+        if (text := _text(records, grade.query_id))
+    ]
+    return LengthCheck(slope([length for length, _ in pairs], [score for _, score in pairs]))
+
+
+def mean_of(records: SystemRecords, values: Sequence[float | None]) -> Rate:
+    """Return the mean over graded answers; the bounds count every query without a grade as well.
+
+    Args:
+        records: Of the system.
+        values: One per graded answer; None where the grade does not say.
+    """
+    failed = records.without_grade
+    known = [value for value in values if value is not None]
+    n_absent = len(records.gradable - records.grades.keys() - failed)
+    return mean_rate(known, len(failed), n_absent + len(values) - len(known))
+
+
+def _share_of(verdict: str) -> Callable[[SystemRecords], Rate]:
+    def share(records: SystemRecords) -> Rate:
+        return mean_of(records, [float(grade.verdict == verdict) for grade in records.graded])
+
+    return share
+
+
+def _hallucination(records: SystemRecords) -> Rate:
+    """Return the share of answers that claim what no chunk says; no answer cannot claim a thing."""
+    checked = [g.has_hallucination for g in records.graded if g.has_hallucination is not None]
+    n_open = len(records.graded) - len(checked) + len(records.ungraded & records.gradable)
+    return mean_rate([float(value) for value in checked], len(records.without_grade), n_open)
+
+
+def _verdicts(records: SystemRecords) -> Verdicts:
+    given = [grade.verdict for grade in records.graded]
+    failed = records.without_grade
+    return Verdicts(
+        given.count("correct"),
+        given.count("partial") + given.count("incorrect"),
+        given.count("not_attempted"),
+        len(failed),
+        len(records.gradable - records.grades.keys() - failed),
+    )
+
+
+def strict_score(grade: AnswerGrade) -> float | None:
+    """Return the strict score; without facts the whole answer is the one fact there is."""
+    if grade.strict_score is not None or grade.score is None:
+        return grade.strict_score
+    return grade.score if grade.verdict == "correct" else 0.0
+
+
+def _values(records: SystemRecords, query: Query, dimension: str) -> tuple[str, ...]:
+    if dimension == "document":
+        return documents_of(query, records.documents) or (NOT_SET,)
+    return (getattr(query, dimension) or NOT_SET,)
+
+
+def _text(records: SystemRecords, query_id: str) -> str:
+    answer = records.answers.get(query_id)
+    return answer.answer.strip() if answer else ""
+
+
+RATES: Final[dict[str, Callable[[SystemRecords], Rate]]] = {
+    "correct": _share_of("correct"),
+    "partial": _share_of("partial"),
+    "incorrect": _share_of("incorrect"),
+    "not_attempted": _share_of("not_attempted"),
+    "correct_given_attempted": lambda records: correct_given_attempted(_verdicts(records)),
+    "correct_harmonic_mean": lambda records: correct_harmonic(_verdicts(records)),
+    "score": lambda records: mean_of(records, [grade.score for grade in records.graded]),
+    "strict_score": lambda records: mean_of(records, [strict_score(g) for g in records.graded]),
+    "hallucination": _hallucination,
+    "decided_by_rule": lambda records: mean_of(
+        records, [float(bool(grade.rule)) for grade in records.graded]
+    ),
+}

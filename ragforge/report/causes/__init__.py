@@ -1,0 +1,1 @@
+"""Why a run does badly on a query, by rules."""

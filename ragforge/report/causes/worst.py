@@ -1,0 +1,120 @@
+"""What is said of the queries on which runs do badly: causes by number, and single queries."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from ragforge.report.causes.catalogue import BLAMELESS, CauseCode, CauseGroup, Causes, grouped
+from ragforge.report.gathered import Gathered
+from ragforge.report.queries.chunk_starts import ChunkStart
+from ragforge.report.queries.details import QueryDetail, RunDetail, ShownChunk, query_detail
+
+
+@dataclass(frozen=True, slots=True)
+class BadQuery:
+    """A query on which a run did badly."""
+
+    causes: Causes
+    detail: QueryDetail
+    run: RunDetail
+    first_relevant: int | None
+    """Rank; None where no relevant chunk came."""
+
+    @property
+    def top(self) -> list[ShownChunk]:
+        """What was retrieved, best first."""
+        return [self.detail.chunks[chunk_id] for chunk_id in self.run.top]
+
+    @property
+    def missed(self) -> list[ShownChunk]:
+        """Relevant chunks that are not in the top ranks, best grade first."""
+        return [self.detail.chunks[chunk_id] for chunk_id in self.run.missed]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFindings:
+    """What was found of one run."""
+
+    name: str
+    n_queries: int
+    """Answerable queries of the set."""
+    mean: float | None
+    groups: tuple[CauseGroup, ...]
+    """All that did badly, by likely cause, the commonest first."""
+    worst: tuple[BadQuery, ...]
+    """The worst first."""
+
+    @property
+    def n_bad(self) -> int:
+        """Queries that did badly."""
+        return sum(len(group.query_ids) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstReport:
+    """All that was found."""
+
+    dataset: str
+    measure: str
+    rel_threshold: int
+    """Lowest relevant grade for this measure."""
+    cause: CauseCode | None
+    """The only cause of which queries are listed; None for all that a run is to blame for."""
+    runs: tuple[RunFindings, ...]
+    starts: Mapping[str, ChunkStart]
+    """Of the chunks of the listed queries that the dataset holds."""
+
+
+def worst_of(causes: Iterable[Causes], n: int, cause: CauseCode | None) -> list[Causes]:
+    """Return the worst of the queries that did badly, those without a value last.
+
+    Args:
+        causes: Of one run.
+        n: How many, at most.
+        cause: The likely cause that they have to have. Where None, those are left out of which
+            the run is not to blame.
+    """
+    wanted = [
+        found for found in causes if (found.code == cause if cause else found.code not in BLAMELESS)
+    ]
+    wanted.sort(key=lambda found: (inf if found.value is None else found.value, found.query_id))
+    return wanted[:n]
+
+
+def run_findings(
+    records: Gathered,
+    causes: Mapping[str, Causes],
+    listed: Iterable[Causes],
+    mean: float | None,
+) -> RunFindings:
+    """Return what was found of the one run of the records.
+
+    Args:
+        records: With that run alone.
+        causes: Of all queries that did badly.
+        listed: Those to be shown, in order.
+        mean: Of the measure.
+    """
+    [run] = records.runs
+    return RunFindings(
+        name=run.name,
+        n_queries=sum(query.answerable for query in records.queries.values()),
+        mean=mean,
+        groups=grouped(causes.values()),
+        worst=tuple(_bad_query(records, item) for item in listed),
+    )
+
+
+def _bad_query(records: Gathered, causes: Causes) -> BadQuery:
+    detail = query_detail(records, causes.query_id)
+    judged = records.settled.get(causes.query_id, {})
+    ranked = records.runs[0].ranked.get(causes.query_id, ())
+    first = next(
+        (
+            rank
+            for rank, chunk_id in enumerate(ranked, 1)
+            if chunk_id in judged and (judged[chunk_id].grade or 0) >= records.task.rel_threshold
+        ),
+        None,
+    )
+    return BadQuery(causes, detail, detail.runs[0], first)

@@ -1,0 +1,1 @@
+"""Comparisons, as data, JSON and text."""

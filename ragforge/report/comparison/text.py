@@ -1,0 +1,238 @@
+"""A comparison as a terminal shows it."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery
+from ragforge.report.comparison.words import (
+    DIGITS,
+    NO_BREAK,
+    SHORT,
+    baseline_note,
+    basis,
+    by_pair,
+    doubts,
+    ends_shown,
+    legend,
+    name_shown,
+    p_shown,
+    signed,
+    survivors,
+    verdict,
+)
+from ragforge.report.shown import MISSING, number, one_line, plural, share
+from ragforge.report.table import Table, render_table
+
+WIDTH: Final = 118
+"""Columns of a sentence."""
+_TEXT_CHARS: Final = 60
+_ID_CHARS: Final = 24
+
+
+def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
+    """Return the whole comparison, without a line feed at its end.
+
+    Three and more runs start with their means and the differences that survive the correction.
+
+    Args:
+        report: What was found.
+        n_moved: Queries to show that gained most, and that lost most, of each pair.
+    """
+    parts = []
+    if len(report.names) > 2:
+        parts += [_shown(means_table(report)), _shown(survivors_table(report))]
+    parts += [_pair(items, n_moved) for items in by_pair(report.items)]
+    parts.append("\n".join([*map(_wrapped, legend(report)), *map(_wrapped, _notes(report))]))
+    return "\n\n".join(parts)
+
+
+def means_table(report: ComparisonReport) -> Table:
+    """Return the means of all runs, with letters where there are any."""
+    rows = tuple(
+        (name, *(_lettered(report, measure, name) for measure in report.measures))
+        for name in report.names
+    )
+    note = ""
+    if report.letters:
+        note = "Runs that share a letter were not told apart in that measure; a is the best group."
+    elif report.baseline is not None:
+        note = f"All others are held against {name_shown(report.baseline)} only."
+    return Table("Means", (report.of.removesuffix("s"), *report.measures), rows, note)
+
+
+def survivors_table(report: ComparisonReport) -> Table:
+    """Return the differences that survive the correction."""
+    shown = survivors(report)
+    rows = tuple(
+        (
+            found.measure,
+            found.b if found.winner == "B" else found.a,
+            found.a if found.winner == "B" else found.b,
+            number(abs(found.diff or 0.0), DIGITS),
+            p_shown(found.p_corrected),
+        )
+        for found in shown
+    )
+    count = f"{len(shown)} of {plural(len(report.items), 'comparison')}"
+    note = "" if shown else "None: nothing here tells these runs apart."
+    title = f"Differences that survive the correction: {count}"
+    return Table(title, ("measure", "better", "worse", "by", "p corr."), rows, note)
+
+
+def pair_table(items: Sequence[Compared]) -> Table:
+    """Return the measures of one pair."""
+    first = items[0].comparison
+    counts = {item.comparison.n for item in items}
+    queries = plural(max(counts), "query", "queries")
+    title = f"A = {name_shown(first.a)}, B = {name_shown(first.b)}; {queries}"
+    headers: tuple[str, ...] = (
+        *("measure", "A", "B", "diff", "%", "interval", "p", "p corr.", "winner"),
+        *("W/T/L", "d_z", "shows", "for half"),
+    )
+    rows: Iterable[tuple[str, ...]] = (_row(item) for item in items)
+    if len(counts) > 1:
+        headers = (*headers, "n")
+        rows = ((*_row(item), str(item.comparison.n)) for item in items)
+    return Table(title, headers, tuple(rows))
+
+
+def unknown_tables(items: Sequence[Compared]) -> list[Table]:
+    """Return what is not known of a pair, and how far it could move the differences."""
+    return [table for table in (_holes(items), _left_out(items)) if table is not None]
+
+
+def moved_table(items: Sequence[Compared], n_moved: int) -> Table | None:
+    """Return the queries that moved most in the first measure; None where none moved."""
+    if not items or n_moved < 1:
+        return None
+    first = items[0]
+    shown = [
+        *(("gained", query) for query in first.gained[:n_moved]),
+        *(("lost", query) for query in first.lost[:n_moved]),
+    ]
+    if not shown:
+        return None
+    is_ranked = any(query.first_a or query.first_b for _, query in shown)
+    rows = tuple(_moved_row(what, query, is_ranked=is_ranked) for what, query in shown)
+    ranks = ("rank A", "rank B") if is_ranked else ()
+    note = "rank: of the first relevant chunk." if is_ranked else ""
+    headers = ("B has", "diff", "A", "B", *ranks, "query", "text")
+    return Table(f"Queries that moved most in {first.comparison.measure}", headers, rows, note)
+
+
+def _pair(items: Sequence[Compared], n_moved: int) -> str:
+    said = [_wrapped(line) for line in (*verdict(items), *doubts(items))]
+    moved = moved_table(items, n_moved)
+    tables = [*unknown_tables(items), *([moved] if moved else [])]
+    shown = [_shown(table) for table in tables]
+    return "\n\n".join(["\n".join([_shown(pair_table(items)), "", *said]), *shown])
+
+
+def _holes(items: Sequence[Compared]) -> Table | None:
+    """Return the retrieved chunks without a grade; None where there are none."""
+    rows = [
+        (
+            item.comparison.measure,
+            signed(item.comparison.diff),
+            *map(str, (item.unjudged.n_only_a, item.unjudged.n_only_b, item.unjudged.n_both)),
+            ends_shown(item.unjudged.bounds),
+        )
+        for item in items
+        if item.unjudged is not None
+    ]
+    headers = (
+        "measure",
+        "diff",
+        "only by A",
+        "only by B",
+        "by both",
+        "diff, whatever their grades",
+    )
+    title = "Chunks retrieved that nobody graded, as far down as the measure looks"
+    return Table(title, headers, tuple(rows)) if rows else None
+
+
+def _left_out(items: Sequence[Compared]) -> Table | None:
+    """Return the queries left out because something failed; None where there are none."""
+    rows = [
+        (
+            item.comparison.measure,
+            signed(item.comparison.diff),
+            str(item.n_left_out),
+            ends_shown(item.failure_bounds),
+        )
+        for item in items
+        if item.n_left_out
+    ]
+    headers = ("measure", "diff", "queries left out", "diff, had nothing failed")
+    return (
+        Table("Queries left out because something failed or is missing", headers, tuple(rows))
+        if rows
+        else None
+    )
+
+
+def _row(item: Compared) -> tuple[str, ...]:
+    found = item.comparison
+    power = found.power
+    return (
+        found.measure,
+        number(found.mean_a, DIGITS),
+        number(found.mean_b, DIGITS),
+        signed(found.diff),
+        _percent(found.percent),
+        ends_shown(found.interval),
+        p_shown(found.p),
+        p_shown(found.p_corrected),
+        found.winner,
+        f"{found.wins}/{found.ties}/{found.losses}",
+        number(found.effect.cohen_dz, 2),
+        number(power.detectable if power else None, SHORT),
+        MISSING if power is None or power.n_for_half is None else f"{power.n_for_half:,}",
+    )
+
+
+def _percent(value: float | None) -> str:
+    return MISSING if value is None else f"{value:+.{0 if abs(value) >= 10 else 1}f}"
+
+
+def _lettered(report: ComparisonReport, measure: str, name: str) -> str:
+    mean = number(report.means[measure].get(name), DIGITS)
+    return f"{mean} {report.letters.get(measure, {}).get(name, '')}".rstrip()
+
+
+def _moved_row(what: str, query: MovedQuery, *, is_ranked: bool) -> tuple[str, ...]:
+    ranks = [MISSING if rank is None else str(rank) for rank in (query.first_a, query.first_b)]
+    return (
+        what,
+        signed(query.diff, SHORT),
+        number(query.value_a, SHORT),
+        number(query.value_b, SHORT),
+        *(ranks if is_ranked else ()),
+        one_line(query.query_id, _ID_CHARS),
+        one_line(query.text, _TEXT_CHARS),
+    )
+
+
+def _notes(report: ComparisonReport) -> Iterable[str]:
+    if report.alpha != 0.05:
+        yield f"alpha: {share(report.alpha)}"
+    if basis(report):
+        yield basis(report)
+    if baseline_note(report):
+        yield f"careful: {baseline_note(report)}"
+
+
+def _shown(table: Table) -> str:
+    lines = [table.title]
+    if table.rows:
+        lines.append(render_table(table.headers, table.rows))
+    if table.note:
+        lines.append(_wrapped(table.note))
+    return "\n".join(lines)
+
+
+def _wrapped(text: str) -> str:
+    filled = textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return filled.replace(NO_BREAK, " ")

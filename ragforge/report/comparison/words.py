@@ -1,0 +1,177 @@
+"""The sentences and numbers of a comparison, the same in a terminal and in Markdown."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final
+
+from ragforge.measures.comparing import Comparison
+from ragforge.measures.intervals import Ends
+from ragforge.report.comparison.contents import Compared, ComparisonReport
+from ragforge.report.shown import MISSING, number, one_line, plural, share
+
+DIGITS: Final = 4
+"""Of means and differences."""
+SHORT: Final = 3
+"""Digits of what is known less well: ends of intervals, least differences."""
+NAME_CHARS: Final = 60
+NO_BREAK: Final = "\xa0"
+BASELINE: Final = "baseline"
+LEGEND: Final = (
+    "diff: mean of B less mean of A. interval: of the difference, widened so that the chance of "
+    "any false finding in all of this is {alpha}; where it holds 0 the winner is TIE.",
+    "p: paired randomisation test; p corr.: Holm over all measures and pairs. W/T/L: queries in "
+    "which B has the higher, the same, the lower value.",
+    "d_z: mean difference in standard deviations. shows: the least true difference that so many "
+    "queries show in 4 of 5 samples; for half: queries that would show half of it.",
+)
+
+
+def by_pair(items: Iterable[Compared]) -> list[list[Compared]]:
+    """Return the comparisons of each two together."""
+    grouped = groupby(items, key=lambda item: (item.comparison.a, item.comparison.b))
+    return [list(found) for _, found in grouped]
+
+
+def name_shown(name: str) -> str:
+    """Return the name of a run fit for a sentence."""
+    return one_line(name, NAME_CHARS)
+
+
+def winner_of(found: Comparison) -> str | None:
+    """Return the name of the better one; None where no difference is shown."""
+    return {"A": found.a, "B": found.b, "TIE": None}[found.winner]
+
+
+def survivors(report: ComparisonReport) -> list[Comparison]:
+    """Return the differences that survive the correction, by measure, the surest first."""
+    order = {measure: place for place, measure in enumerate(report.measures)}
+    shown = [item.comparison for item in report.items if item.comparison.winner != "TIE"]
+    return sorted(shown, key=lambda item: (order[item.measure], item.p, -abs(item.diff or 0.0)))
+
+
+def signed(value: float | None, digits: int = DIGITS) -> str:
+    """Return a difference with its sign; a dash where there is none."""
+    return MISSING if value is None else f"{value:+.{digits}f}"
+
+
+def ends_shown(ends: Ends | None, digits: int = SHORT) -> str:
+    """Return an interval; a dash where there is none."""
+    if ends is None:
+        return MISSING
+    return f"[{ends.low:.{digits}f}, {ends.high:.{digits}f}]"
+
+
+def p_shown(p: float) -> str:
+    """Return a p value; a small one by its magnitude, never as 0."""
+    return f"{p:.4f}" if p >= 0.00005 or p == 0 else f"{p:.0e}"
+
+
+def verdict(items: Sequence[Compared]) -> list[str]:
+    """Say in sentences what the comparisons of two runs come to.
+
+    Args:
+        items: The measures of one pair.
+    """
+    found = [item.comparison for item in items]
+    said = [_better(found, letter) for letter in ("B", "A")]
+    return [*filter(None, said), *_ties([item for item in found if item.winner == "TIE"])]
+
+
+def doubts(items: Sequence[Compared]) -> list[str]:
+    """Say where grades or answers that are missing could change what was found."""
+    said = []
+    for item in items:
+        found = item.comparison
+        winner = winner_of(found)
+        if winner is None:
+            continue
+        if item.unjudged is not None and _holds_zero(item.unjudged.bounds):
+            said.append(
+                f"{found.measure}: the chunks without a grade could take {name_shown(winner)}'s "
+                "lead away; judge them before you decide."
+            )
+        if item.failure_bounds is not None and _holds_zero(item.failure_bounds):
+            said.append(
+                f"{found.measure}: the {plural(item.n_left_out, 'query', 'queries')} left out "
+                f"could take {name_shown(winner)}'s lead away; mend the failures first."
+            )
+    return said
+
+
+def basis(report: ComparisonReport) -> str:
+    """Say in one line what the values rest on."""
+    parts = []
+    if report.rel_threshold is not None:
+        parts.append(f"relevant: grade >= {report.rel_threshold}")
+    if report.judged_by:
+        judges = ", ".join(one_line(judge) for judge in dict.fromkeys(report.judged_by))
+        parts.append(f"judged by {judges}")
+    return "; ".join(parts)
+
+
+def baseline_note(report: ComparisonReport) -> str:
+    """Say that a rule gave grades and no model or person, "" where that is not so."""
+    rules = [judge for judge in report.judged_by if judge.startswith(BASELINE)]
+    if not rules:
+        return ""
+    return (
+        f"grades by the offline {', '.join(map(one_line, rules))}: they show that things run, not "
+        "which is better; judge with a model or people before you decide"
+    )
+
+
+def legend(report: ComparisonReport) -> list[str]:
+    """Explain the columns of the table of a pair."""
+    return [line.format(alpha=share(report.alpha)) for line in LEGEND]
+
+
+def _better(found: Sequence[Comparison], letter: str) -> str:
+    won = [item for item in found if item.winner == letter]
+    if not won:
+        return ""
+    name = won[0].b if letter == "B" else won[0].a
+    listed = [
+        f"{_named(item)} by {number(abs(item.diff or 0), SHORT)} {_lead(item)}" for item in won
+    ]
+    return f"{name_shown(name)} is better in {_enumerated(listed)}."
+
+
+def _named(found: Comparison) -> str:
+    """Return the measure, with a word where the better value is the lower one."""
+    is_higher = (found.diff or 0) > 0
+    return found.measure if is_higher == (found.winner == "B") else f"{found.measure} (lower)"
+
+
+def _lead(found: Comparison) -> str:
+    """Return the interval of how far the winner is ahead, which no line break parts."""
+    assert found.interval is not None
+    low, high = sorted((abs(found.interval.low), abs(found.interval.high)))
+    return ends_shown(Ends(low, high)).replace(" ", NO_BREAK)
+
+
+def _ties(tied: Sequence[Comparison]) -> list[str]:
+    if not tied:
+        return []
+    measures = _enumerated([item.measure for item in tied], "or")
+    least = [
+        f"{number(item.power.detectable, SHORT)} in {item.measure}"
+        for item in tied
+        if item.power is not None and item.power.detectable
+    ]
+    n_queries = plural(max(item.n for item in tied), "query", "queries")
+    if not least:
+        return [f"No difference shown in {measures}, by {n_queries}."]
+    return [
+        f"No difference shown in {measures}; with {n_queries} one of {_enumerated(least)} would "
+        "be seen in 4 of 5 samples."
+    ]
+
+
+def _enumerated(parts: Sequence[str], last: str = "and") -> str:
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+
+
+def _holds_zero(ends: Ends) -> bool:
+    return ends.low <= 0 <= ends.high

@@ -1,0 +1,1 @@
+"""Gates: rules, verdicts, and what CI is told."""

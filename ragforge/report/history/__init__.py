@@ -1,0 +1,1 @@
+"""Evaluations over time: what changed, and where measures go."""

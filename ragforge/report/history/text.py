@@ -1,0 +1,210 @@
+"""The history of runs as text for a terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ragforge.measures.intervals import Ends
+from ragforge.records import BridgeMean, Evaluation, MeasuredMean
+from ragforge.report.history.moved import Moved
+from ragforge.report.history.of_run import RunHistory, Step
+from ragforge.report.history.trends import Trend
+from ragforge.report.shown import MISSING, duration, number, one_line, plural, share
+from ragforge.report.table import display_width, render_table
+
+NOTE: Final = (
+    "Verdicts are by the 95 % interval of the difference, each by itself: of twenty where nothing "
+    "moved, one is wrong."
+)
+_LEAST_BAR: Final = 20
+_LEAST_SPAN: Final = 0.05
+"""Of the axis; noise is not to look like a trend."""
+_OF_CAUSES: Final = {
+    "system": "the system moved",
+    "set": "the set moved, not the system as far as the same items show",
+    "both": "the system moved, and the set",
+    "neither": "neither system nor set is shown to have moved",
+}
+
+
+def history_text(found: RunHistory, rows: int = 20, width: int = 80) -> str:
+    """Return what a run's history says, what changed first.
+
+    Args:
+        found: The run.
+        rows: Evaluations to list, the newest; those that only repeat one another are one row.
+        width: Columns of the terminal.
+    """
+    last = found.evaluations[-1]
+    count = plural(len(found.evaluations), "evaluation")
+    queries = plural(last.n_queries, "query", "queries")
+    title = f"{one_line(found.run)}: {count}, the last of {queries} at {_time(last)}"
+    shown = found.steps[-rows:]
+    listed = _listed(shown, found.measures[0]) if found.measures else ""
+    drawn = _drawn(shown, found.measures[0], width) if found.measures else []
+    parts = ["\n".join([title, *_changes(found)]), _trends(found), listed, "\n".join(drawn)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _changes(found: RunHistory) -> list[str]:
+    alike = f"; {plural(found.n_repeats, 'repeat')} since" if found.n_repeats else ""
+    if found.before is None:
+        return ["All evaluations are alike." if alike else "There is no evaluation before it."]
+    between = f"from {_time(found.before)} to {_time(found.now)}{alike}"
+    if not found.changes:
+        return [f"Nothing changed {between}."]
+    causes = [_moved(item) for item in found.moved[:1]]
+    told = [f"  - {item.text}" for item in found.changes]
+    return [f"Changed {between}:", *told, *filter(None, causes)]
+
+
+def _moved(found: Moved) -> str:
+    if found.same is None or found.cause not in _OF_CAUSES:
+        return ""
+    return (
+        f"{found.measure}: {_signed(found.full)} over all items, {_signed(found.same.diff)} on the "
+        f"{found.same.n:,} that are the same: {_OF_CAUSES[found.cause]}."
+    )
+
+
+def _trends(found: RunHistory) -> str:
+    if found.before is None:
+        return ""
+    window = {item.measure: item for item in found.window}
+    headers = ["measure", "all items", "same items", "difference", "verdict", "over"]
+    if window:
+        headers.append(f"last {found.window_size}")
+    rows = []
+    for item in found.trends:
+        old, new = found.before.measures.get(item.measure), found.now.measures.get(item.measure)
+        row = [item.measure, _from_to(_mean(old), _mean(new)), _same(found, item)]
+        row += [_difference(item), item.verdict, _over(item)]
+        if window:
+            long = window[item.measure]
+            row.append(f"{long.verdict} {_difference(long)}, {_over(long)}")
+        rows.append(row)
+    return render_table(headers, rows)
+
+
+def _same(found: RunHistory, trend: Trend) -> str:
+    of: BridgeMean | None = found.now.bridge.get(trend.measure)
+    if of is None or trend.on == "all items":
+        return MISSING
+    return _from_to(of.before, of.now)
+
+
+def _listed(steps: Sequence[Step], measure: str) -> str:
+    headers = ["time (UTC)", "", "version", "n", measure, "failures", "holes", "judge"]
+    headers += ["cost", "p50 latency", "changed"]
+    return render_table(headers, [_row(step, measure) for step in steps])
+
+
+def _row(step: Step, measure: str) -> list[str]:
+    item = step.evaluation
+    of = item.measures.get(measure)
+    judges = sorted({grader.model or grader.kind or "" for grader in item.graders} - {""})
+    return [
+        _time(item),
+        f"x{step.count}" if step.count > 1 else "",
+        str(item.version),
+        str(of.n) if of is not None else MISSING,
+        _with_interval(of),
+        str(item.n_failed),
+        share(item.n_holes, item.n_retrieved),
+        one_line(", ".join(judges), 30) or MISSING,
+        _cost(step),
+        MISSING if item.timing is None else duration(item.timing.median_s),
+        ", ".join(dict.fromkeys(change.what for change in step.changes)),
+    ]
+
+
+def _drawn(steps: Sequence[Step], measure: str, width: int) -> list[str]:
+    """Return one line for each evaluation: its interval on an axis that all share."""
+    measured = [step.evaluation.measures.get(measure) for step in steps]
+    values = [value for of in measured if of is not None for value in _points(of)]
+    if not values:
+        return []
+    labels = [_label(step) for step in steps]
+    indent = max(map(display_width, labels))
+    space = max(_LEAST_BAR, width - indent - 4)
+    axis = _axis(values)
+    low = number(axis.low)
+    ends = f"{low}{number(axis.high):>{space - len(low)}}"
+    head = f"{measure:<{indent}}  {ends}"
+    lines = [
+        f"{label:<{indent}}  {_bar(of, axis, space)}"
+        for label, of in zip(labels, measured, strict=True)
+    ]
+    return [head, *lines]
+
+
+def _label(step: Step) -> str:
+    return f"{_time(step.evaluation)}{f' x{step.count}' if step.count > 1 else ''}"
+
+
+def _axis(values: Iterable[float]) -> Ends:
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[-1]
+    missing = max(0.0, _LEAST_SPAN - (high - low)) / 2
+    return Ends(low - missing, high + missing)
+
+
+def _bar(of: MeasuredMean | None, axis: Ends, space: int) -> str:
+    if of is None or of.mean is None:
+        return "(no value)"
+    cells = [" "] * space
+    if of.low is not None and of.high is not None:
+        low, high = _cell(of.low, axis, space), _cell(of.high, axis, space)
+        cells[low : high + 1] = "-" * (high + 1 - low)
+        cells[low], cells[high] = "[", "]"
+    cells[_cell(of.mean, axis, space)] = "o"
+    return "".join(cells).rstrip()
+
+
+def _cell(value: float, axis: Ends, space: int) -> int:
+    return round((value - axis.low) / (axis.high - axis.low) * (space - 1))
+
+
+def _points(of: MeasuredMean) -> list[float]:
+    return [value for value in (of.low, of.mean, of.high) if value is not None]
+
+
+def _time(of: Evaluation) -> str:
+    return one_line(of.at[:16].replace("T", " ")) or MISSING
+
+
+def _mean(of: MeasuredMean | None) -> float | None:
+    return None if of is None else of.mean
+
+
+def _from_to(old: float | None, new: float | None) -> str:
+    return f"{number(old)} → {number(new)}"
+
+
+def _with_interval(of: MeasuredMean | None) -> str:
+    if of is None or of.mean is None:
+        return MISSING
+    return (
+        number(of.mean)
+        if of.low is None
+        else f"{number(of.mean)} [{number(of.low)}, {number(of.high)}]"
+    )
+
+
+def _difference(of: Trend) -> str:
+    if of.low is None:
+        return _signed(of.diff)
+    return f"{_signed(of.diff)} [{_signed(of.low)}, {_signed(of.high)}]"
+
+
+def _signed(value: float | None) -> str:
+    return MISSING if value is None else f"{value:+.3f}"
+
+
+def _over(of: Trend) -> str:
+    return f"{of.n:,} {of.on}"
+
+
+def _cost(step: Step) -> str:
+    if step.cost_usd is not None:
+        return f"{step.cost_usd:.4f} USD"
+    return MISSING if step.calls is None else plural(step.calls, "call")

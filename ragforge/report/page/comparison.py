@@ -1,0 +1,225 @@
+"""The part of the page about which run is better, and for which queries it is not."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery
+from ragforge.report.comparison.text import means_table, survivors_table, unknown_tables
+from ragforge.report.comparison.words import (
+    SHORT,
+    by_pair,
+    doubts,
+    ends_shown,
+    p_shown,
+    signed,
+    verdict,
+)
+from ragforge.report.page.deltas import Delta, Deltas, delta_chart, deltas_of
+from ragforge.report.page.links import query_link
+from ragforge.report.page.markup import Child, Html, element, join
+from ragforge.report.page.table import scroll_table, table_block, table_row
+from ragforge.report.runs import PRIMARY
+from ragforge.report.shown import MISSING, number, one_line, plural, share
+from ragforge.report.summary import Summary
+
+_LOST: Final = 10
+"""Queries listed of each pair."""
+_OPEN: Final = 5
+"""Pairs that are shown at once; others are folded up."""
+_HEADERS: Final = (
+    "measure", "A", "B", "difference", "%", "p, corrected", "better / same / worse", "better is",
+    "would show",
+)  # fmt: skip
+
+
+def comparison_block(summary: Summary) -> Html:
+    """Return who wins, pair by pair, with the queries that lose."""
+    report = summary.comparison
+    if report is None:
+        return element("p", _why_not(summary), class_="empty")
+    pairs = by_pair(report.items)
+    first = [items for items in pairs if summary.base in _names(items)]
+    others = [items for items in pairs if summary.base not in _names(items)]
+    shown = [_pair(summary, items, place) for place, items in enumerate(first[:_OPEN])]
+    folded = [*first[_OPEN:], *others]
+    return join(
+        [
+            *(element("p", f"{text}.", class_="note") for text in report.warnings),
+            *(_several(report) if len(report.names) > 2 else ()),
+            *shown,
+            _folded(folded) if folded else None,
+            element("p", _note(report), class_="note"),
+        ]
+    )
+
+
+def answers_comparison(summary: Summary) -> Html | None:
+    """Return which answer system is better; None where there are no two to compare."""
+    report = summary.answers_comparison
+    if report is None:
+        return None
+    return element(
+        "div",
+        element("h3", "Which system is better"),
+        *(_several(report) if len(report.names) > 2 else ()),
+        *(_answer_pair(summary, items) for items in by_pair(report.items)[:_OPEN]),
+        element("p", _note(report), class_="note"),
+        class_="block",
+    )
+
+
+def _answer_pair(summary: Summary, items: Sequence[Compared]) -> Html:
+    lost = [_delta(query) for query in items[0].lost]
+    gained = [_delta(query) for query in items[0].gained]
+    measure = items[0].comparison.measure
+    lists = [
+        _list(summary, f"Lost most in {measure}", lost),
+        _list(summary, f"Gained most in {measure}", gained),
+    ]
+    return element(
+        "div",
+        element("h4", _heading_text(*_names(items))),
+        *(element("p", text, class_="verdict") for text in (*verdict(items), *doubts(items))),
+        _table(items),
+        _unknown(items),
+        element("div", *lists, class_="figures moved"),
+        class_="block pair",
+    )
+
+
+def _delta(query: MovedQuery) -> Delta:
+    return Delta(query.query_id, query.value_a, query.value_b)
+
+
+def _why_not(summary: Summary) -> str:
+    if len(summary.runs) < 2:
+        return "A comparison needs two runs; `ragforge retrieve` makes another one."
+    return summary.not_compared or "These runs cannot be compared."
+
+
+def _several(report: ComparisonReport) -> Iterable[Html | None]:
+    yield table_block(means_table(report))
+    survivors = survivors_table(report)
+    told = element("p", f"{survivors.title}. {survivors.note}".strip(), class_="verdict")
+    if survivors.rows:
+        table = table_block(survivors, titled=False)
+        yield element("details", element("summary", survivors.title), table, class_="others")
+    else:
+        yield told
+
+
+def _note(report: ComparisonReport) -> str:
+    return (
+        "A difference is B less A, with its interval below. Intervals are widened and p values "
+        f"raised (Holm) so that the chance of any false finding among all "
+        f"{plural(len(report.items), 'comparison')} is {share(report.alpha)}; where an interval "
+        "holds 0 it is a TIE. “Would show” is the least true difference that so many queries show "
+        "in 4 of 5 samples."
+    )
+
+
+def _names(items: Sequence[Compared]) -> tuple[str, str]:
+    return items[0].comparison.a, items[0].comparison.b
+
+
+def _pair(summary: Summary, items: Sequence[Compared], place: int) -> Html:
+    a, b = _names(items)
+    runs = {run.name: run for run in summary.table.records.runs}
+    found = deltas_of(runs[a], runs[b]) if {a, b} <= runs.keys() else None
+    return element(
+        "div",
+        _heading(a, b),
+        *(element("p", text, class_="verdict") for text in (*verdict(items), *doubts(items))),
+        _table(items),
+        _unknown(items),
+        _moved(summary, found, place) if found and found.items else None,
+        class_="block pair",
+    )
+
+
+def _unknown(items: Sequence[Compared]) -> Html | None:
+    """Return what failures and holes leave open; it is folded up, as `doubts` says what matters."""
+    tables = unknown_tables(items)
+    if not tables:
+        return None
+    heading = element("summary", "What is not known, and how far it could move the differences")
+    return element("details", heading, *map(table_block, tables), class_="others")
+
+
+def _heading(a: str, b: str) -> Html:
+    return element("h3", element("bdi", b), " (B) against ", element("bdi", a), " (A)")
+
+
+def _table(items: Sequence[Compared]) -> Html:
+    body = [table_row(item.comparison.measure, _cells(item)) for item in items]
+    numeric = [False, *[True] * 6, False, True]
+    a, b = _names(items)
+    return scroll_table(f"{b} against {a}", _HEADERS, body, numeric)
+
+
+def _cells(item: Compared) -> Iterable[Html]:
+    found = item.comparison
+    bounds = element("span", ends_shown(found.interval), class_="bounds")
+    yield element("td", number(found.mean_a), class_="num")
+    yield element("td", number(found.mean_b), class_="num")
+    difference = element("span", signed(found.diff, SHORT), class_="mean")
+    yield element("td", difference, bounds, class_="num")
+    percent = MISSING if found.percent is None else f"{found.percent:+.1f}"
+    yield element("td", percent, class_="num")
+    yield element("td", p_shown(found.p_corrected), class_="num")
+    yield element("td", f"{found.wins:,} / {found.ties:,} / {found.losses:,}", class_="num")
+    yield element("td", _winner(item))
+    power = found.power
+    yield element("td", number(power.detectable if power else None), class_="num")
+
+
+def _winner(item: Compared) -> Child:
+    found = item.comparison
+    if found.winner == "TIE":
+        return element("span", "TIE", class_="tie")
+    name = found.b if found.winner == "B" else found.a
+    return element("span", f"{found.winner} ", element("bdi", one_line(name, 40)), class_="won")
+
+
+def _moved(summary: Summary, found: Deltas, place: int) -> Html:
+    lost = [item for item in found.items[:_LOST] if item.diff < 0]
+    gained = [item for item in reversed(found.items[-_LOST:]) if item.diff > 0]
+    caption = f"{PRIMARY}, one bar a query, the greatest loss first. {found.in_words()}"
+    figure = element(
+        "figure", element("figcaption", caption), delta_chart(found, f"deltas-{place}")
+    )
+    lists = [
+        _list(summary, f"Lost most in {PRIMARY}", lost),
+        _list(summary, f"Gained most in {PRIMARY}", gained),
+    ]
+    return element("div", figure, element("div", *lists), class_="figures moved")
+
+
+def _list(summary: Summary, title: str, items: Sequence[Delta]) -> Html | None:
+    if not items:
+        return element("p", f"{title}: no query.", class_="empty")
+    rows = [
+        element(
+            "li",
+            element("span", f"{item.diff:+.3f}", class_="value"),
+            query_link(item.query_id, summary.queries.get(item.query_id, "")),
+        )
+        for item in items
+    ]
+    heading = element("summary", title)
+    return element(
+        "details", heading, element("ol", *rows), class_="moves", open=title.startswith("Lost")
+    )
+
+
+def _folded(pairs: Sequence[Sequence[Compared]]) -> Html:
+    blocks = [
+        element("div", element("h4", _heading_text(*_names(items))), _table(items), class_="block")
+        for items in pairs
+    ]
+    title = element("summary", f"The other {plural(len(pairs), 'pair')}")
+    return element("details", title, *blocks, class_="others")
+
+
+def _heading_text(a: str, b: str) -> Html:
+    return join([element("bdi", b), " (B) against ", element("bdi", a), " (A)"])

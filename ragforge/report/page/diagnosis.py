@@ -1,0 +1,169 @@
+"""The parts of the page about what is to blame: retrieval or the model, and the likely causes."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from ragforge.report.answers.diagnosis import Cell, Diagnosis
+from ragforge.report.answers.summary import AnswerSummary
+from ragforge.report.answers.tables import context_name, share_of
+from ragforge.report.answers.words import DIAGNOSIS_NOTE
+from ragforge.report.causes.catalogue import BLAMELESS, CAUSES, CauseCode, CauseGroup
+from ragforge.report.page.links import query_list
+from ragforge.report.page.markup import Child, Html, element, join
+from ragforge.report.page.runs import run_name
+from ragforge.report.page.table import scroll_table, table_row
+from ragforge.report.runs import PRIMARY
+from ragforge.report.shown import number, plural, share
+from ragforge.report.summary import Summary
+
+_CAUSES_NOTE = (
+    f"A query is counted once, by the first cause that applies, where its {PRIMARY} is below the "
+    "best that its judgments allow. Most is gained where causes are common and the mean is low."
+)
+
+
+def diagnosis_block(summary: Summary) -> Html:
+    """Return a grid of retrieval against answer for each system and context."""
+    grids = [
+        _grid(summary, item, grid, f"diagnosis-{place}-{at}")
+        for place, item in enumerate(summary.answers)
+        for at, grid in enumerate(item.diagnoses)
+    ]
+    note = element("p", DIAGNOSIS_NOTE, class_="note")
+    return join([element("div", *grids, class_="grids"), note])
+
+
+def causes_block(summary: Summary) -> Html | None:
+    """Return the likely causes of bad queries by run, counted; None where there are none."""
+    groups = {
+        (run.name, group.code): group
+        for run in summary.runs
+        for group in summary.causes.get(run.name, ())
+    }
+    if not groups:
+        return None
+    counts: Counter[CauseCode] = Counter()
+    for (_, code), group in groups.items():
+        counts[code] += len(group.query_ids)
+    codes = [code for code in CAUSES if code in counts]
+    codes.sort(key=lambda code: -counts[code])
+    places = {run.name: place for place, run in enumerate(summary.runs)}
+    body = [
+        table_row(
+            _cause(code),
+            [
+                *(_count(groups.get((run, code)), place) for run, place in places.items()),
+                element("td", CAUSES[code].remedy, class_="remedy"),
+            ],
+        )
+        for code in codes
+    ]
+    names = [run_name(summary, run) for run in places]
+    headers: list[Child] = ["likely cause", *names, "remedy"]
+    numeric = [False, *[True] * len(names), False]
+    table = scroll_table("Likely causes of bad queries by run", headers, body, numeric)
+    lists = [_members(summary, run, places[run], codes, groups) for run in places]
+    listed = element("details", element("summary", "Queries by cause"), *lists, class_="others")
+    return element("div", table, element("p", _CAUSES_NOTE, class_="note"), listed, class_="causes")
+
+
+def _grid(summary: Summary, item: AnswerSummary, grid: Diagnosis, key: str) -> Html:
+    by_key = {(cell.retrieval_is_good, cell.answer_is_good): cell for cell in grid.cells}
+    rows = [
+        table_row(name, [_field(by_key[good, answer], key) for answer in (True, False)])
+        for name, good in (("retrieval good", True), ("retrieval bad", False))
+    ]
+    head = element(
+        "tr",
+        element("td"),
+        element("th", "answer good", scope="col"),
+        element("th", "answer bad", scope="col"),
+    )
+    title = element("h3", element("bdi", item.system), ", ", element("bdi", context_name(grid)))
+    return element(
+        "div",
+        title,
+        element("table", element("thead", head), element("tbody", *rows), class_="quadrant"),
+        *_lists(summary, grid, key),
+        class_="grid",
+    )
+
+
+def _field(cell: Cell, key: str) -> Html:
+    n = len(cell.query_ids)
+    count: Html | str = f"{n:,}"
+    if n:
+        label = f"{plural(n, 'query', 'queries')}: {cell.reading}"
+        count = element("a", f"{n:,}", href=f"#{_cell_key(cell, key)}", aria_label=label)
+    good = cell.retrieval_is_good + cell.answer_is_good
+    return element(
+        "td",
+        element("span", count, class_="count"),
+        element("span", share_of(cell), class_="share"),
+        element("span", cell.reading, class_="reading"),
+        class_=f"field f{good}",
+    )
+
+
+def _cell_key(cell: Cell, key: str) -> str:
+    return f"{key}-{int(cell.retrieval_is_good)}{int(cell.answer_is_good)}"
+
+
+def _lists(summary: Summary, grid: Diagnosis, key: str) -> Iterable[Html]:
+    for cell in grid.cells:
+        if cell.query_ids:
+            title = f"{cell.reading}: {plural(len(cell.query_ids), 'query', 'queries')}"
+            yield query_list(title, cell.query_ids, summary.queries, _cell_key(cell, key))
+    for found in grid.undecided:
+        title = f"undecided: {plural(len(found.query_ids), 'query', 'queries')}, {found.reason}"
+        yield query_list(title, found.query_ids, summary.queries, "")
+
+
+def _cause(code: CauseCode) -> Html:
+    blameless = "It says nothing of the run." if code in BLAMELESS else ""
+    meaning = element("span", f"{CAUSES[code].meaning} {blameless}".strip(), class_="bounds")
+    return join([CAUSES[code].title, meaning])
+
+
+def _count(group: CauseGroup | None, place: int) -> Html:
+    if group is None:
+        return element("td", "0", class_="num")
+    return element(
+        "td",
+        element("a", f"{len(group.query_ids):,}", href=f"#{_key(group.code, place)}"),
+        element("span", _bar(group.share), share(group.share), class_="bounds"),
+        element("span", f"mean {number(group.mean, 2)}", class_="bounds"),
+        class_="num",
+    )
+
+
+def _members(
+    summary: Summary,
+    run: str,
+    place: int,
+    codes: Iterable[CauseCode],
+    groups: Mapping[tuple[str, CauseCode], CauseGroup],
+) -> Html:
+    lists = []
+    for code in codes:
+        group = groups.get((run, code))
+        if group is not None:
+            title = f"{CAUSES[code].title}: {plural(len(group.query_ids), 'query', 'queries')}"
+            lists.append(query_list(title, group.query_ids, summary.queries, _key(code, place)))
+    return element("div", element("h4", run_name(summary, run)), *lists)
+
+
+def _key(code: CauseCode, place: int) -> str:
+    return f"cause-{place}-{code.replace('_', '-')}"
+
+
+def _bar(part: float) -> Html:
+    """Return a thin bar beside a share; the number stands next to it."""
+    return element(
+        "svg",
+        element("rect", class_="track", x=0, y=0, width=40, height=6),
+        element("rect", class_="fill", x=0, y=0, width=f"{40 * part:.1f}", height=6),
+        class_="sharebar",
+        viewBox="0 0 40 6",
+        aria_hidden="true",
+    )

@@ -1,0 +1,169 @@
+"""The report as one HTML page: no request, readable without its script, same data, same bytes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+
+from ragforge.report.agreement import agreement_table
+from ragforge.report.audit import audit_tables
+from ragforge.report.page.answers import answers_block
+from ragforge.report.page.comparison import comparison_block
+from ragforge.report.page.curves import all_grades_figure
+from ragforge.report.page.diagnosis import causes_block, diagnosis_block
+from ragforge.report.page.history import changes_block, trend_block
+from ragforge.report.page.markup import Html, document, element, join
+from ragforge.report.page.quality import quality_block
+from ragforge.report.page.queries import queries_css, queries_script, queries_section
+from ragforge.report.page.runs import headline_block, slices_block, spread_block
+from ragforge.report.page.spending import spending_block
+from ragforge.report.page.table import table_block
+from ragforge.report.page.worst import worst_block
+from ragforge.report.shown import one_line
+from ragforge.report.summary import Summary
+from ragforge.report.tables import (
+    failures,
+    grades,
+    judged_by,
+    making,
+    measures,
+    queries_by,
+    sliced_by,
+)
+from ragforge.report.words import Notice, judge_name, notices, size_line, threshold_note
+
+
+def render_html(summary: Summary) -> str:
+    """Return the page. All data in it is text: no markup, no links, no hidden characters."""
+    css = _style("page.css") + _style("charts.css") + queries_css()
+    title = f"{one_line(summary.making.name)}: ragforge report"
+    head = [
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+    ]
+    sections = [found for found in _sections(summary) if found.body is not None]
+    body = [
+        element("a", "Skip to the results", href="#main", class_="skip"),
+        _header(summary),
+        _contents(sections),
+        element("main", *map(_section, sections), id="main"),
+        element("footer", element("p", _origin(summary))),
+    ]
+    return document(lang="en", head=head, body=body, css=css, script=queries_script()).code
+
+
+def _style(name: str) -> str:
+    return files("ragforge.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    key: str
+    title: str
+    body: Html | None
+    """None where there is nothing to say."""
+
+
+def _sections(summary: Summary) -> Iterable[_Section]:
+    yield from _overview(summary)
+    if summary.runs or summary.answers:
+        yield _Section("queries", "All queries", queries_section(summary.table))
+    if summary.runs:
+        yield _Section("worst", "Worst queries", worst_block(summary.table))
+    if summary.answers:
+        yield _Section("answers", "Answers", answers_block(summary))
+    yield _Section("judging", "Judging", _judging(summary))
+    yield _Section("reading", "How to read the measures", _reading(summary))
+    provenance = [
+        table_block(making(summary.making), titled=False),
+        table_block(queries_by(summary)),
+    ]
+    yield _Section("provenance", "Provenance", join(provenance))
+
+
+def _overview(summary: Summary) -> Iterable[_Section]:
+    """Yield what a decision rests on, before any single query."""
+    if summary.runs:
+        yield _Section("changes", "What changed", changes_block(summary))
+    yield _Section("retrieval", "Retrieval", headline_block(summary))
+    if summary.runs:
+        yield _Section("comparison", "Which is better", comparison_block(summary))
+        yield _Section("spread", "Query by query", spread_block(summary))
+    if summary.answers:
+        yield _Section("diagnosis", "Retrieval or the model?", diagnosis_block(summary))
+    if sliced_by(summary):
+        yield _Section("slices", "Slices", slices_block(summary))
+    yield _Section("causes", "Likely causes", causes_block(summary))
+    yield _Section("chunks", "Chunks", quality_block(summary))
+    yield _Section("trend", "Over time", trend_block(summary))
+    yield _Section("spending", "Cost and time", spending_block(summary))
+
+
+def _header(summary: Summary) -> Html:
+    by_weight = sorted(summary.judges, key=lambda judge: -judge.count)
+    names = dict.fromkeys(judge_name(judge) for judge in by_weight)
+    nothing = "No judgment succeeded." if summary.counts.n_pairs else "Nothing is judged yet."
+    judged = f"Judged by {', '.join(names)}." if names else nothing
+    return element(
+        "header",
+        element("p", "Evaluation report", class_="eyebrow"),
+        element("h1", one_line(summary.making.name), dir="auto"),
+        element("p", f"{size_line(summary)}.", class_="lede"),
+        element("p", judged, class_="lede judges"),
+        *map(_notice, notices(summary)),
+    )
+
+
+def _notice(notice: Notice) -> Html:
+    return element(
+        "div",
+        element("strong", notice.title),
+        element("p", notice.text),
+        class_="notice loud" if notice.is_loud else "notice",
+        role="note",
+    )
+
+
+def _contents(sections: Iterable[_Section]) -> Html:
+    links = [
+        element("li", element("a", section.title, href=f"#{section.key}")) for section in sections
+    ]
+    return element("nav", element("ul", *links), aria_label="Contents")
+
+
+def _section(section: _Section) -> Html:
+    key = f"{section.key}-title"
+    return element(
+        "section",
+        element("h2", section.title, id=key),
+        section.body,
+        id=section.key,
+        aria_labelledby=key,
+    )
+
+
+def _judging(summary: Summary) -> Html:
+    counts = summary.counts
+    unjudged = (
+        f"{counts.n_failed_pairs:,} of {counts.n_pairs:,} judged pairs have no grade because "
+        "their judgment failed."
+    )
+    agreement = map(agreement_table, summary.agreement)
+    audit = audit_tables(summary.audit)
+    tables = [judged_by(summary), *agreement, *audit, grades(summary), failures(summary)]
+    none = None if summary.failures else element("p", "No stage recorded a failure.")
+    chart = all_grades_figure(summary)
+    return join([element("p", unjudged), chart, *map(table_block, tables), none])
+
+
+def _reading(summary: Summary) -> Html:
+    rows = [
+        join([element("dt", name), element("dd", text)]) for name, text in measures(summary).rows
+    ]
+    return join([element("p", threshold_note(summary.rel_threshold)), element("dl", *rows)])
+
+
+def _origin(summary: Summary) -> str:
+    version = summary.making.tool_version
+    return f"Made by ragforge {version}".rstrip() + ". This page loads nothing and sends nothing."

@@ -1,0 +1,153 @@
+"""A sheet for reviewers as one HTML page: it loads nothing, and saves the decisions to a file.
+
+Without script it is still to be read; decisions then go into the table that export writes.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Final
+
+from ragforge.files.review_sheet import SheetRow
+from ragforge.report.page.markup import Html, document, element, join
+from ragforge.report.shown import one_line, plural
+
+_CHOICES: Final = (
+    ("approve", "Approve", "a"),
+    ("edit", "Edit", "e"),
+    ("reject", "Reject", "r"),
+    ("pin", "Pin", "p"),
+)
+_EDITED: Final = (
+    ("new_query", "Question", "query"),
+    ("new_standalone", "What it asks alone", "standalone"),
+    ("new_answer", "Answer", "expected_answer"),
+)
+
+
+def render_review(name: str, rows: Sequence[SheetRow]) -> str:
+    """Return the page. All data in it is text: no markup, no links, no hidden characters.
+
+    Args:
+        name: Of the dataset.
+        rows: What is to be decided about, in this order.
+    """
+    own = files("ragforge.report.page")
+    css = "".join(own.joinpath(part).read_text("utf-8") for part in ("page.css", "review.css"))
+    script = own.joinpath("review.js").read_text("utf-8")
+    head = [
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", f"{one_line(name)}: review"),
+    ]
+    body = [
+        element("a", "Skip to the queries", href="#items", class_="skip"),
+        _header(name, rows),
+        element("main", *map(_item, range(1, len(rows) + 1), rows), id="items", **_known(rows)),
+        _bar(len(rows)),
+    ]
+    return document(lang="en", head=head, body=body, css=css, script=script).code
+
+
+def _known(rows: Sequence[SheetRow]) -> dict[str, str]:
+    """Return under what name the browser keeps the decisions: another sheet has another."""
+    told = "\n".join(f"{row.query_id}\t{row.revision}\t{row.reviewer}" for row in rows)
+    return {"data_sheet": f"ragforge-review-{hashlib.sha256(told.encode()).hexdigest()[:16]}"}
+
+
+def _header(name: str, rows: Sequence[SheetRow]) -> Html:
+    reviewer = rows[0].reviewer if rows else ""
+    drawn = sum(bool(row.random) for row in rows)
+    keys = "Keys: j and k go to the next and previous query; a, e, r, p decide; Esc leaves a field."
+    return element(
+        "header",
+        element("p", f"Review for {reviewer}" if reviewer else "Review", class_="eyebrow"),
+        element("h1", one_line(name), dir="auto"),
+        element("p", f"{plural(len(rows), 'query', 'queries')}, {drawn} drawn at random. {keys}"),
+        element(
+            "noscript",
+            element(
+                "p",
+                "This page needs its script to save decisions. Without, it is for reading; "
+                "`ragforge review export --out review.csv` gives a table to fill in.",
+                class_="notice",
+            ),
+        ),
+    )
+
+
+def _item(number: int, row: SheetRow) -> Html:
+    title = f"item-{number}"
+    return element(
+        "article",
+        element("h2", f"{number}. ", element("span", row.query, dir="auto"), id=title),
+        element("p", row.flags or "drawn at random", class_="why"),
+        element("dl", *_facts(row)),
+        _controls(number, row),
+        aria_labelledby=title,
+        class_="item",
+        tabindex=-1,
+        data_query_id=row.query_id,
+        data_revision=row.revision,
+        data_reviewer=row.reviewer,
+        data_random=row.random,
+        data_decision=row.decision,
+    )
+
+
+def _facts(row: SheetRow) -> list[Html]:
+    kind = ", ".join(filter(None, (row.type.replace("_", " "), row.difficulty)))
+    shown = (
+        ("Said before", row.history),
+        ("Asks alone", row.standalone),
+        ("Answer", row.expected_answer or "(none)"),
+        ("Evidence", row.evidence or "(none)"),
+        ("Found in", row.place),
+        ("Kind", kind),
+        ("Id", f"{row.query_id}, revision {row.revision}"),
+    )
+    return [
+        join([element("dt", term), element("dd", text, dir="auto")]) for term, text in shown if text
+    ]
+
+
+def _controls(number: int, row: SheetRow) -> Html:
+    choices = [
+        element(
+            "label",
+            element("input", type="radio", name=f"decision-{number}", value=value),
+            f" {label} ",
+            element("kbd", key),
+        )
+        for value, label, key in _CHOICES
+    ]
+    edited = [
+        element(
+            "label",
+            label,
+            element("textarea", f"\n{text}", name=field, rows=2, dir="auto", autocomplete="off"),
+        )
+        for field, label, column in _EDITED
+        if (text := getattr(row, column)) or column != "standalone"
+    ]
+    note = element("label", "Note", element("input", type="text", name="note", autocomplete="off"))
+    return element(
+        "fieldset",
+        element("legend", f"Decision on query {number}"),
+        element("div", *choices, class_="choices"),
+        element("div", *edited, class_="edits", hidden=True),
+        note,
+        element("p", role="status", class_="fault"),
+        hidden=True,
+    )
+
+
+def _bar(count: int) -> Html:
+    return element(
+        "div",
+        element("p", f"0 of {count} decided", role="status", id="done"),
+        element("button", "Save decisions (JSON)", type="button", id="save"),
+        class_="bar",
+        hidden=True,
+    )

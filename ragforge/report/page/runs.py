@@ -1,0 +1,145 @@
+"""The parts of the page about runs: measures, spread over queries, slices."""
+
+from ragforge.report.estimate import counts
+from ragforge.report.page.charts import Bars, bar_chart, described
+from ragforge.report.page.curves import curve_block
+from ragforge.report.page.markup import Html, element, join
+from ragforge.report.page.table import estimate_cell, scroll_table, table_block, table_row
+from ragforge.report.runs import DEPTH, NO_HIT, PRIMARY, RunSummary
+from ragforge.report.shown import number, plural, share
+from ragforge.report.summary import Summary
+from ragforge.report.tables import attention, first_relevant, sliced_by
+from ragforge.report.words import HOLES_NOTE, MEAN_NOTE
+
+_TONES = 6
+_BIN_LABELS = ("0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9")
+
+
+def run_name(summary: Summary, name: str) -> Html:
+    """Return a run's name with the mark of its colour."""
+    return join([element("span", class_=f"dot {_tone(summary, name)}"), element("bdi", name)])
+
+
+def headline_block(summary: Summary) -> Html:
+    """Return the table of runs by measures."""
+    if not summary.runs:
+        return element("p", "There is no run yet; `ragforge retrieve` makes one.", class_="empty")
+    body = []
+    for run in summary.runs:
+        cells = [
+            element("td", f"{run.primary.n:,}", class_="num"),
+            element("td", f"{run.primary.n_failed:,}", class_="num"),
+            element("td", share(run.holes.share), class_="num"),
+            *(estimate_cell(run.estimates[measure]) for measure in summary.measures),
+        ]
+        body.append(table_row(run_name(summary, run.name), cells))
+    headers = ["run", "n", "with failures", "unjudged@10", *summary.measures]
+    numeric = [False, *[True] * (len(headers) - 1)]
+    table = scroll_table("Runs by measures", headers, body, numeric)
+    return join([table, element("p", f"{MEAN_NOTE} {HOLES_NOTE}", class_="note")])
+
+
+def spread_block(summary: Summary) -> Html:
+    """Return recall by rank, and three charts a run: values, first relevant rank, top grades."""
+    figures = [
+        figure
+        for index, run in enumerate(summary.runs)
+        for figure in (
+            _histogram(summary, run, index),
+            _first_relevant(summary, run, index),
+            _top_grades(summary, run, index),
+        )
+    ]
+    return join(
+        [
+            element("div", *figures, class_="figures thirds"),
+            element("p", first_relevant(summary).note, class_="note"),
+            curve_block(summary),
+            table_block(attention(summary)),
+        ]
+    )
+
+
+def slices_block(summary: Summary) -> Html:
+    """Return the primary measure by property of the query, a table each."""
+    # The tables fill two columns one after the other: short ones share a column beside a long one.
+    names = sorted(sliced_by(summary), key=lambda name: _n_values(summary, name))
+    return element("div", *(_slice(summary, name) for name in names), class_="slices")
+
+
+def _n_values(summary: Summary, dimension: str) -> int:
+    return sum(part.dimension == dimension for part in summary.runs[0].slices)
+
+
+def _slice(summary: Summary, dimension: str) -> Html:
+    body = []
+    parts = [[p for p in run.slices if p.dimension == dimension] for run in summary.runs]
+    for same in zip(*parts, strict=True):
+        cells = [
+            estimate_cell(part.estimates[PRIMARY], counts(part.estimates[PRIMARY], "with failures"))
+            for part in same
+        ]
+        count = element("td", f"{same[0].n_queries:,}", class_="num")
+        body.append(table_row(same[0].value, [count, *cells]))
+    names = [run_name(summary, run.name) for run in summary.runs]
+    title = f"{PRIMARY} by {dimension}"
+    table = scroll_table(
+        title, [dimension, "queries", *names], body, [False, True, *[True] * len(names)]
+    )
+    return element("div", element("h3", title), table, class_="block")
+
+
+def _histogram(summary: Summary, run: RunSummary, index: int) -> Html:
+    chart = Bars(
+        key=f"spread-{index}",
+        title=f"{PRIMARY} over the queries of {run.name}",
+        description=described(run.histogram, f"Queries by {PRIMARY}"),
+        bars=run.histogram,
+        tone=_tone(summary, run.name),
+        labels=_BIN_LABELS,
+    )
+    caption = f"Queries by {PRIMARY}, in steps of 0.1; mean {number(run.primary.mean)}."
+    return _figure(summary, run, bar_chart(chart), caption)
+
+
+def _first_relevant(summary: Summary, run: RunSummary, index: int) -> Html:
+    chart = Bars(
+        key=f"first-{index}",
+        title=f"Rank of the first relevant chunk, {run.name}",
+        description=described(run.first_relevant, "Queries by rank of the first relevant chunk"),
+        bars=run.first_relevant,
+        tone=_tone(summary, run.name),
+        muted=NO_HIT,
+        labels=("1", "2", "3", "4\u20135", "6\u201310", "11+", "none"),
+    )
+    without = plural(len(run.attention.without_hit), "query", "queries")
+    caption = f"Queries by rank of the first relevant chunk; {without} without a hit."
+    return _figure(summary, run, bar_chart(chart), caption)
+
+
+def _top_grades(summary: Summary, run: RunSummary, index: int) -> Html | None:
+    if not any(bar.count for bar in run.top_grades):
+        return None
+    signs = {"not judged": "?", "failed": "!"}
+    chart = Bars(
+        key=f"top-{index}",
+        title=f"Grades in the top {DEPTH} of {run.name}",
+        description=described(run.top_grades, "Chunks by grade"),
+        bars=run.top_grades,
+        tone=_tone(summary, run.name),
+        muted="not judged",
+        labels=[signs.get(bar.label, bar.label) for bar in run.top_grades],
+    )
+    failed = "; !: judging failed" if run.holes.n_failed else ""
+    caption = f"Chunks in the top {DEPTH} by grade; ?: not judged{failed}."
+    return _figure(summary, run, bar_chart(chart), caption)
+
+
+def _figure(summary: Summary, run: RunSummary, chart: Html, caption: str) -> Html:
+    name = element("span", run_name(summary, run.name), class_="run")
+    return element("figure", element("figcaption", name, " ", caption), chart)
+
+
+def _tone(summary: Summary, name: str) -> str:
+    names = [run.name for run in summary.runs]
+    return f"tone-{names.index(name) % _TONES}"

@@ -1,0 +1,1 @@
+"""Every query of a set with all that is known of it."""

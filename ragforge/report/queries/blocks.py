@@ -1,0 +1,207 @@
+"""What packed blocks hold: rows by column, drill-downs, and the texts that drill-downs share.
+
+All texts in them have their hidden characters made visible; the script puts them in as text only.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Final
+
+from ragforge.report.judging import GRADE_MEANINGS
+from ragforge.report.queries.chunk_starts import ChunkStart, spans, visible_pieces
+from ragforge.report.queries.details import QueryDetail, RunDetail, ShownChunk, Texts
+from ragforge.report.queries.rows import FACETS, QueryRow
+from ragforge.report.queries.table import QueryTable
+from ragforge.report.runs import DEPTH, PRIMARY
+from ragforge.report.shown import Excerpt, one_line, visible
+
+STATES: Final = {
+    "measured": "",
+    "no_relevant": "nothing relevant known",
+    "missing": "not in the run",
+    "failed": "failed",
+    "judging_failed": "judging failed",
+    "not_judged": "not judged",
+    "unanswerable": "not measured",
+}
+"""The state of a cell in words."""
+SOURCES: Final = {
+    "human": "graded by a person",
+    "evidence": "graded by the evidence",
+    "judge": "graded by the judge",
+    "carried": "grade carried over",
+}
+_DIGITS: Final = 4
+_NO_GRADE: Final = {"unjudged": -1, "failed": -2}
+
+
+def index_of(table: QueryTable) -> dict[str, object]:
+    """Return what all blocks are read by: names, and the words behind their numbers."""
+    return {
+        "measure": PRIMARY,
+        "depth": DEPTH,
+        "n": len(table.rows),
+        "runs": list(map(visible, table.runs)),
+        "systems": list(map(visible, table.systems)),
+        "facets": [
+            {"name": name, "values": _values(row.facets[place] for row in table.rows)}
+            for place, name in enumerate(FACETS)
+        ],
+        "states": list(STATES.values()),
+        "causes": _causes(table.rows),
+        "verdicts": _verdicts(table.rows),
+        "grades": list(GRADE_MEANINGS),
+        "sources": SOURCES,
+    }
+
+
+def rows_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
+    """Return some rows by column."""
+    rows = table.rows[first : first + size]
+    causes, verdicts = _places(_causes(table.rows)), _places(_verdicts(table.rows))
+    states = _places(STATES)
+    facets = [_places(_values(row.facets[n] for row in table.rows)) for n in range(len(FACETS))]
+    return {
+        "id": [visible(row.query_id) for row in rows],
+        "text": [row.text for row in rows],
+        "facets": [
+            [known[row.facets[place]] for row in rows] for place, known in enumerate(facets)
+        ],
+        "runs": [
+            {
+                "value": [_rounded(row.cells[place].value) for row in rows],
+                "first": [row.cells[place].first for row in rows],
+                "holes": [row.cells[place].holes for row in rows],
+                "state": [states[row.cells[place].state] for row in rows],
+                "cause": [causes[row.cells[place].cause] for row in rows],
+            }
+            for place in range(len(table.runs))
+        ],
+        "verdicts": [
+            [verdicts[row.verdicts[place]] for row in rows] for place in range(len(table.systems))
+        ],
+    }
+
+
+def detail_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
+    """Return the drill-downs of some rows, without the texts that they share."""
+    details = _details(table, first, size)
+    chunk_ids = _chunk_ids(details)
+    places = _places(chunk_ids)
+    return {
+        "chunks": list(map(visible, chunk_ids)),
+        "queries": [_detail(detail, places) for detail in details],
+    }
+
+
+def texts_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
+    """Return the texts of the chunks of some rows, each once, and what their judges said."""
+    details = _details(table, first, size)
+    starts = table.texts.starts
+    return {
+        "chunks": [_start(starts.get(chunk_id)) for chunk_id in _chunk_ids(details)],
+        "queries": [_query_texts(detail, table.texts) for detail in details],
+    }
+
+
+def _details(table: QueryTable, first: int, size: int) -> list[QueryDetail]:
+    return [table.detail(row.query_id) for row in table.rows[first : first + size]]
+
+
+def _chunk_ids(details: Iterable[QueryDetail]) -> list[str]:
+    return list(dict.fromkeys(chunk_id for detail in details for chunk_id in detail.chunks))
+
+
+def _detail(detail: QueryDetail, places: Mapping[str, int]) -> dict[str, object]:
+    own = _places(detail.chunks)
+    answer = detail.expected_answer
+    return {
+        "text": _excerpt(detail.text),
+        "answerable": detail.answerable,
+        "answer": None if answer is None else _excerpt(answer),
+        "evidence": list(map(_excerpt, detail.evidence)),
+        "chunks": [_chunk(chunk, places[chunk.chunk_id]) for chunk in detail.chunks.values()],
+        "runs": [_run(run, own) for run in detail.runs],
+        "answers": [
+            {
+                "system": visible(item.system),
+                "text": None if item.answer is None else _excerpt(item.answer),
+                "verdict": item.verdict,
+                "hallucinates": bool(item.has_hallucination),
+                "reason": _excerpt(item.explanation),
+            }
+            for item in detail.answers
+        ],
+    }
+
+
+def _chunk(chunk: ShownChunk, place: int) -> list[object]:
+    grade = _NO_GRADE[chunk.state] if chunk.grade is None else chunk.grade
+    return [place, grade, chunk.source]
+
+
+def _run(run: RunDetail, own: Mapping[str, int]) -> dict[str, object]:
+    return {
+        "n": run.n_retrieved,
+        "top": [own[chunk_id] for chunk_id in run.top],
+        "missed": [[own[chunk_id], run.ranks.get(chunk_id, 0)] for chunk_id in run.missed],
+        "nMissed": run.n_missed,
+    }
+
+
+def _start(start: ChunkStart | None) -> list[object] | None:
+    if start is None:
+        return None
+    where = one_line(" / ".join(filter(None, (start.doc_id, start.heading))), 160)
+    return [where, int(start.offset > 0), visible(start.text.text), start.cut_note]
+
+
+def _query_texts(detail: QueryDetail, texts: Texts) -> dict[str, object]:
+    chunks = detail.chunks.values()
+    keys = [
+        key for key in dict.fromkeys(chunk.call_key for chunk in chunks) if key in texts.replies
+    ]
+    places = _places(keys)
+    return {
+        "marks": [_marks(texts.starts.get(chunk.chunk_id), chunk.quotes) for chunk in chunks],
+        "reasons": [_excerpt(chunk.reasoning) for chunk in chunks],
+        "replies": [_excerpt(texts.replies[key]) for key in keys],
+        "reply": [places.get(chunk.call_key, -1) for chunk in chunks],
+    }
+
+
+def _marks(start: ChunkStart | None, quotes: tuple[str, ...]) -> list[int]:
+    """Return where marked pieces begin and end in the shown text, in code points."""
+    if start is None:
+        return []
+    text = start.text.text
+    at, ends = 0, []
+    for piece in visible_pieces(text, spans(text, quotes)):
+        at += len(piece)
+        ends.append(at)
+    return [end for pair in list(pairwise(ends))[::2] for end in pair]
+
+
+def _excerpt(text: Excerpt) -> list[str]:
+    return [visible(text.text), text.cut_note]
+
+
+def _causes(rows: Iterable[QueryRow]) -> list[str]:
+    return _values(cell.cause for row in rows for cell in row.cells)
+
+
+def _verdicts(rows: Iterable[QueryRow]) -> list[str]:
+    return _values(verdict for row in rows for verdict in row.verdicts)
+
+
+def _values(found: Iterable[str]) -> list[str]:
+    """Return what there is, sorted, after "" for nothing."""
+    return ["", *sorted(set(found) - {""})]
+
+
+def _places(values: Iterable[str]) -> dict[str, int]:
+    return {value: place for place, value in enumerate(values)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)

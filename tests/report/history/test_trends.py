@@ -1,0 +1,250 @@
+"""What changed is named once, and a trend is by the interval."""
+
+import pytest
+from evaluations import JUDGE, baseline, evaluation
+
+from ragforge.records import BridgeMean, MeasuredMean
+from ragforge.report.history.bridge import bridge
+from ragforge.report.history.moved import moved
+from ragforge.report.history.of_run import run_history, steps
+from ragforge.report.history.trends import changes, trend, trend_of_means
+
+BEFORE = evaluation()
+
+
+def bridged(diff, low, high, **fields):
+    """Return an evaluation with a bridge to BEFORE."""
+    mean = BridgeMean(n=40, before=0.6, now=0.6 + diff, diff=diff, low=low, high=high)
+    return evaluation(bridge_to=BEFORE.evaluation_id, bridge={"RR": mean}, **fields)
+
+
+def whats(now, before=BEFORE):
+    return [item.what for item in changes(before, now)]
+
+
+def test_equal_evaluations_show_no_change():
+    """A night on which nothing happened is to say so."""
+    assert changes(BEFORE, evaluation(at="later")) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "now"),
+    [
+        ("scale", evaluation(rel_threshold=1)),
+        ("scale", evaluation(only_retrieved=True)),
+        ("judgments", evaluation(digests={"judgments": "j2"})),
+        ("retriever", evaluation(digests={"rankings": "r2"})),
+        ("failures", evaluation(n_failed=3)),
+        ("tool", evaluation(tool_version="1.1")),
+        (
+            "judge",
+            evaluation(
+                digests={"judgments": "j2"},
+                graders=(JUDGE.model_copy(update={"model": "judge-2"}),),
+            ),
+        ),
+        (
+            "prompts",
+            evaluation(
+                digests={"judgments": "j2", "prompts": "p2"},
+                graders=(JUDGE.model_copy(update={"prompt_sha256": "cd"}),),
+            ),
+        ),
+        (
+            "corpus",
+            evaluation(digests={"corpus": "c2", "rankings": "r2"}),
+        ),
+        (
+            "items",
+            evaluation(digests={"queries": "q2", "judgments": "j2", "rankings": "r2"}, n=51),
+        ),
+    ],
+)
+def test_what_changed_is_named_without_what_follows_from_it(what, now):
+    """A list of everything that differs hides the one cause."""
+    assert whats(now) == [what]
+
+
+def test_the_weightiest_change_comes_first():
+    """Whether two values can be compared at all is read first."""
+    now = evaluation(
+        digests={"corpus": "c2", "queries": "q2", "rankings": "r2"},
+        rel_threshold=1,
+        tool_version="1.1",
+    )
+
+    assert whats(now) == ["scale", "corpus", "items", "tool"]
+
+
+def test_a_corpus_that_is_not_there_is_not_called_a_change():
+    """Without chunks nobody knows whether they are others."""
+    [change] = changes(BEFORE, evaluation(digests={"corpus": ""}))
+
+    assert change.text == "The set now has no chunks: whether the corpus changed cannot be told."
+
+
+def test_names_of_judges_cannot_steer_the_terminal():
+    """The name of a model is data."""
+    judge = JUDGE.model_copy(update={"model": "\x1b[31mred"})
+
+    [change] = changes(BEFORE, evaluation(graders=(judge,)))
+
+    assert change.text == "The judge changed: judge-1; now \\x1b[31mred."
+
+
+@pytest.mark.parametrize(
+    ("diff", "low", "high", "verdict"),
+    [
+        (0.05, 0.01, 0.09, "IMPROVING"),
+        (-0.05, -0.09, -0.01, "DEGRADING"),
+        (0.01, -0.02, 0.04, "STABLE"),
+        (0.2, None, None, "UNKNOWN"),
+    ],
+)
+def test_a_trend_is_by_the_interval_of_the_same_items(diff, low, high, verdict):
+    """A tiny rise is no improvement, and a rise of three items is nothing."""
+    found = trend([BEFORE, bridged(diff, low, high)], "RR")
+
+    assert (found.verdict, found.on, found.n, found.diff) == (verdict, "same items", 40, diff)
+
+
+@pytest.mark.parametrize(
+    ("mean", "verdict"),
+    [(0.62, "STABLE"), (0.70, "IMPROVING"), (0.50, "DEGRADING"), (0.66, "STABLE")],
+)
+def test_without_a_bridge_the_intervals_of_both_means_decide(mean, verdict):
+    """Other items are another sample: both means are uncertain."""
+    found = trend([BEFORE, evaluation(mean)], "RR")
+
+    assert (found.verdict, found.on) == (verdict, "all items")
+
+
+def test_means_of_equal_values_are_not_certain():
+    """Five of five says little about other queries, though its bootstrap has no spread."""
+    perfect = evaluation(1.0, half=0.0, n=5)
+    worse = evaluation(0.8, half=0.1, n=5)
+
+    assert trend([perfect, worse], "RR").verdict == "STABLE"
+
+
+def test_failures_widen_the_interval():
+    """What failed must not turn into a trend."""
+    lost = MeasuredMean(mean=0.7, low=0.68, high=0.72, n=40, n_failed=10, least=0.56, most=0.76)
+
+    found = trend([BEFORE, evaluation(measures={"RR": lost})], "RR")
+
+    assert found.verdict == "STABLE"
+
+
+def test_one_evaluation_has_no_trend():
+    """There is nothing that it could have come from."""
+    found = trend([BEFORE], "RR")
+
+    assert (found.verdict, found.since, found.diff) == ("UNKNOWN", "", None)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        evaluation(0.9, rel_threshold=1),
+        evaluation(0.9, measures={"AP": {"mean": 0.9, "low": 0.8, "high": 1.0, "n": 50}}),
+    ],
+)
+def test_what_cannot_be_compared_has_no_trend(now):
+    """Values of another scale or measure are no rise."""
+    found = trend_of_means(BEFORE, now, "RR")
+
+    assert (found.verdict, found.low) == ("UNKNOWN", None)
+
+
+@pytest.mark.parametrize(
+    ("now", "cause"),
+    [
+        (bridged(0.05, 0.01, 0.09, mean=0.65), "system"),
+        (bridged(0.0, -0.02, 0.02, mean=0.65), "set"),
+        (bridged(0.05, 0.01, 0.09, mean=0.75), "both"),
+        (bridged(0.01, -0.02, 0.04, mean=0.61), "neither"),
+        (bridged(0.01, None, None, mean=0.61), "unknown"),
+        (evaluation(0.9), "unknown"),
+    ],
+)
+def test_the_same_items_part_a_changed_system_from_a_changed_set(now, cause):
+    """Easier queries must not pass for a better retriever."""
+    assert moved(BEFORE, now, "RR").cause == cause
+
+
+def test_a_bridge_is_over_the_items_that_are_the_same():
+    """An item whose relevant chunks changed is another item."""
+    before = baseline([0.5] * 8 + [0.1], ["same"] * 8 + ["old"])
+    now = baseline([0.6, 0.7] * 4 + [0.9], ["same"] * 8 + ["new"])
+
+    found = bridge(before, now)["RR"]
+
+    assert (found.n, round(found.diff, 10)) == (8, 0.15)
+    assert found.low is not None
+    assert 0 < found.low < 0.15 < (found.high or 0)
+
+
+def test_a_bridge_of_few_items_has_no_interval():
+    """Two equal rises would otherwise look certain."""
+    found = bridge(baseline([0.5, 0.5]), baseline([0.6, 0.6]))["RR"]
+
+    assert (found.low, found.high) == (None, None)
+
+
+def test_a_bridge_on_which_nothing_moved_is_not_certain_either():
+    """Six items that stayed as they were say little about others."""
+    found = bridge(baseline([0.5] * 6), baseline([0.5] * 6))["RR"]
+
+    assert (found.diff, found.low) == (0.0, pytest.approx(-(1 - 0.025 ** (1 / 6))))
+
+
+@pytest.mark.parametrize("fields", [{"rel_threshold": 1}, {"only_retrieved": True}])
+def test_there_is_no_bridge_between_other_scales(fields):
+    """The same item has another value where other grades are relevant."""
+    assert bridge(baseline([0.5] * 6), baseline([0.5] * 6, **fields)) == {}
+
+
+def test_there_is_no_bridge_without_common_items():
+    """A mean of nothing is no 0."""
+    assert bridge(baseline([0.5] * 6, ["old"] * 6), baseline([0.5] * 6)) == {}
+
+
+def test_repeats_are_one_step_with_what_it_cost_and_changed():
+    """A month of nights without a change is one row."""
+    spent = [
+        {"calls": n, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": c}
+        for n, c in ((10, 1.0), (10, 1.0), (14, 1.5))
+    ]
+    made = [
+        evaluation(at="1", spent=spent[0]),
+        evaluation(at="2", spent=spent[1]),
+        evaluation(0.7, at="3", spent=spent[2], digests={"rankings": "r2"}),
+    ]
+
+    found = [
+        (s.evaluation.at, s.count, s.calls, s.cost_usd, [c.what for c in s.changes])
+        for s in steps(made)
+    ]
+
+    assert found == [("2", 2, None, None, []), ("3", 1, 4, 0.5, ["retriever"])]
+
+
+def test_a_history_of_one_evaluation_says_so():
+    """There is no change, no trend and nothing that moved."""
+    found = run_history([BEFORE])
+
+    assert (found.before, found.changes, found.moved) == (None, (), ())
+
+
+def test_repeats_do_not_hide_what_changed_before_them():
+    """Two quiet nights later the fall is still what is to be explained."""
+    new = {"digests": {"rankings": "r2"}}
+    fall = bridged(-0.2, -0.3, -0.1, mean=0.4, **new)
+
+    found = run_history(
+        [BEFORE, fall, evaluation(0.4, at="2", **new), evaluation(0.4, at="3", **new)]
+    )
+
+    assert ([item.what for item in found.changes], found.n_repeats) == (["retriever"], 2)
+    assert found.trends[0].verdict == "DEGRADING"

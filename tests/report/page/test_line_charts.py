@@ -1,0 +1,53 @@
+import re
+
+import pytest
+
+from ragforge.report.page.line_charts import Chart, Line, Mark, Point, legend, line_chart
+
+
+@pytest.fixture
+def chart():
+    """Make a chart of some lines, each with two points that have intervals."""
+
+    def make(count, **fields):
+        points = [Point(0, 0.2, 0.1, 0.3), Point(1, 0.6, 0.5, 0.7)]
+        lines = [Line(f"run {n}", n, points) for n in range(count)]
+        given = {"x_ticks": [(0, "a"), (1, "b")], "y_ticks": (0.0, 1.0), **fields}
+        return line_chart(Chart("key", "Title", "In words", lines, **given)).code
+
+    return make
+
+
+def test_chart_has_its_title_and_its_data_in_words(chart):
+    """Who cannot see the lines is to have what they say."""
+    found = chart(1)
+
+    assert 'role="img" aria-labelledby="key-t key-d"' in found
+    assert '<title id="key-t">Title</title><desc id="key-d">In words</desc>' in found
+
+
+def test_lines_differ_by_their_dashes_as_well(chart):
+    """Colour alone tells nothing to one reader in twelve, and to no printer in black."""
+    assert re.findall(r'class="drawn tone-\d (dash-\d)"', chart(3)) == [
+        "dash-0",
+        "dash-1",
+        "dash-2",
+    ]
+
+
+@pytest.mark.parametrize(("n_lines", "n_bands"), [(1, 1), (3, 3), (4, 0)])
+def test_bands_are_drawn_as_long_as_they_can_be_told_apart(chart, n_lines, n_bands):
+    """Six bands on top of each other are a grey field."""
+    assert chart(n_lines).count("<polygon") == n_bands
+
+
+def test_marks_stand_at_their_place(chart):
+    """A step in a line is explained by what changed there."""
+    found = chart(1, marks=[Mark(1, "7")])
+
+    assert re.search(r'<text class="label change" x="360.0" y="9">7</text>', found)
+
+
+def test_names_in_a_legend_are_data():
+    """A run may be called anything."""
+    assert "<b>" not in legend([Line("<b>", 0, [])]).code

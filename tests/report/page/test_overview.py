@@ -1,0 +1,245 @@
+"""The sections of the page that a decision rests on."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from evaluations import evaluation
+
+from ragforge.config import EvaluateSettings
+from ragforge.files.history import History
+from ragforge.pipeline.reporting import ReportOptions, report_summary
+from ragforge.records import BridgeMean
+from ragforge.report.inspection import MOST_CHUNKS
+from ragforge.report.markdown import render_markdown
+from ragforge.report.page.page import render_html
+from ragforge.report.report_json import report_json
+from ragforge.report.summary import summarise
+from ragforge.report.text import render_text
+
+RENDERERS = (render_text, render_markdown, render_html)
+
+
+@pytest.fixture
+def two_runs(many_queries):
+    """Thirty queries; run `new` finds at rank 2 what run `base` finds at rank 1."""
+    return many_queries(30)
+
+
+def summary_of(dataset, **options):
+    return report_summary(dataset, EvaluateSettings(), ReportOptions(**options))
+
+
+def section(page, key):
+    """Return the markup of a section."""
+    return re.search(rf'<section id="{key}".*?</section>', page, re.DOTALL).group()
+
+
+def with_past(dataset, *evaluations):
+    return replace(summarise(dataset), history=History(evaluations=evaluations))
+
+
+def test_sections_come_in_the_order_in_which_a_decision_is_made(two_runs):
+    """What changed is read before any number, and numbers before single queries."""
+    page = render_html(summary_of(two_runs))
+
+    found = re.findall(r'<section id="(\w+)"', page)
+
+    assert found[:6] == ["changes", "retrieval", "comparison", "spread", "slices", "causes"]
+    assert found[6:9] == ["chunks", "spending", "queries"]
+
+
+def test_winner_is_named_with_its_interval_in_every_form(two_runs):
+    """A page, a pull request and a terminal have to say the same."""
+    summary = summary_of(two_runs)
+
+    shown = [" ".join(render(summary).split()) for render in RENDERERS]
+
+    assert all("base is better in nDCG@10" in text for text in shown)
+
+
+def test_losses_lead_to_their_queries(two_runs):
+    """Whoever sees a regression wants to see the query."""
+    found = section(render_html(summary_of(two_runs)), "comparison")
+
+    assert 'href="#q=q0000"' in found
+    assert "new is worse in 30 queries, better in 0 and the same in 0." in found
+
+
+def test_two_runs_are_needed_for_a_comparison(dataset):
+    """An empty section looks like an error."""
+    found = section(render_html(summary_of(dataset)), "comparison")
+
+    assert "A comparison needs two runs" in found
+
+
+def test_three_runs_get_letters(two_runs):
+    """Pairs alone do not show who belongs together."""
+    two_runs.write_run("third", two_runs.run("new"))
+    found = section(render_html(summary_of(two_runs)), "comparison")
+
+    assert "Runs that share a letter were not told apart" in found
+    assert "The other 1 pair" in found
+
+
+def test_base_is_what_others_are_held_against(two_runs):
+    """Fewer comparisons show smaller differences."""
+    summary = summary_of(two_runs, base="new")
+
+    assert {item.comparison.a for item in summary.comparison.items} == {"new"}
+    assert "better in nDCG@10" in render_text(summary)
+
+
+def test_runs_of_other_queries_do_not_spoil_the_report(two_runs, make_ranking):
+    """One bad file is no reason to see nothing of the others."""
+    two_runs.write_run("other", [make_ranking("elsewhere", "c1")])
+
+    found = section(render_html(summary_of(two_runs)), "comparison")
+
+    assert "The runs are not compared: run other" in found
+
+
+def test_only_the_named_runs_are_in_the_report(two_runs):
+    """Old runs stay in a dataset."""
+    assert [run.name for run in summary_of(two_runs, run_names=("new",)).runs] == ["new"]
+
+
+def test_empty_history_says_how_to_get_one(dataset):
+    """What is missing is a command away."""
+    assert "The history is empty" in section(render_html(summarise(dataset)), "changes")
+
+
+def test_changes_since_the_last_evaluation_are_named(dataset):
+    """A number that moved for another reason is not the system's doing."""
+    now = evaluation(0.7, digests={"rankings": "r2"}, at="2026-01-02T03:04:05+00:00")
+
+    found = section(render_html(with_past(dataset, evaluation(), now)), "changes")
+
+    assert "Since the evaluation of 2026-01-01 02:00, version 1:" in found
+    assert "<strong>retriever</strong>" in found
+
+
+def test_evaluating_again_without_a_change_says_so(dataset):
+    """Nothing is a finding too."""
+    again = evaluation(at="2026-01-02T02:00:00+00:00")
+
+    found = section(render_html(with_past(dataset, evaluation(), again)), "changes")
+
+    assert "Nothing changed: corpus, items" in found
+
+
+def test_trend_draws_full_and_bridge_scores_and_marks_changes(dataset):
+    """The full line alone blames the system for a changed set."""
+    before = evaluation(0.6)
+    bridge = BridgeMean(n=40, before=0.62, now=0.71, diff=0.09, low=0.01, high=0.17)
+    now = evaluation(
+        0.5, digests={"queries": "q2"}, bridge_to=before.evaluation_id, bridge={"RR": bridge}
+    )
+
+    found = section(render_html(with_past(dataset, before, now)), "trend")
+
+    assert found.count('class="drawn tone-0 dash-0"') == 2
+    assert found.count('class="drawn tone-0 dash-0 dotted"') == 1
+    assert "2026-01-01: items" in found
+
+
+def test_one_evaluation_is_no_trend(dataset):
+    """A line needs two points."""
+    assert 'id="trend"' not in render_html(with_past(dataset, evaluation()))
+
+
+def test_notes_of_a_damaged_history_are_told(dataset):
+    """A page that passes over lines in silence tells half of the past."""
+    summary = replace(summarise(dataset), history=History(notes=("line 3: torn <b>",)))
+
+    assert "line 3: torn &lt;b&gt;" in section(render_html(summary), "changes")
+
+
+def test_diagnosis_counts_lead_to_lists_that_are_there(dataset):
+    """A count that cannot be opened is no diagnosis."""
+    found = section(render_html(summarise(dataset)), "diagnosis")
+
+    [target] = re.findall(r'href="#(diagnosis-0-0-11)"', found)
+    assert f'<ul id="{target}"><li><a href="#q=q1"' in found
+
+
+def test_causes_are_counted_with_a_remedy(two_runs):
+    """A worst query is one case; a cause is what to repair."""
+    found = section(render_html(summary_of(two_runs)), "causes")
+
+    assert ">30</a>" in found
+    assert "unjudged on top" in found
+    assert "Judge the top of this run" in found
+
+
+def test_findings_about_chunks_are_shown(dataset):
+    """Retrieval cannot mend what chunking broke."""
+    found = section(render_html(summarise(dataset)), "chunks")
+
+    assert "6 chunks of 6 with a finding" in found
+    assert "too small" in found
+
+
+def test_too_many_chunks_are_left_to_their_own_command(dataset):
+    """A report is to take seconds."""
+    summary = summarise(dataset)
+    counts = replace(summary.counts, n_chunks=MOST_CHUNKS + 1)
+
+    found = section(render_html(replace(summary, counts=counts, quality=None)), "chunks")
+
+    assert "`ragforge chunk --report` looks at all of them" in found
+
+
+def test_latencies_are_percentiles(dataset):
+    """A mean hides the slow ones."""
+    found = section(render_html(summarise(dataset)), "spending")
+
+    assert re.findall(r"<td[^>]*>([\d.]+ ms)", found) == ["20 ms", "30 ms", "30 ms"]
+
+
+def test_answer_systems_are_compared_too(two_runs, make_grade):
+    """The user reads answers, and no ranking."""
+    ids = [query.query_id for query in two_runs.queries()]
+    two_runs.write_answer_grades("good", [make_grade(query_id, "correct") for query_id in ids])
+    two_runs.write_answer_grades("poor", [make_grade(query_id, "incorrect") for query_id in ids])
+
+    found = section(render_html(summary_of(two_runs)), "answers")
+
+    assert "good is better in score by 1.000" in found
+    assert "Lost most in score" in found
+
+
+def test_answers_alone_make_a_report(two_runs, make_grade):
+    """A system may be graded that shows no ranking."""
+    two_runs.write_answer_grades("good", [make_grade("q0000", "correct")])
+    (two_runs.path / "runs" / "base.jsonl").unlink()
+    (two_runs.path / "runs" / "new.jsonl").unlink()
+
+    page = render_html(summary_of(two_runs))
+
+    assert "There is no run yet" in section(page, "retrieval")
+    assert 'id="diagnosis"' in page
+    assert 'id="comparison"' not in page
+
+
+def test_json_holds_what_the_overview_says(two_runs):
+    """A dashboard is not to read a page."""
+    found = report_json(summary_of(two_runs), None)
+
+    [base, new] = found["runs"]
+    assert (base["measures"]["RR"]["mean"], new["measures"]["RR"]["mean"]) == (1, 0.5)
+    assert found["comparison"]["comparisons"][0]["winner"] == "A"
+    assert new["causes"][0]["code"] == "unjudged_on_top"
+
+
+def test_hostile_names_of_runs_are_data(hostile_dataset, make_ranking, hostile_texts):
+    """Names stand in captions, legends, tables and descriptions of charts."""
+    name = hostile_texts[0]
+    summary = summarise(hostile_dataset)
+    runs = tuple(replace(run, name=name) for run in summary.runs)
+    past = History(evaluations=(evaluation(run=name), evaluation(run=name, version=2)))
+
+    page = render_html(replace(summary, runs=runs, history=past))
+
+    assert "<script>document" not in page
+    assert page.count("&lt;script&gt;document.title=&#x27;owned&#x27;&lt;/script&gt;") > 5

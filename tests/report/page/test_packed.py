@@ -1,0 +1,88 @@
+import json
+import re
+import zlib
+from base64 import b64decode
+
+import pytest
+
+from ragforge.report.census import take_census
+from ragforge.report.gathered import gather
+from ragforge.report.page.packed import pack_table
+from ragforge.report.queries.table import QueryDraft
+
+
+@pytest.fixture
+def packed():
+    """Pack a dataset and read its blocks again, by key."""
+
+    def run(dataset, room=1_000_000):
+        draft = QueryDraft(gather(dataset))
+        chunks = take_census(dataset, draft.chunk_quotes, set())
+        found = pack_table(draft.fill(chunks.starts, {}, {}, {}), room)
+        blocks = {}
+        for block in found.blocks:
+            key, text = re.fullmatch(
+                r'<script type="application/zlib" id="([\w-]+)">([\w+/=]+)</script>', block.code
+            ).groups()
+            blocks[key] = json.loads(zlib.decompress(b64decode(text)))
+        return blocks
+
+    return run
+
+
+def test_rows_are_packed_by_column(packed, dataset):
+    """Columns take less room than rows, and are what is sorted by."""
+    found = packed(dataset)
+
+    assert found["queries-index"]["n"] == 4
+    assert found["queries-rows-0"]["id"] == ["q3", "q2", "q1", "q4"]
+    assert found["queries-rows-0"]["runs"][0]["value"] == [None, 0.3801, 1.0, None]
+    assert found["queries-rows-0"]["runs"][0]["first"] == [None, None, 1, None]
+
+
+def test_values_are_told_by_number(packed, dataset):
+    """A word a row would be the larger part of the page."""
+    found = packed(dataset)
+    difficulty = found["queries-index"]["facets"][0]["values"]
+
+    assert difficulty == ["", "easy", "hard"]
+    assert found["queries-rows-0"]["facets"][0] == [2, 2, 1, 0]
+
+
+def test_drill_down_names_chunks_that_are_stored_once(packed, dataset):
+    """Queries share chunks, and chunks are long."""
+    found = packed(dataset)
+    texts = [chunk[2] for chunk in found["queries-texts-0"]["chunks"]]
+
+    assert found["queries-detail-0"]["chunks"] == ["c3", "c4", "c5", "c2", "c1"]
+    assert texts == [f"Text of chunk {n}." for n in (3, 4, 5, 2, 1)]
+
+
+def test_drill_down_marks_the_evidence_in_code_points(packed, dataset):
+    """The script counts as Python does, whatever is in the text."""
+    found = packed(dataset)
+    at = found["queries-rows-0"]["id"].index("q1")
+
+    assert found["queries-texts-0"]["queries"][at]["marks"] == [[0, 7], [0, 7]]
+
+
+def test_texts_are_left_out_where_there_is_no_room(packed, many_queries):
+    """The page stays fit for a mail, and says what is missing."""
+    found = packed(many_queries(600, chars=1000), room=0)
+
+    assert len(found["queries-rows-0"]["id"]) == 600
+    assert found["queries-index"]["details"] == 600
+    assert found["queries-index"]["texts"] < 600
+
+
+def test_hidden_characters_are_visible_in_every_block(packed, hostile_dataset):
+    """The script shows texts as they come, and marks of direction would still steer."""
+    found = json.dumps(packed(hostile_dataset), ensure_ascii=False)
+
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", found)
+    assert r"\\u202egnitirw" in found
+
+
+def test_equal_tables_give_equal_bytes(packed, dataset):
+    """A report that differs without a cause cannot be compared or cached."""
+    assert packed(dataset) == packed(dataset)
