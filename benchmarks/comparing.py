@@ -27,7 +27,7 @@ from ragforge.measures import evaluate
 from ragforge.measures.comparing import ALPHA, Comparison, Pair, compare_pairs
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.proportions import wilson_interval
-from ragforge.pipeline.comparing import COMPARED_MEASURES
+from ragforge.pipeline.comparing.runs import COMPARED_MEASURES
 
 SEED = 7
 Generator: TypeAlias = np.random.Generator

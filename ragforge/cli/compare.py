@@ -37,7 +37,7 @@ from ragforge.errors import UsageError
 if TYPE_CHECKING:
     from ragforge.config import Settings
     from ragforge.files.dataset import Dataset
-    from ragforge.pipeline.compared import ComparisonOptions
+    from ragforge.pipeline.comparing.deciding import ComparisonOptions
     from ragforge.report.comparison.contents import ComparisonReport
 
 MOVED = 10
@@ -129,7 +129,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _compared(arguments: argparse.Namespace, settings: "Settings") -> "ComparisonReport":
-    from ragforge.pipeline.comparing import compare_files
+    from ragforge.pipeline.comparing.runs import compare_files
 
     options = _options(arguments)
     if arguments.dataset is not None:
@@ -142,8 +142,8 @@ def _of_dataset(
     arguments: argparse.Namespace, settings: "Settings", options: "ComparisonOptions"
 ) -> "ComparisonReport":
     from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.comparing import compare_runs
-    from ragforge.pipeline.comparing_answers import compare_answers
+    from ragforge.pipeline.comparing.answers import compare_answers
+    from ragforge.pipeline.comparing.runs import compare_runs
 
     dataset = open_dataset(arguments.dataset)
     named = [*arguments.names, *arguments.run]
@@ -162,7 +162,7 @@ def _made_names(
     arguments: argparse.Namespace, dataset: "Dataset", settings: "Settings", named: list[str]
 ) -> list[str]:
     """Make the runs of the retrievers and return the names of all runs to compare."""
-    from ragforge.pipeline.compared import check_names
+    from ragforge.pipeline.comparing.deciding import check_names
     from ragforge.pipeline.retrieving import require_working
     from ragforge.pipeline.run_names import named_specs
 
@@ -181,7 +181,7 @@ def _with_base(names: list[str], base: str | None) -> list[str]:
 
 
 def _options(arguments: argparse.Namespace) -> "ComparisonOptions":
-    from ragforge.pipeline.compared import ComparisonOptions
+    from ragforge.pipeline.comparing.deciding import ComparisonOptions
 
     return ComparisonOptions(
         alpha=arguments.alpha,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ragforge.config import EvaluateSettings
     from ragforge.files.dataset import Dataset
-    from ragforge.pipeline.gate_subjects import Subject
+    from ragforge.pipeline.gating.subjects import Subject
     from ragforge.report.gate.verdict import Allowance, Rules, Threshold, Verdict
 
 _ALLOW: "Final[dict[Allowance, str]]" = {
@@ -68,8 +68,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.baselines import find_baseline
-    from ragforge.pipeline.gating import check_subject
+    from ragforge.pipeline.gating.baselines import find_baseline
+    from ragforge.pipeline.gating.verdict import check_subject
 
     rules = _rules(arguments)
     settings = settings_of(arguments).evaluate
@@ -180,7 +180,7 @@ def _thresholds(arguments: argparse.Namespace) -> "list[tuple[Threshold, ...]]":
 
 
 def _of_answers(flag: str) -> "Callable[[str], tuple[str, float | None]]":
-    from ragforge.pipeline.gate_subjects import answer_measure
+    from ragforge.pipeline.gating.subjects import answer_measure
 
     return lambda name: (answer_measure(name, flag), 1.0)
 
@@ -205,8 +205,8 @@ def _allowed(arguments: argparse.Namespace) -> "list[Allowance]":
 def _subject(
     arguments: argparse.Namespace, dataset: "Dataset", rules: "Rules", settings: "EvaluateSettings"
 ) -> "Subject":
-    from ragforge.pipeline.gate_subjects import of_answers, of_run
-    from ragforge.pipeline.gating import evaluate_for
+    from ragforge.pipeline.gating.subjects import of_answers, of_run
+    from ragforge.pipeline.gating.verdict import evaluate_for
 
     if arguments.answers is not None:
         return of_answers(dataset, arguments.answers)

@@ -11,9 +11,9 @@ from ragforge.files.atomic import write_whole
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import read_history
 from ragforge.pipeline.agreement import agreement_in
-from ragforge.pipeline.compared import ComparisonOptions
-from ragforge.pipeline.comparing import compare_gathered
-from ragforge.pipeline.comparing_answers import compare_answers
+from ragforge.pipeline.comparing.answers import compare_answers
+from ragforge.pipeline.comparing.deciding import ComparisonOptions
+from ragforge.pipeline.comparing.runs import compare_gathered
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
 from ragforge.report.summary import Summary, summarise

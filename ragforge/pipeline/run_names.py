@@ -1,9 +1,11 @@
-"""Names of runs that retrievers make."""
+"""Names of runs: of those that retrievers make, and of those in files."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ragforge.errors import UsageError
 from ragforge.files.dataset import checked_name
+from ragforge.files.lines import plain_name
 
 
 def named_specs(specs: Sequence[str], names: Sequence[str] = ()) -> dict[str, str]:
@@ -30,6 +32,31 @@ def named_specs(specs: Sequence[str], names: Sequence[str] = ()) -> dict[str, st
             )
         named[checked_name(name)] = spec
     return named
+
+
+def names_apart(paths: Sequence[Path]) -> list[str]:
+    """Return a name for each file: its own, with as many folders as it takes to be the only one.
+
+    Raises:
+        UsageError: A file is given twice.
+    """
+    resolved = [path.resolve() for path in paths]
+    twice = next((path for path in resolved if resolved.count(path) > 1), None)
+    if twice is not None:
+        given = paths[resolved.index(twice)]
+        raise UsageError(f"{given}: given twice; a comparison needs different runs")
+    depths = [0] * len(paths)
+    names = [plain_name(path) for path in paths]
+    while True:
+        alike = [index for index, name in enumerate(names) if names.count(name) > 1]
+        longer = [index for index in alike if depths[index] < len(resolved[index].parts) - 1]
+        if not longer:
+            break
+        for index in longer:
+            depths[index] += 1
+            folders = resolved[index].parts[:-1][-depths[index] :]
+            names[index] = "/".join([*folders, plain_name(paths[index])])
+    return [str(paths[i]) if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
 def _name_of(spec: str) -> str:

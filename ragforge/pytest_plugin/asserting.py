@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.pipeline.baselines import find_baseline
-from ragforge.pipeline.gating import check_run
+from ragforge.pipeline.gating.baselines import find_baseline
+from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pytest_plugin.measuring import measured_of, told
 from ragforge.report.gate.rules import parse_thresholds
 from ragforge.report.gate.text import harmless, render_gate

@@ -9,13 +9,12 @@ from typing import Final
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
-from ragforge.files.lines import plain_name
 from ragforge.files.qrels import read_qrels
 from ragforge.files.runs import Ranked, read_run
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
 from ragforge.measures.locating import falls
-from ragforge.pipeline.compared import (
+from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
     ComparisonOptions,
     Contender,
@@ -23,22 +22,13 @@ from ragforge.pipeline.compared import (
     check_names,
     decide,
 )
-from ragforge.pipeline.comparing_answers import compare_answers
-from ragforge.pipeline.run_doubts import Qrels, RankedRun, doubts
+from ragforge.pipeline.comparing.doubts import Qrels, RankedRun, doubts
+from ragforge.pipeline.run_names import names_apart
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.gathered import Gathered
 from ragforge.report.judging import failed_by_name, judges, settle
 from ragforge.report.runs import rank_order
 from ragforge.report.words import judge_name
-
-__all__ = [
-    "COMPARED_MEASURES",
-    "compare_answers",
-    "compare_files",
-    "compare_gathered",
-    "compare_runs",
-    "names_apart",
-]
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder
@@ -145,31 +135,6 @@ def compare_files(
         ranked = {item: _ordered(rankings[item]) for item in rankings if item in ground.qrels}
         runs.append(_measured(name, ranked, rankings.keys(), set(), ground))
     return _decided(ground, runs, options, {}, ())
-
-
-def names_apart(paths: Sequence[Path]) -> list[str]:
-    """Return a name for each file: its own, with as many folders as it takes to be the only one.
-
-    Raises:
-        UsageError: A file is given twice.
-    """
-    resolved = [path.resolve() for path in paths]
-    twice = next((path for path in resolved if resolved.count(path) > 1), None)
-    if twice is not None:
-        given = paths[resolved.index(twice)]
-        raise UsageError(f"{given}: given twice; a comparison needs different runs")
-    depths = [0] * len(paths)
-    names = [plain_name(path) for path in paths]
-    while True:
-        alike = [index for index, name in enumerate(names) if names.count(name) > 1]
-        longer = [index for index in alike if depths[index] < len(resolved[index].parts) - 1]
-        if not longer:
-            break
-        for index in longer:
-            depths[index] += 1
-            folders = resolved[index].parts[:-1][-depths[index] :]
-            names[index] = "/".join([*folders, plain_name(paths[index])])
-    return [str(paths[i]) if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
 def _ordered(ranking: Ranked) -> Sequence[str]:

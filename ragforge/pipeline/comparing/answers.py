@@ -8,7 +8,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.measures.comparing import couples
 from ragforge.measures.intervals import Ends
-from ragforge.pipeline.compared import (
+from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
     ComparisonOptions,
     Contender,

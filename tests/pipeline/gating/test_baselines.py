@@ -6,8 +6,8 @@ from ranked_sets import ranked_set
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.files.baseline import write_baseline
-from ragforge.pipeline.baselines import find_baseline
-from ragforge.pipeline.gating import evaluate_for
+from ragforge.pipeline.gating.baselines import find_baseline
+from ragforge.pipeline.gating.verdict import evaluate_for
 from ragforge.pipeline.history import keep_evaluations
 from ragforge.report.gate.verdict import Rules
 

@@ -3,7 +3,7 @@ from ranked_sets import FAILED, JUDGE, NOWHERE, OFFLINE, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
-from ragforge.pipeline.gating import check_run, evaluate_for
+from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.records import Judgment, Query
 from ragforge.report.gate.verdict import Rules, Threshold
 

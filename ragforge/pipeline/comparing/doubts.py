@@ -16,7 +16,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.names import Measure
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.measures.table import FailedJudgments, JudgedRanking
-from ragforge.pipeline.compared import Doubt
+from ragforge.pipeline.comparing.deciding import Doubt
 from ragforge.report.comparison.contents import Unjudged
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]

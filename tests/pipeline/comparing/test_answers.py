@@ -6,8 +6,8 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.opening import create_dataset
 from ragforge.measures.comparing import Pair, compare_pairs
-from ragforge.pipeline.compared import ComparisonOptions
-from ragforge.pipeline.comparing import compare_answers
+from ragforge.pipeline.comparing.answers import compare_answers
+from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.records import Answer, AnswerGrade, Failure, Query
 
 QUERIES = [f"q{n}" for n in range(1, 9)]

@@ -3,8 +3,8 @@ from ranked_sets import JUDGE, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
-from ragforge.pipeline.gate_subjects import answer_measure, of_answers
-from ragforge.pipeline.gating import check_subject, evaluate_for
+from ragforge.pipeline.gating.subjects import answer_measure, of_answers
+from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
 from ragforge.records import Answer, AnswerGrade
 from ragforge.report.gate.verdict import Rules, Threshold
 

@@ -9,14 +9,14 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
-from ragforge.pipeline.gate_checks import (
+from ragforge.pipeline.gating.checks import (
     Shared,
     check_bound,
     check_drop,
     check_failures,
     shared_items,
 )
-from ragforge.pipeline.gate_subjects import ANSWERS, Subject, of_run
+from ragforge.pipeline.gating.subjects import ANSWERS, Subject, of_run
 from ragforge.records import Baseline, Evaluation
 from ragforge.report.comparison.contents import MovedQuery
 from ragforge.report.gate.verdict import Allowance, Check, Refusal, Rules, Verdict

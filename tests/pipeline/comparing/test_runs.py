@@ -10,13 +10,13 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.opening import create_dataset
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import all_pairs, compare_pairs
-from ragforge.pipeline.compared import ComparisonOptions
-from ragforge.pipeline.comparing import (
+from ragforge.pipeline.comparing.deciding import ComparisonOptions
+from ragforge.pipeline.comparing.runs import (
     COMPARED_MEASURES,
     compare_files,
     compare_runs,
-    names_apart,
 )
+from ragforge.pipeline.run_names import names_apart
 from ragforge.records import Failure, Hit, Judgment, Query, Ranking
 
 QUERIES = [f"q{n}" for n in range(1, 9)]

@@ -14,7 +14,7 @@ from typing import Final
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
-from ragforge.pipeline.gate_subjects import Valued
+from ragforge.pipeline.gating.subjects import Valued
 from ragforge.records import Baseline, Evaluation
 from ragforge.report.gate.verdict import Check, CheckPower, Kind, Outcome, Threshold
 from ragforge.report.gate.words import (

@@ -14,7 +14,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
 from ragforge.measures.intervals import Ends, mean_interval
 from ragforge.measures.rates import interval_of
-from ragforge.pipeline.comparing_answers import ANSWER_MEASURES, LOWER_IS_BETTER
+from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, item_digests, sealed
 from ragforge.records import (
     Baseline,

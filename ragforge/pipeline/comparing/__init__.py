@@ -1,0 +1,1 @@
+"""Comparing runs, and answer systems: which is better?"""

@@ -1,0 +1,1 @@
+"""Deciding whether a run may ship."""
