@@ -20,9 +20,10 @@ from ragforge.files.qrels import read_qrels
 from ragforge.files.runs import read_run
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import Pair, compare_pairs
-from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.proportions import wilson_interval
+from ragforge.measures.unseen import bounded_interval
 
 MEASURES = ("nDCG@10", "RR", "R@10", "Success@1")
 SEED = 7
@@ -51,7 +52,7 @@ def main() -> None:
 
 def least(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
     """Whether a mean is said to reach what is the true one."""
-    return mean_interval(generator.choice(b, n)).low >= b.mean() - 1e-12
+    return bounded_interval(generator.choice(b, n)).low >= b.mean() - 1e-12
 
 
 def drop(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:

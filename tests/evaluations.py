@@ -52,7 +52,14 @@ def baseline(values, items=None, **fields):
     return Baseline(
         evaluation=made,
         items=tuple(
-            ItemValues(query_id=f"q{index}", item=item, values={"RR": value})
+            ItemValues(
+                query_id=f"q{index}",
+                item=item,
+                grades="same",
+                values={"RR": value},
+                ranking=(),
+                n_retrieved=0,
+            )
             for index, (value, item) in enumerate(zip(values, digests, strict=True))
         ),
     )

@@ -26,7 +26,7 @@ from ragforge.cli.systems import (
     name_of_system,
     print_asked,
 )
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.pipeline.answering import AnsweringResult
 
 
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         told = ", ".join(f"{name} {count}" for name, count in sorted(verdicts.items()))
         complain(f"{system}: {result.n_answers} answers, judge {result.judge}: {told}")
         complain(f"{system}: {_told_by_rule(result)}")
-        print(render_answers(summarise_system(dataset, system, rel_threshold=threshold)))
+        show(render_answers(summarise_system(dataset, system, rel_threshold=threshold)))
         print(dataset.path / "answer_grades" / f"{system}.jsonl")
     return 0
 

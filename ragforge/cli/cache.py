@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.report.shown import plural
 from ragforge.report.table import render_table
@@ -98,7 +98,7 @@ def _stats(path: Path, *, as_json: bool) -> None:
         return
     headers = ["model", "calls", "prompt tokens", "completion tokens", "estimated", "cost USD"]
     rows = [_model_row(item) for item in ledger.models]
-    print(render_table([*headers, "forgotten", "damaged"], rows))
+    show(render_table([*headers, "forgotten", "damaged"], rows))
     spent = ledger.spent
     print(
         f"\nall runs: {plural(spent.calls, 'call')}, {spent.prompt_tokens:,} prompt and "

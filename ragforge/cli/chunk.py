@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import Progress, complain
+from ragforge.cli.talk import Progress, complain, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -86,7 +86,10 @@ def _report(chunks: "Iterator[Chunk]", max_chars: int, arguments: argparse.Names
         raise DataError(f"{', '.join(map(str, arguments.documents))}: no text to cut into chunks")
     if arguments.out is not None:
         complain(f"{quality.n_chunks:,} chunks are in {arguments.out}")
-    print(dumps(quality_json(quality)) if arguments.json else quality_text(quality).rstrip())
+    if arguments.json:
+        print(dumps(quality_json(quality)))
+    else:
+        show(quality_text(quality).rstrip())
 
 
 def _summarise(chunks: "Iterator[Chunk]", arguments: argparse.Namespace) -> None:

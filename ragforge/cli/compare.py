@@ -2,10 +2,12 @@
 
 Of each two, the first is A and the second B. Read the table so:
   winner    A or B where the difference is shown; TIE where its interval holds 0, or the test finds
-            no difference. A TIE does not say that both are equal: see power.
+            no difference (p corr. above --alpha). A TIE does not say that both are equal: see
+            power.
   interval  where the true difference lies, over queries like these. It is corrected: all measures
             and pairs of one call share the chance of --alpha (5 in 100) of any false finding, so
             the more you compare, the wider it gets. Ask for the measures you decide by, no more.
+            It reaches as far as the paired bootstrap (BCa) or Student's t, whichever goes further.
   p         chance of so large a difference were A and B alike (paired randomisation test);
             p corr. is Holm's, and may be read by itself.
   letters   with three runs and more: runs that share a letter were not told apart.
@@ -15,7 +17,8 @@ Of each two, the first is A and the second B. Read the table so:
 A query on which a retriever or the judge failed is left out, and the difference gets bounds. Chunks
 that nobody graded and only one run retrieved are counted, with how far they could move it.
 Without -m it is nDCG@10, RR, R@10, P@5 and Success@5. The exit code is 0 whoever wins; `ragforge
-gate` decides.
+gate` decides. It is 4 where a --retriever worked on no query: an earlier run of its name stays
+as it is, and is not compared in its place.
 
 Examples:
   ragforge compare --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
@@ -26,18 +29,25 @@ Examples:
 """
 
 import argparse
+from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.retrievers import SECTIONS, add_retrievers, run_retrievers
-from ragforge.cli.talk import Progress, complain
-from ragforge.errors import UsageError
+from ragforge.cli.retrievers import (
+    SECTIONS,
+    add_retrievers,
+    code_of,
+    left_out,
+    run_retrievers,
+)
+from ragforge.cli.talk import Progress, complain, show
+from ragforge.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
     from ragforge.config import Settings
-    from ragforge.files.dataset import Dataset
     from ragforge.pipeline.comparing.deciding import ComparisonOptions
+    from ragforge.pipeline.retrieving import RunResult
     from ragforge.report.comparison.contents import ComparisonReport
 
 MOVED = 10
@@ -96,19 +106,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     _check(arguments)
-    report = _compared(arguments, settings_of(arguments))
+    settings = settings_of(arguments)
+    made = _made(arguments, settings) if arguments.retriever else []
+    report = _compared(arguments, settings, left_out(made))
     for warning in report.warnings:
         complain(f"warning: {warning}")
     if arguments.json:
         from ragforge.report.comparison.as_json import comparison_json
 
         print(dumps(comparison_json(report)))
-        return 0
+        return code_of(made)
     from ragforge.report.comparison.text import render_comparison
 
     shown = MOVED_SHOWN if len(report.names) == 2 else 0
-    print(render_comparison(report, shown if arguments.moved is None else arguments.moved))
-    return 0
+    show(render_comparison(report, shown if arguments.moved is None else arguments.moved))
+    return code_of(made)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -128,51 +140,53 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--moved: expected a whole number from 0, got {arguments.moved}")
 
 
-def _compared(arguments: argparse.Namespace, settings: "Settings") -> "ComparisonReport":
-    from ragforge.pipeline.comparing.runs import compare_files
-
-    options = _options(arguments)
-    if arguments.dataset is not None:
-        return _of_dataset(arguments, settings, options)
-    paths = [Path(name) for name in arguments.run]
-    return compare_files(arguments.qrels, paths, settings.evaluate, options)
-
-
-def _of_dataset(
-    arguments: argparse.Namespace, settings: "Settings", options: "ComparisonOptions"
+def _compared(
+    arguments: argparse.Namespace, settings: "Settings", left: Set[str]
 ) -> "ComparisonReport":
+    """Compare what is named, but for the runs that are to be left out."""
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.comparing.answers import compare_answers
-    from ragforge.pipeline.comparing.runs import compare_runs
+    from ragforge.pipeline.comparing.runs import compare_files, compare_runs
 
-    dataset = open_dataset(arguments.dataset)
-    named = [*arguments.names, *arguments.run]
+    options = _options(arguments)
+    if arguments.dataset is None:
+        paths = [Path(name) for name in arguments.run]
+        return compare_files(arguments.qrels, paths, settings.evaluate, options)
+    dataset, names = open_dataset(arguments.dataset), _names(arguments)
     if arguments.answers:
-        return compare_answers(
-            dataset, _with_base(named, arguments.base), settings.evaluate, options
-        )
-    if not arguments.retriever:
-        names = _with_base(named, arguments.base)
-    else:
-        names = _made_names(arguments, dataset, settings, named)
+        return compare_answers(dataset, names, settings.evaluate, options)
+    names = [name for name in names if name not in left]
     return compare_runs(dataset, names, settings.evaluate, options)
 
 
-def _made_names(
-    arguments: argparse.Namespace, dataset: "Dataset", settings: "Settings", named: list[str]
-) -> list[str]:
-    """Make the runs of the retrievers and return the names of all runs to compare."""
+def _made(arguments: argparse.Namespace, settings: "Settings") -> "list[RunResult]":
+    """Make the runs of the retrievers.
+
+    Raises:
+        EndpointError: Too few of what was to be compared came of it.
+    """
+    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.comparing.deciding import check_names
     from ragforge.pipeline.retrieving import require_working
     from ragforge.pipeline.run_names import named_specs
 
-    made = list(named_specs(arguments.retriever, arguments.name))
-    names = _with_base([*named, *made], arguments.base)
+    dataset, names = open_dataset(arguments.dataset), _names(arguments)
     check_names(names, arguments.base, "run")
-    kept = set(names) - set(made)
-    observer = Progress(arguments.quiet)
-    require_working(run_retrievers(arguments, dataset, settings, observer, kept))
-    return names
+    kept = set(names) - named_specs(arguments.retriever, arguments.name).keys()
+    made = run_retrievers(arguments, dataset, settings, Progress(arguments.quiet), kept)
+    require_working(made)
+    left = left_out(made)
+    if arguments.base in left or len(names) - len(left) < 2:
+        raise EndpointError(f"there is nothing to compare without {', '.join(sorted(left))}")
+    return made
+
+
+def _names(arguments: argparse.Namespace) -> list[str]:
+    """Return the names of all that is to be compared; [] where all that is there is meant."""
+    from ragforge.pipeline.run_names import named_specs
+
+    made = named_specs(arguments.retriever, arguments.name)
+    return _with_base([*arguments.names, *arguments.run, *made], arguments.base)
 
 
 def _with_base(names: list[str], base: str | None) -> list[str]:

@@ -7,9 +7,12 @@ packed (.gz, .zst). Large run files are streamed.
 With --dataset each run adds a line to the set's history.jsonl, which `ragforge history` reads.
 
 With --retriever the runs are made first: all retrievers and their queries at the same time. A
-query on which a retriever fails has no value and is no 0; the mean gets bounds instead. Latencies
+query on which a retriever fails has no value and is no 0; the mean gets bounds instead: [low, high]
+is what it would be, had all failures come out worst, and best. It is no interval. Latencies
 (p50, p95, p99) are those of a system under this load; --concurrency 1 asks one query at a time,
-one retriever after the other, for the latency of each alone.
+one retriever after the other, for the latency of each alone. A retriever is asked once a query and
+given up after --timeout-s. Where one works on no query, the exit code is 4 behind the table of the
+others; an earlier run of its name stays as it is and is not measured.
 
 Examples:
   ragforge evaluate --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
@@ -20,6 +23,7 @@ Examples:
 """
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -27,14 +31,20 @@ from statistics import median
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.keeping import add_keeping, keep
 from ragforge.cli.paid import observed
-from ragforge.cli.retrievers import SECTIONS, add_retrievers, run_retrievers
-from ragforge.cli.talk import complain
-from ragforge.cli.telling import add_telling, require_dataset, tell
-from ragforge.errors import EndpointError, UsageError
-from ragforge.measures import Scores, Summary
+from ragforge.cli.retrievers import (
+    SECTIONS,
+    add_retrievers,
+    code_of,
+    left_out,
+    run_retrievers,
+)
+from ragforge.cli.talk import complain, show
+from ragforge.cli.telling import add_telling, require_dataset, require_folder, tell
+from ragforge.errors import UsageError
+from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
 from ragforge.report.runs import Latency
-from ragforge.report.shown import MISSING, duration, number
+from ragforge.report.shown import MISSING, duration, number, plural
 from ragforge.report.table import render_table
 
 DIGITS = 4
@@ -80,11 +90,17 @@ def run(arguments: argparse.Namespace) -> int:
         _print(_of_files(arguments), arguments)
         return 0
     from ragforge.files.opening import open_dataset
+    from ragforge.files.output_places import check_outputs
 
+    require_folder(arguments)
+    check_outputs({"--prometheus": arguments.prometheus}, {"--config": arguments.config})
     dataset, settings = open_dataset(arguments.dataset), settings_of(arguments)
     with observed(arguments) as observer:
         made = run_retrievers(arguments, dataset, settings, observer, set(arguments.run))
-        names = [*arguments.run, *(result.name for result in made)]
+        left = left_out(made)
+        names = [*arguments.run, *(item.name for item in made if item.name not in left)]
+        if made and not names:
+            return code_of(made)
         only_retrieved = arguments.only_retrieved
         found = evaluate_dataset(dataset, names, settings.evaluate, only_retrieved=only_retrieved)
         tell(arguments, keep(arguments, dataset, found.records, observer), observer)
@@ -92,9 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in names or dataset.run_names():
         if name not in found.scores:
             complain(f"warning: {name}: the run is empty; nothing of it was measured")
-    # It was told why each failed, and one JSON object is all that may stand on stdout.
-    none_worked = bool(made) and all(result.explanation for result in made)
-    return EndpointError.exit_code if none_worked else 0
+    return code_of(made)
 
 
 def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
@@ -113,9 +127,9 @@ def _print(found: EvaluatedRuns, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(dumps(_json(found, per_query=arguments.per_query, interval=arguments.interval)))
     else:
-        print(table_of(found, interval=arguments.interval))
+        show(table_of(found, interval=arguments.interval))
         if arguments.per_query:
-            print(f"\n{_per_query(found)}")
+            show(f"\n{_per_query(found)}")
     for name, scores in found.scores.items():
         for warning in scores.warnings:
             complain(f"warning: {name}: {warning}")
@@ -139,26 +153,58 @@ def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
     rows.append(["without a hit", *(str(len(item.without_hit)) for item in scores)])
     rows.append(["perfect", *(str(len(item.perfect)) for item in scores)])
     rows.append(["median first relevant rank", *map(_median_rank, scores)])
-    if found.latencies:
-        latencies = [found.latencies.get(name) for name in found.scores]
-        medians = [item.median_s if item else None for item in latencies]
-        tails = [item.p95_s if item else None for item in latencies]
-        ends = [item.p99_s if item else None for item in latencies]
-        rows.append(["p50 latency", *map(_latency, medians)])
-        rows.append(["p95 latency", *map(_latency, tails)])
-        rows.append(["p99 latency", *map(_latency, ends)])
+    rows += _latency_rows(found)
+    notes = [_note(found, interval=interval), *_warnings(found)]
+    return "\n".join([render_table(["measure", *found.scores], rows), *notes])
+
+
+def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
+    if not found.latencies:
+        return []
+    latencies = [found.latencies.get(name) for name in found.scores]
+    medians = [item.median_s if item else None for item in latencies]
+    tails = [item.p95_s if item else None for item in latencies]
+    ends = [item.p99_s if item else None for item in latencies]
+    return [
+        ["p50 latency", *map(_latency, medians)],
+        ["p95 latency", *map(_latency, tails)],
+        ["p99 latency", *map(_latency, ends)],
+    ]
+
+
+def _note(found: EvaluatedRuns, *, interval: bool) -> str:
     note = f"relevant: grade >= {found.rel_threshold}"
     if interval:
-        note += f"; (low-high): {LEVEL:.0%} confidence interval over queries, BCa bootstrap"
+        note += f"; (low-high): {LEVEL:.0%} confidence interval over queries"
     if found.n_unanswerable:
         note += f"; {found.n_unanswerable} unanswerable queries left out"
     if found.judged_by:
         note += f"; judged by {', '.join(dict.fromkeys(found.judged_by))}"
-    return f"{render_table(['measure', *found.scores], rows)}\n{note}"
+    if timed := _timed(found):
+        note += f"; latency of the queries that succeeded: {timed}"
+    return note
+
+
+def _warnings(found: EvaluatedRuns) -> Iterator[str]:
+    """Yield what brackets are, and which measures look further down than a run goes."""
+    summaries = (item.summary(name) for item in found.scores.values() for name in found.measures)
+    if any(summary.n_failed for summary in summaries):
+        yield "[low, high]: no interval; the mean, had all failures come out worst, and best"
+    for name, scores in found.scores.items():
+        deeper = [
+            measure
+            for measure in found.measures
+            if 0 < scores.depth < (parse_measure(measure).cutoff or 0)
+        ]
+        if deeper:
+            yield (
+                f"{name}: no ranking has more than {plural(scores.depth, 'chunk')}; "
+                f"{', '.join(deeper)} {'looks' if len(deeper) == 1 else 'look'} further down"
+            )
 
 
 def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str, object]:
-    runs = {}
+    runs, failures = {}, _failures(found)
     for name, scores in found.scores.items():
         latency = found.latencies.get(name)
         told = scores.to_dict()
@@ -174,8 +220,9 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
             }
         runs[name] = {
             **told,
+            "depth": scores.depth,
             "first_relevant_rank": scores.first_relevant_rank,
-            "latency_s": _latency_json(latency),
+            "latency_s": _latency_json(latency, failures.get(name, 0)),
         }
     return {
         "rel_threshold": found.rel_threshold,
@@ -217,5 +264,25 @@ def _latency(seconds: float | None) -> str:
     return MISSING if seconds is None else duration(seconds)
 
 
-def _latency_json(found: Latency | None) -> dict[str, float] | None:
-    return None if found is None else {"p50_s": found.median_s, **asdict(found)}
+def _failures(found: EvaluatedRuns) -> dict[str, int]:
+    """Return on how many queries the retriever of each run failed, where it did."""
+    counts = {
+        run.measured.name: len(run.measured.summary.attention.failed) for run in found.records
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _timed(found: EvaluatedRuns) -> str:
+    """Return of how many queries latencies are, of runs whose retriever failed on some."""
+    return ", ".join(
+        f"{name} {found.latencies[name].n} of {found.latencies[name].n + count}"
+        for name, count in _failures(found).items()
+        if name in found.latencies
+    )
+
+
+def _latency_json(found: Latency | None, n_failed: int) -> dict[str, float] | None:
+    """Return percentiles over the n queries that succeeded; n_failed are not among them."""
+    if found is None:
+        return None
+    return {"p50_s": found.median_s, **asdict(found), "n_failed": n_failed}

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -9,6 +10,7 @@ from ragforge.config import Setting, Settings, each_setting, load
 
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""
+_COMMANDS = re.compile(r"##(?=\w*\[)")
 
 
 def add_common(parser: argparse.ArgumentParser, *sections: str) -> None:
@@ -43,8 +45,12 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 
 def dumps(value: object) -> str:
-    """Return the JSON that `--json` prints: indented, sorted as built, never NaN."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    """Return the JSON that `--json` prints: indented, sorted as built, never NaN.
+
+    Strings of it that a CI service would obey are escaped: those that have `##[` or `##vso[`.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return _COMMANDS.sub(r"#\\u0023", text)
 
 
 def _add(group: "argparse._ArgumentGroup", setting: Setting) -> None:

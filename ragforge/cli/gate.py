@@ -4,6 +4,7 @@ A threshold is held where the low end of the mean's 95 % interval is at or above
 does not hang on this choice of queries (--point decides on the mean itself). --max-drop looks at
 the paired differences from a baseline: a file written by --write-baseline and kept in git, `last`
 (the newest other evaluation of the history), or `main` (the file as the main branch has it).
+Where grades changed since, the baseline's rankings are scored again on the grades of now.
 Failures count at their worst. The gate refuses, with exit code 1, what it cannot judge: too few
 queries, many ungraded chunks, the offline judge, a baseline of other items or another judge.
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 _ALLOW: "Final[dict[Allowance, str]]" = {
     "few": "decide on fewer queries than --min-queries",
     "holes": "decide though more chunks than --max-holes have no grade",
-    "baseline-judge": "decide on grades of the offline baseline judge alone",
-    "dataset-change": "hold against a baseline of another dataset or version, on equal items only",
+    "baseline-judge": "decide though most grades are of the offline baseline judge",
+    "dataset-change": "hold against a baseline of another dataset or version, on equal items only; "
+    "leave out those that cannot be compared any more",
     "grading-change": "hold against a baseline of another judge, prompt or relevance threshold",
 }
 
@@ -72,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.gating.verdict import check_subject
 
     rules = _rules(arguments)
+    _check_outputs(arguments)
     settings = settings_of(arguments).evaluate
     dataset = open_dataset(arguments.dataset)
     subject = _subject(arguments, dataset, rules, settings)
@@ -198,6 +201,19 @@ def _check_together(arguments: argparse.Namespace, rules: "Rules") -> None:
         raise UsageError("--baseline-file goes with `--baseline main`")
 
 
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    from ragforge.files.output_places import BASELINE, check_outputs
+
+    named = arguments.baseline
+    is_file = named is not None and named not in ("last", "main")
+    outputs = {"--junit": arguments.junit, "--markdown": arguments.markdown}
+    inputs = {"--baseline-file": arguments.baseline_file, "--config": arguments.config}
+    check_outputs(
+        {**outputs, BASELINE: arguments.write_baseline},
+        {**inputs, "--baseline": Path(named) if is_file else None},
+    )
+
+
 def _allowed(arguments: argparse.Namespace) -> "list[Allowance]":
     return [name for name in _ALLOW if getattr(arguments, f"allow_{name.replace('-', '_')}")]
 
@@ -228,11 +244,11 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
     if arguments.json:
         from ragforge.report.gate.verdict import as_json
 
-        print(dumps(as_json(verdict)).replace("##[", "##\\u005b"))
+        print(dumps(as_json(verdict)))
     else:
         from ragforge.report.gate.text import render_gate
 
-        print(render_gate(verdict))
+        show(render_gate(verdict))
     if arguments.junit is not None:
         from ragforge.report.gate.junit import render_junit
 
@@ -279,4 +295,5 @@ def _write_baseline(path: Path, subject: "Subject", verdict: "Verdict") -> None:
         complain(f"{path}: not written, as the gate did not pass")
         return
     write_baseline(path, subject.baseline)
-    complain(f"{path}: written as a baseline of {subject.evaluation.run}")
+    checked = "" if verdict.checks else "nothing checked; "
+    complain(f"{path}: {checked}baseline of {subject.evaluation.run} written")

@@ -2,14 +2,21 @@
 
 `ragforge evaluate --dataset DIR` adds a line for each run to DIR/history.jsonl. Read it so:
   verdict     IMPROVING or DEGRADING where the 95 % interval of the difference leaves 0 out, else
-              STABLE. A rise within the interval is no rise. UNKNOWN: too few items to tell.
-  same items  the items that are equal in both evaluations (question, answer, evidence, relevant
-              chunks). If only the mean over all items moved, the set changed; if that of the same
-              items moved, the system did.
+              STABLE. A rise within the interval is no rise. UNKNOWN: too few items to tell, or
+              the set changed and no item is known to be the same: easier queries or other grades
+              are no better retriever. It is since the last state that has the measure.
+  same items  the items that are equal in both evaluations (question, answer, evidence). Where
+              their grades changed, the earlier ranking is scored again on the later ones. If only
+              the mean over all items moved, the set changed; if that of the same items moved, the
+              system did.
+  first to last of N
+              the same for the newest N evaluations: the last of them against the first. It is no
+              slope; what came in between is not in it.
   changed     what is not as it was in the last evaluation that differs: scale, corpus, items,
               judge, prompts, judgments, retriever, failures, tool. What follows from another change
               is left out.
-Lines that are torn or were changed by hand are left out, and told on stderr.
+Lines that are torn, were changed by hand or hold numbers that cannot be are left out, and told on
+stderr.
 
 Examples:
   ragforge history --dataset set/
@@ -24,7 +31,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,7 +105,7 @@ def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) 
     width = get_terminal_size().columns
     for found in runs:
         where = f"{path}, " if len(arguments.dataset) > 1 else ""
-        print(f"{where}{history_text(found, arguments.n, width)}\n")
+        show(f"{where}{history_text(found, arguments.n, width)}\n")
 
 
 def _json(path: Path, history: "History", runs: "list[RunHistory]", n: int) -> dict[str, object]:

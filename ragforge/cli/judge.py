@@ -25,7 +25,7 @@ from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.files.outputs import refuse_to_replace
 from ragforge.pipeline.judged_spool import failures_beside
@@ -194,11 +194,11 @@ def _tell(result: JudgingResult, *, per_query: bool) -> None:
             ]
             for item in result.summaries
         ]
-        print(render_table(headers, rows))
+        show(render_table(headers, rows))
     if result.agreement is not None:
         from ragforge.report.text import table_text
 
-        print(f"{table_text(agreement_table(result.agreement))}\n")
+        show(f"{table_text(agreement_table(result.agreement))}\n")
     for line in _remarks(result):
         complain(line)
     grades = ", ".join(f"{grade}: {count}" for grade, count in _grades(result).items())

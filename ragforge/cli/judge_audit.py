@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.files.outputs import refuse_to_replace
 from ragforge.records import JudgeAudit
@@ -111,6 +111,6 @@ def _tell(result: "AuditResult", place: Path, *, as_json: bool) -> None:
         return
     for table in audit_tables(result.audit):
         if table.rows:
-            print(f"{render_table(table.headers, table.rows)}\n")
+            show(f"{render_table(table.headers, table.rows)}\n")
     complain(f"judge audit of {audit_line(result.audit)}")
     print(place)

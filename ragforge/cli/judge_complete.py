@@ -5,7 +5,7 @@ import asyncio
 
 from ragforge.cli.flags import dumps
 from ragforge.cli.paid import observed, print_estimate
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.pipeline.backend import Mode
@@ -27,7 +27,7 @@ def complete(
     if arguments.json:
         print(dumps(_json(done, done.summary)))
         return 0
-    print(completion_text(done.summary))
+    show(completion_text(done.summary))
     for name, count in done.failed_probes.items():
         complain(f"probe {name} failed for {count:,} queries (see failures.jsonl)")
     judging = done.judging

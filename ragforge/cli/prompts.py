@@ -14,9 +14,8 @@ from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.prompts_render import configure_render, run_render
-from ragforge.cli.talk import complain
+from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
-from ragforge.report.shown import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +84,7 @@ def _list(arguments: argparse.Namespace) -> None:
         ]
         for each in listed
     ]
-    print(render_table(["prompt", "version", "schema", "sha256", "origin", "note"], rows))
+    show(render_table(["prompt", "version", "schema", "sha256", "origin", "note"], rows))
 
 
 def _show(arguments: argparse.Namespace) -> None:
@@ -93,8 +92,8 @@ def _show(arguments: argparse.Namespace) -> None:
 
     prompt = load_prompt(arguments.name, settings_of(arguments).prompts.prompts_dir)
     print(f"# {prompt.name}, version {prompt.version}, sha256 {prompt.sha256}")
-    print(f"# schema of the reply: {visible(prompt.schema)}\n")
-    print(visible(f"[system]\n{prompt.system.strip()}\n\n[user]\n{prompt.user.strip()}"))
+    show(f"# schema of the reply: {prompt.schema}\n")
+    show(f"[system]\n{prompt.system.strip()}\n\n[user]\n{prompt.user.strip()}")
 
 
 def _diff(arguments: argparse.Namespace) -> None:
@@ -111,7 +110,7 @@ def _diff(arguments: argparse.Namespace) -> None:
             "name of a second prompt"
         )
     if found:
-        print(visible(found))
+        show(found)
     else:
         complain("no difference")
 

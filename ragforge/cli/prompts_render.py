@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.talk import show
 from ragforge.errors import UsageError
-from ragforge.report.shown import visible
 
 if TYPE_CHECKING:
     from ragforge.pipeline.picking import Picked
@@ -55,7 +55,7 @@ def run_render(arguments: argparse.Namespace) -> None:
         print(dumps(_json(found)))
         return
     turns = [f"[{turn.role}]\n{turn.content}" for turn in found.request.messages]
-    print(visible("\n\n".join(turns)))
+    show("\n\n".join(turns))
 
 
 def _picked(arguments: argparse.Namespace) -> "Picked":

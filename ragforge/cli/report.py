@@ -17,6 +17,7 @@ import argparse
 from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.talk import show
 from ragforge.errors import UsageError
 
 FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
@@ -39,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
+    from ragforge.files.output_places import check_outputs
     from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
     from ragforge.report.text import render_text
 
@@ -47,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = None if arguments.out is None else FORMS.get(arguments.out.suffix.lower())
     if arguments.out is not None and form is None:
         raise UsageError(f"--out {arguments.out}: expected an ending of {', '.join(FORMS)}")
+    check_outputs({"--out": arguments.out}, {"--config": arguments.config})
     dataset = open_dataset(arguments.dataset)
     if form is None:
         summary = report_summary(dataset, settings, options)
@@ -57,5 +60,5 @@ def run(arguments: argparse.Namespace) -> int:
 
         print(dumps(report_json(summary, arguments.out)))
     else:
-        print(render_text(summary) if form is None else f"{arguments.out}\n", end="")
+        show(render_text(summary).removesuffix("\n") if form is None else str(arguments.out))
     return 0

@@ -2,7 +2,11 @@
 
 Retrievers: bm25, chargram (character n-grams, forgives typing errors), dense (embeddings of the
 endpoint), an HTTP address that takes {"query", "k"}, or package.module:attribute: a function, or
-an object with invoke, retrieve or get_relevant_documents.
+an object with invoke, retrieve or get_relevant_documents. It is asked once a query and given up
+after --timeout-s.
+
+An earlier run of that name is replaced, but not by one without rankings, nor by one that was
+interrupted and has fewer queries.
 
 Examples:
   ragforge retrieve --dataset set/ --retriever bm25
@@ -39,10 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
+    from ragforge.files.output_places import check_outputs
     from ragforge.pipeline.holes import holes_of, told
     from ragforge.pipeline.retrieving import make_runs, require_working
     from ragforge.pipeline.run_names import named_specs
 
+    check_outputs({"--trec": arguments.trec}, {"--config": arguments.config})
     settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
     names = [] if arguments.name is None else [arguments.name]

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,8 @@ def run_retrievers(
 ) -> "list[RunResult]":
     """Make the runs of the retrievers that are named, [] where there are none.
 
+    Of a result that `stands`, the earlier run must not be measured in its place: see `left_out`.
+
     Args:
         arguments: Have what `add_retrievers` added.
         dataset: Gets the runs.
@@ -84,7 +86,12 @@ def run_retrievers(
         if result.stopped_by is not None and not isinstance(result.stopped_by, EndpointError):
             raise result.stopped_by
         if result.explanation:
-            complain(f"warning: {result.name}: {result.explanation}")
+            rest = (
+                "; left out, as the run of before does not show it as it is now"
+                if result.stands
+                else ""
+            )
+            complain(f"warning: {result.name}: {result.explanation}{rest}")
         elif result.failures:
             n_queries = len(result.failures) + len(result.rankings)
             complain(
@@ -92,6 +99,16 @@ def run_retrievers(
                 f"{n_queries} queries; they have no value and widen the bounds"
             )
     return made
+
+
+def left_out(made: "Iterable[RunResult]") -> set[str]:
+    """Return the names of runs that are there, but are not what was to be made just now."""
+    return {result.name for result in made if result.stands}
+
+
+def code_of(made: "Iterable[RunResult]") -> int:
+    """Return the exit code where measuring went well: 4 if a retriever worked on no query."""
+    return EndpointError.exit_code if any(result.explanation for result in made) else 0
 
 
 def _check_before(dataset: Dataset, settings: Settings, named: Set[str]) -> None:

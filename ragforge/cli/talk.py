@@ -1,4 +1,4 @@
-"""What is said on stderr: messages, and the progress of long work."""
+"""What people read: results on stdout; messages, and the progress of long work, on stderr."""
 
 import sys
 import time
@@ -7,22 +7,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never
 
 from ragforge.observe import Event
-from ragforge.report.shown import visible
+from ragforge.report.shown import inert, one_line
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 _PLAIN_EVERY_S = 30.0
 _NOTES_SHOWN = 3
+_LONGEST = 300
+"""Characters of the words of a provider or a system."""
+
+
+def show(text: str) -> None:
+    """Print a result to stdout; what a terminal or a CI service would obey is shown instead."""
+    print(inert(text))
 
 
 def complain(text: str) -> None:
-    """Print a message to stderr; what a terminal would obey is shown instead."""
+    """Print a message to stderr; what a terminal or a CI service would obey is shown instead."""
     if sys.stderr is None:
         return
     # A full disk behind stderr is no reason for a run to fail.
     with suppress(OSError):
-        _say(visible(text))
+        _say(inert(text))
 
 
 def _say(text: str) -> None:
@@ -41,7 +48,8 @@ class _Counts:
     total: int = 0
     done: int = 0
     failed: int = 0
-    notes: int = 0
+    notes: list[str] = field(default_factory=list)
+    """Failures that were told, each once."""
     bought: int = 0
     cached: int = 0
     tokens: int = 0
@@ -141,9 +149,10 @@ class Progress:
         counts.done += count
         counts.failed += int(event.numbers.get("failed", 0))
         if event.outcome == "failed":
-            counts.notes += 1
-            if counts.notes <= _NOTES_SHOWN and not self.quiet:
-                complain(f"{event.stage}: failed: {event.message[:300]}")
+            told = one_line(event.message, _LONGEST)
+            if told not in counts.notes and len(counts.notes) < _NOTES_SHOWN and not self.quiet:
+                counts.notes.append(told)
+                complain(f"{event.stage}: failed: {told}")
         if self._bar is not None:
             if time.monotonic() - self._told_s >= self._bar.mininterval:
                 self._told_s = time.monotonic()
@@ -171,4 +180,4 @@ class Progress:
         self._counts.retries += 1
         if self._counts.retries <= _NOTES_SHOWN and not self.quiet:
             wait_s = event.numbers["wait_s"]
-            complain(f"again in {wait_s:.1f} s: {event.message[:300]}")
+            complain(f"again in {wait_s:.1f} s: {one_line(event.message, _LONGEST)}")

@@ -39,6 +39,20 @@ def require_dataset(arguments: argparse.Namespace) -> None:
         raise UsageError("--observer and --prometheus go with --dataset DIR, which names the runs")
 
 
+def require_folder(arguments: argparse.Namespace) -> None:
+    """Refuse a file for Prometheus whose folder is not there.
+
+    Raises:
+        UsageError: It is not: no collector would read a folder that was made by mistake.
+    """
+    path: Path | None = arguments.prometheus
+    if path is not None and not path.parent.is_dir():
+        raise UsageError(
+            f"--prometheus {path}: there is no folder {path.parent}; expected the one that "
+            "node_exporter's --collector.textfile.directory names"
+        )
+
+
 def tell(
     arguments: argparse.Namespace, evaluated: Sequence[EvaluatedRun], observer: Observer
 ) -> None:

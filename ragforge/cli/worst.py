@@ -16,6 +16,7 @@ import argparse
 from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.talk import show
 from ragforge.errors import UsageError
 
 _SHOWN = 20
@@ -57,11 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
         n=arguments.n,
         cause=arguments.cause,
     )
-    print(dumps(worst_json(report)) if arguments.json else render_worst(report))
+    if arguments.json:
+        print(dumps(worst_json(report)))
+    else:
+        show(render_worst(report))
     return 0
 
 
 def _count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0, got {text!r}")
     return int(text)

@@ -47,9 +47,10 @@ class ModelSettings(Section):
     max_output_tokens: PositiveInt = 1024
     """Tokens a reply may have; a longer one is cut and counts as a failure."""
     timeout_s: PositiveFloat = 120.0
-    """Seconds one attempt may take."""
+    """Seconds one attempt may take, and one query to a retriever or system."""
     max_attempts: PositiveInt = 5
-    """Attempts for one call when the endpoint fails for the moment."""
+    """Attempts for one call when the endpoint of a model fails for the moment; retrievers and
+    systems are asked once."""
     max_wait_s: PositiveFloat = 300.0
     """Seconds to wait for an endpoint that is down or asks for patience; then the run stops."""
     concurrency: PositiveInt = 8

@@ -19,7 +19,8 @@ from ragforge.files.text import read_text
 from ragforge.records import Baseline
 
 FORMAT: Final = "ragforge baseline"
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+"""1 had no rankings: they could not be scored again on other grades."""
 _REMEDY: Final = "make it anew with `ragforge gate --write-baseline`"
 
 
@@ -64,7 +65,7 @@ def parse_baseline(text: str, where: str) -> Baseline:
     schema, digest = found.pop("schema", None), found.pop("sha256", None)
     if schema != SCHEMA:
         raise DataError(f"{where}: schema: expected {SCHEMA}, got {schema!r:.80}; {_REMEDY}")
-    if digest != _digest(found):
+    if digest != _digest_of(found, where):
         raise DataError(
             f"{where}: does not hold what was written (sha256 differs): it was edited or merged "
             f"by hand; {_REMEDY}"
@@ -74,6 +75,15 @@ def parse_baseline(text: str, where: str) -> Baseline:
     except ValidationError as error:
         raise DataError(f"{where}: {explain(error)}; {_REMEDY}") from error
     return _unique(baseline, where)
+
+
+def _digest_of(found: dict[str, Any], where: str) -> str:
+    try:
+        return _digest(found)
+    except ValueError as error:
+        raise DataError(
+            f"{where}: expected finite numbers, found one that is not (NaN, Infinity); {_REMEDY}"
+        ) from error
 
 
 def _object(text: str, where: str) -> dict[str, Any]:

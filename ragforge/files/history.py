@@ -4,6 +4,7 @@
 what is no evaluation, or was changed since it was written, is passed over with a note.
 """
 
+import codecs
 import contextlib
 import hashlib
 import os
@@ -16,6 +17,7 @@ from typing import IO, Final
 from pydantic import ValidationError
 
 from ragforge.errors import DataError
+from ragforge.files.evaluation_limits import impossibility
 from ragforge.files.jsonl import explain
 from ragforge.records import Evaluation
 
@@ -58,9 +60,9 @@ def content_id(evaluation: Evaluation) -> str:
 def read_history(dataset_path: Path) -> History:
     """Return the history of the dataset in a directory; an empty one where there is none.
 
-    Lines that are torn, are no evaluations, or whose id does not fit what they say (they were
-    changed by hand) are passed over with a note. A line that comes twice counts once. The order is
-    that of the file, whatever the clock said.
+    Lines that are torn, are no evaluations, whose numbers cannot be, or whose id does not fit what
+    they say (they were changed by hand) are passed over with a note. A line that comes twice counts
+    once. The order is that of the file, whatever the clock said.
 
     Raises:
         DataError: The file is there and cannot be read.
@@ -143,6 +145,7 @@ def _read(path: Path, stream: IO[bytes]) -> History:
     found: dict[str, Evaluation] = {}
     notes = _Notes(path)
     for number, line in enumerate(_lines(stream), start=1):
+        line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         if not line.strip():
             continue
         reason = ""
@@ -194,6 +197,8 @@ def _evaluation(line: bytes) -> Evaluation:
         raise DataError(f"{torn}{explain(error)}") from error
     if evaluation.evaluation_id not in (_written_id(line), content_id(evaluation)):
         raise DataError("was changed by hand: its evaluation_id does not fit what it says")
+    if reason := impossibility(evaluation):
+        raise DataError(reason)
     return evaluation
 
 

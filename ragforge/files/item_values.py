@@ -89,7 +89,10 @@ def _read_values(path: Path) -> tuple[ItemValues, ...]:
         with gzip.open(path) as stream:
             return tuple(ItemValues.model_validate_json(line) for line in stream)
     except ValidationError as error:
-        raise DataError(f"{path}: {explain(error)}") from error
+        raise DataError(
+            f"{path}: {explain(error)}: it is of another version of ragforge, and nothing can be "
+            "compared with it"
+        ) from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: is damaged: {error}") from error
 

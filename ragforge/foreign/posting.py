@@ -15,6 +15,7 @@ from ragforge.foreign.calling import in_thread
 _MAX_BYTES = 16 * 1024 * 1024
 _PIECE = 64 * 1024
 _SHOWN = 200
+_TOO_MANY = 429
 _EXPECTED = "expected http://HOST[:PORT]/PATH or https://…"
 
 
@@ -89,7 +90,10 @@ class Service:
                 raw=start,
             )
         if not 200 <= reply.status < 300:
-            raise CallError("error", f"{self.shown}: status {reply.status}: {start!r}", raw=start)
+            advice = "; ask less at once, with --concurrency" if reply.status == _TOO_MANY else ""
+            raise CallError(
+                "error", f"{self.shown}: status {reply.status}: {start!r}{advice}", raw=start
+            )
         try:
             return JsonReply(json.loads(text), start)
         except (ValueError, RecursionError) as error:

@@ -55,9 +55,9 @@ class MeanDistribution:
 
     def share_below(self, mean: float) -> float:
         """Return the probability of less than `mean`, with half of that of `mean` itself."""
-        if len(self.points) == 1:
+        width = float(self.points[1] - self.points[0]) if len(self.points) > 1 else 0.0
+        if not width:  # Also of values so near 0 that floats end between them.
             return 0.5
-        width = float(self.points[1] - self.points[0])
         cell = min(max(round((mean - float(self.points[0])) / width), 0), len(self.points) - 1)
         part = 0.5 if self.exact else 0.5 + (mean - float(self.points[cell])) / width
         return float(self.mass[:cell].sum() + part * self.mass[cell])

@@ -6,7 +6,7 @@ wins where its interval leaves 0 out and the test agrees; anything else is a tie
 
 An interval reaches as far as that of the paired bootstrap (BCa) or that of Student's t, whichever
 goes further: at the high levels that many comparisons need, the bootstrap of some dozen queries
-alone is too short.
+alone is too short. Differences that hardly spread get what so many like them allow (see `unseen`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,10 +16,11 @@ from math import ceil, fsum, sqrt
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.measures.corrections import holm
-from ragforge.measures.intervals import HIGHEST_LEVEL, Ends, mean_interval
+from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
 from ragforge.measures.paired import PairedTest, randomisation_test, t_test
 from ragforge.measures.power import EffectSize, detectable_difference, effect_size, queries_needed
-from ragforge.measures.samples import Floats, check_share, differences, mean, sample
+from ragforge.measures.samples import Floats, check_share, differences, is_constant, mean, sample
+from ragforge.measures.unseen import difference_interval, is_bounded
 
 Winner: TypeAlias = Literal["A", "B", "TIE"]
 
@@ -53,7 +54,9 @@ class Power:
     sd: float
     """Standard deviation of the differences per query."""
     detectable: float | None
-    """Least true difference shown with a probability of 80 %, at the level of one comparison."""
+    """Least true difference shown with a probability of 80 %, at the level of one comparison; None
+    where there is no spread. Where most queries tie it takes more than this: the few that do not
+    tell little of the spread."""
     n_for_half: int | None
     """Queries that would show half of that; None where there is no spread."""
 
@@ -74,7 +77,8 @@ class Comparison:
     percent: float | None
     """Of the mean of a; None where that is 0."""
     interval: Ends | None
-    """Of the difference, at `level`; None with fewer than two queries."""
+    """Of the difference, at `level`; None with fewer than two queries, and where all differences
+    are the same and the measure has no bounds."""
     level: float
     """1 less the level at which Holm held this comparison."""
     interval_alone: Ends | None
@@ -192,7 +196,8 @@ def _comparison(
     found = differences(pair.values_a, pair.values_b)
     a, b = sample(pair.values_a), sample(pair.values_b)
     mean_a = mean(a) if len(a) else None
-    interval = _interval(found, level)
+    bounded = _is_bounded(pair.measure, a, b)
+    interval = difference_interval(found, level, bounded=bounded)
     return Comparison(
         a=pair.a,
         b=pair.b,
@@ -204,7 +209,7 @@ def _comparison(
         percent=_percent(test.mean_difference, mean_a),
         interval=interval,
         level=level,
-        interval_alone=_interval(found, min(1 - alpha, HIGHEST_LEVEL)),
+        interval_alone=difference_interval(found, min(1 - alpha, HIGHEST_LEVEL), bounded=bounded),
         p=test.p,
         p_t=t_test(pair.values_a, pair.values_b).p,
         p_corrected=p_corrected,
@@ -217,15 +222,11 @@ def _comparison(
     )
 
 
-def _interval(found: Floats, level: float) -> Ends | None:
-    if len(found) < 2:
-        return None
-    bootstrap, student = mean_interval(found, level), mean_interval(found, level, "student")
-    assert bootstrap.low is not None
-    assert bootstrap.high is not None
-    assert student.low is not None
-    assert student.high is not None
-    return Ends(min(bootstrap.low, student.low), max(bootstrap.high, student.high))
+def _is_bounded(measure: str, a: Floats, b: Floats) -> bool:
+    """Whether values are of a measure in [0, 1]; a name that is unknown here tells nothing."""
+    return is_bounded(measure) and all(
+        item.min(initial=0) >= 0 and item.max(initial=1) <= 1 for item in (a, b)
+    )
 
 
 def _percent(difference: float | None, mean_a: float | None) -> float | None:
@@ -243,6 +244,8 @@ def _power(found: Floats, alpha: float) -> Power | None:
     if n < 2:
         return None
     centre = mean(found)
+    if is_constant(found):
+        return Power(0.0, None, None)
     sd = sqrt(fsum(((found - centre) ** 2).tolist()) / (n - 1))
     detectable = detectable_difference(sd, n, alpha)
     half = queries_needed(detectable / 2, sd, alpha) if detectable else None

@@ -40,7 +40,7 @@ class ConfidenceInterval:
     mean: float | None
     """None where there are no queries."""
     low: float | None
-    """None with fewer than two queries, which tell nothing about others."""
+    """None with fewer than two queries, which tell nothing about others; see also `unseen`."""
     high: float | None
     """None where `low` is."""
     level: float

@@ -1,7 +1,7 @@
 """Rates over queries: the mean, how far other queries could move it, and what failures could.
 
-The interval is of the bootstrap over queries. Where all values are the same the bootstrap shows no
-spread, however few they are; the interval is then what so many equal values in [0, 1] allow.
+The interval is of the bootstrap over queries, and where the values show little spread, or are all 0
+or 1, it allows for what nobody saw: see `unseen`.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,9 @@ from math import fsum, hypot
 from typing import Final
 
 from ragforge.errors import UsageError
-from ragforge.measures.intervals import Ends, mean_interval
-from ragforge.measures.samples import Floats, is_constant, mean, sample
+from ragforge.measures.intervals import Ends
+from ragforge.measures.samples import Floats, mean, sample
+from ragforge.measures.unseen import bounded_interval
 
 LEVEL: Final = 0.95
 LEAST_VALUES: Final = 5
@@ -92,21 +93,11 @@ def difference_of_means(first: Sequence[float], second: Sequence[float]) -> Diff
 def interval_of(values: Floats) -> Ends | None:
     """Return the 95 % interval of the mean of values in [0, 1]; None with fewer than five.
 
-    If a share s of all queries had one value v, n of n would have it with probability s^n. The
-    least s at which this is not below 2.5 % leaves 1 - s of them to lie anywhere in [0, 1]: that
-    is the interval where n values are all the same.
-
-    Source: `mean_interval`; for n equal values of 0 or 1, Clopper and Pearson 1934,
-    Biometrika 26(4).
+    Source: `bounded_interval`.
     """
-    n = len(values)
-    if n < LEAST_VALUES:
+    if len(values) < LEAST_VALUES:
         return None
-    if is_constant(values):
-        share = least_share(n)
-        value = float(values[0])
-        return Ends(value * share, value * share + 1 - share)
-    found = mean_interval(values, LEVEL)
+    found = bounded_interval(values, LEVEL)
     assert found.low is not None
     assert found.high is not None
     return Ends(found.low, found.high)

@@ -170,6 +170,11 @@ class Scores:
             for query_id, length, known in zip(self.query_ids, lengths, judged, strict=True)
         }
 
+    @property
+    def depth(self) -> int:
+        """Chunks of the longest ranking of a query with a value: no measure sees further down."""
+        return max(self._judged.table.n_retrieved, default=0)
+
     def array(self, measure: str | Measure) -> "NDArray[np.float64]":
         """Return the values of a measure as an array of shape (queries,), see `query_ids`."""
         import numpy as np
@@ -179,17 +184,19 @@ class Scores:
     def interval(self, measure: str | Measure, level: float = 0.95) -> "ConfidenceInterval":
         """Return a confidence interval of the mean over queries like these.
 
-        It is the BCa interval of the ideal bootstrap, see `ragforge.measures.intervals`: the same
-        values give the same interval, as no resample is drawn. Failures widen it not at all; their
-        bounds are in the `summary`.
+        It is the BCa interval of the ideal bootstrap, and allows for values that nobody saw, see
+        `ragforge.measures.unseen`: the same values give the same interval, as no resample is drawn.
+        Measures without bounds, such as DCG, have no interval where all values are the same.
+        Failures widen it not at all; their bounds are in the `summary`.
 
         Args:
             measure: One that was computed.
             level: Share of intervals made so that hold the true mean.
         """
-        from ragforge.measures.intervals import mean_interval
+        from ragforge.measures.unseen import interval_by_measure
 
-        return mean_interval(self.values(measure), level)
+        name = self._computed(measure)
+        return interval_by_measure(name, self.columns[name], level)
 
     def possible(self, measure: str | Measure) -> dict[str, "Interval"]:
         """Return what each query with a failure could have come to, those without a value too.

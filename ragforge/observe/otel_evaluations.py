@@ -138,8 +138,6 @@ class EvaluationTelemetry:
         if self.logger is None:
             return
         about = _subject(event)
-        if found := event.labels.get("found"):
-            about[names.EVALUATION_SCORE_LABEL] = clean(found)
         for name, value in event.measures.items():
             if math.isfinite(value):
                 self._result(name, {**about, names.EVALUATION_SCORE_VALUE: value}, context)
@@ -233,7 +231,13 @@ def _series(event: Event) -> dict[str, Value]:
     return {
         names.DATASET: clean(event.labels.get("dataset", "")),
         names.RUN: clean(event.labels.get("run", "")),
+        **_way(event),
     }
+
+
+def _way(event: Event) -> dict[str, Value]:
+    """Return what sets the means of an evaluation apart from those of others."""
+    return {names.ONLY_RETRIEVED: True} if event.labels.get("only_retrieved") else {}
 
 
 def _subject(event: Event) -> dict[str, Value]:
@@ -246,7 +250,7 @@ def _subject(event: Event) -> dict[str, Value]:
         about[names.DATASET] = clean(dataset)
     if (version := labels.get("version", "")).isdecimal():
         about[names.DATASET_VERSION] = int(version)
-    return about
+    return about | _way(event)
 
 
 def _kind(event: Event) -> str:

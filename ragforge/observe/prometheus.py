@@ -91,11 +91,18 @@ FAMILIES: Final = (
     ),
     Family("ragforge_retrieved", "Chunks in the top 10.", _single(lambda e: e.n_retrieved)),
     Family("ragforge_holes", "Of these, those without a grade.", _single(lambda e: e.n_holes)),
-    Family("ragforge_retrieval_seconds", "Latency of the retriever, by quantile.", _latencies),
+    Family(
+        "ragforge_retrieval_seconds",
+        "Latency of the retriever, by quantile of the queries that succeeded.",
+        _latencies,
+    ),
     Family("ragforge_dataset_version", "Version of the set.", _single(lambda e: e.version)),
     Family("ragforge_evaluated_at_seconds", "When it was measured, in Unix time.", _single(_at)),
 )
 """All that is written, in this order."""
+ONLY_RETRIEVED: Final = ("only_retrieved", "true")
+"""Label of evaluations that leave out queries which the run lacks: they are series of their own, as
+their means are not those of others."""
 
 
 def write_prometheus(path: Path, evaluations: Iterable[Evaluation]) -> None:
@@ -128,6 +135,8 @@ def exposed(evaluations: Iterable[Evaluation]) -> Iterator[str]:
 
 def _labels(evaluation: Evaluation, others: Sequence[tuple[str, str]]) -> str:
     pairs = [("dataset", evaluation.dataset), ("run", evaluation.run), *others]
+    if evaluation.only_retrieved:
+        pairs.append(ONLY_RETRIEVED)
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in pairs) + "}"
 
 

@@ -7,31 +7,36 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from ragforge import __version__
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import content_id
-from ragforge.files.manifest import digest_file
-from ragforge.measures import Scores
+from ragforge.measures import Scores, parse_measure
+from ragforge.pipeline.ground_digests import (
+    corpus_digest,
+    grades_digest,
+    item_digests,
+    judgments_digest,
+)
 from ragforge.records import (
     Baseline,
     Digests,
     Evaluation,
     Grader,
     ItemValues,
-    Judgment,
     MeasuredMean,
-    Query,
     Spending,
     Timing,
 )
 from ragforge.report.gathered import measure_runs, task_of
 from ragforge.report.judging import Judge, Settled, judges, settle
-from ragforge.report.runs import MeasuredRun, Task
+from ragforge.report.runs import MeasuredRun, Qrels, Task
 
-_ITEM_DIGITS = 16
+KEPT_RANKS: Final = 100
+"""Chunks of a ranking that are kept to be scored again, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,8 @@ class EvaluatedRun:
     scores: Scores
     baseline: Baseline
     """The evaluation and its values per item."""
+    qrels: Qrels
+    """The grades that it was measured on, by query and chunk."""
     judges: tuple[Judge, ...] = ()
     """Who made the judgments it rests on."""
     n_unanswerable: int = 0
@@ -84,24 +91,20 @@ def evaluate_runs(
     state = _state(dataset, task, judged_by, settled)
     n_left_out = len(queries) - len(answerable)
     found = [
-        EvaluatedRun(run, run.scores, _baseline(run, run.scores, state), judged_by, n_left_out)
+        EvaluatedRun(
+            run,
+            run.scores,
+            _baseline(run, run.scores, state),
+            task.qrels,
+            judged_by,
+            n_left_out,
+        )
         for run in measured
         if run.scores is not None
     ]
     if not found:
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
     return found
-
-
-def item_digests(
-    queries: Iterable[Query], settled: Mapping[str, Mapping[str, Judgment]]
-) -> dict[str, str]:
-    """Return what each item is, by query id: equal digests, equal items.
-
-    Where there is evidence, the texts of the quotes and how many chunks have which grade stand for
-    the relevant chunks, so that an item stays the same when the corpus is only cut otherwise.
-    """
-    return {query.query_id: _item(query, settled.get(query.query_id, {})) for query in queries}
 
 
 def sealed(evaluation: Evaluation) -> Evaluation:
@@ -115,10 +118,12 @@ class _State:
 
     dataset: Dataset
     items: Mapping[str, str]
+    qrels: Qrels
     graders: tuple[Grader, ...]
     n_queries: int
     digests: Mapping[str, str]
     git: Mapping[str, str]
+    only_retrieved: bool
 
 
 def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Settled) -> _State:
@@ -132,22 +137,27 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
         )
         for judge in judged_by
     )
-    grades = {
-        query_id: {chunk_id: item.grade for chunk_id, item in sorted(judged.items())}
-        for query_id, judged in sorted(settled.items())
-    }
     asked = [
         (q.query_id, q.asked, q.expected_answer, sorted(item.quote for item in q.evidence))
         for q in task.queries
     ]
     digests = {
-        "corpus": _corpus_sha256(dataset),
+        "corpus": corpus_digest(dataset),
         "queries": _sha256(json.dumps(asked)),
-        "judgments": _sha256(json.dumps(grades)),
+        "judgments": judgments_digest(settled),
         "prompts": _sha256(json.dumps(sorted((g.prompt, g.prompt_sha256) for g in graders))),
     }
-    items = item_digests(task.queries, settled)
-    return _State(dataset, items, graders, len(task.queries), digests, _git())
+    items = item_digests(task.queries)
+    return _State(
+        dataset,
+        items,
+        task.qrels,
+        graders,
+        len(task.queries),
+        digests,
+        _git(),
+        task.only_retrieved,
+    )
 
 
 def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
@@ -162,6 +172,7 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
         version=manifest.version,
         run=run.name,
         rel_threshold=scores.rel_threshold,
+        only_retrieved=state.only_retrieved,
         n_queries=state.n_queries,
         n_failed=scores.summary(scores.measures[0]).n_failed,
         n_retrieved=holes.n_retrieved,
@@ -174,11 +185,15 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
         tool_version=__version__,
         **state.git,
     )
+    depth = _depth(measures)
     items = tuple(
         ItemValues(
             query_id=query_id,
             item=state.items[query_id],
+            grades=grades_digest(state.qrels[query_id]),
             values={name: values[name] for name in measures},
+            ranking=run.ranked.get(query_id, ())[:depth],
+            n_retrieved=len(run.ranked.get(query_id, ())),
         )
         for query_id, values in scores.per_query.items()
     )
@@ -206,20 +221,10 @@ def _timing(run: MeasuredRun) -> Timing | None:
     return Timing(n=found.n, median_s=found.median_s, p95_s=found.p95_s, p99_s=found.p99_s)
 
 
-def _item(query: Query, judged: Mapping[str, Judgment]) -> str:
-    relevant = sorted(
-        (chunk_id, item.grade) for chunk_id, item in judged.items() if item.grade is not None
-    )
-    known: list[object] = [(chunk_id, grade) for chunk_id, grade in relevant if grade]
-    if query.evidence:
-        known = [*sorted(grade for _, grade in relevant if grade)]
-    quotes = sorted(item.quote for item in query.evidence)
-    return _sha256(json.dumps([query.asked, query.expected_answer, quotes, known]))[:_ITEM_DIGITS]
-
-
-def _corpus_sha256(dataset: Dataset) -> str:
-    path = dataset.path / "chunks.jsonl"
-    return digest_file(path) if path.exists() else ""
+def _depth(measures: Iterable[str]) -> int:
+    """Return how deep measures look into a ranking, as far as it is kept."""
+    cutoffs = [parse_measure(name).cutoff for name in measures]
+    return min(KEPT_RANKS, max((cutoff or KEPT_RANKS for cutoff in cutoffs), default=0))
 
 
 def _git() -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Keeping evaluations in the history of their dataset, and finding those to compare with."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from ragforge.errors import DataError, UsageError
@@ -10,9 +11,11 @@ from ragforge.files.history import History, appending, read_history
 from ragforge.files.item_values import drop_old_values, values_in, write_values
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import EvaluatedRun, sealed
+from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
 from ragforge.records import Baseline, BridgeMean, Evaluation
 from ragforge.report.history.bridge import bridge
-from ragforge.report.history.of_run import RunHistory, run_history
+from ragforge.report.history.common_items import Yardstick
+from ragforge.report.history.of_run import RunHistory, last_two_states, run_history
 from ragforge.report.history.trends import Trend, trend_of_means, trend_on_bridge
 
 WINDOW: Final = 10
@@ -37,7 +40,7 @@ def keep_evaluations(
     """
     with appending(dataset.path) as ledger:
         history = read_history(dataset.path)
-        kept = [_bridged(dataset, history, run.baseline, observer) for run in runs]
+        kept = [_bridged(dataset, history, run, observer) for run in runs]
         for baseline in kept:
             write_values(dataset.path, baseline)
         evaluations = [baseline.evaluation for baseline in kept]
@@ -66,6 +69,22 @@ def last_other(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
     history = read_history(dataset.path)
     others = [item for item in history.of_run(now.run) if item.digests != now.digests]
     return values_in(dataset.path, history, others[-1]) if others else None
+
+
+def last_alike(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
+    """Return the newest evaluation of a run, where it was made on what is there now, and found it.
+
+    Args:
+        dataset: Whose history is searched.
+        evaluated: The run as it is now.
+
+    Raises:
+        DataError: The history cannot be read, or its values are damaged.
+    """
+    now = evaluated.evaluation
+    history = read_history(dataset.path)
+    alike = [item for item in history.of_run(now.run)[-1:] if item.digests == now.digests]
+    return values_in(dataset.path, history, alike[0]) if alike else None
 
 
 def run_histories(
@@ -107,32 +126,88 @@ def _of_run(
                 f"{dataset.path}: run {name!r} was never measured by {measure}; "
                 f"there are: {', '.join(known)}"
             )
+    names = measures or tuple(evaluations[-1].measures)
+    bridged = _Bridged(dataset, history)
     seen = evaluations[-window:]
-    trends = _window_trends(dataset, history, seen, measures) if len(seen) > 2 else []
-    return run_history(evaluations, measures, window=trends, window_size=len(seen))
+    return run_history(
+        evaluations,
+        measures,
+        window=list(_window_trends(bridged, seen, names)) if len(seen) > 2 else (),
+        window_size=len(seen),
+        bridges=_distant_bridges(bridged, evaluations, names),
+    )
+
+
+@dataclass(slots=True)
+class _Bridged:
+    """Bridges between evaluations of a history by their values, each made once."""
+
+    dataset: Dataset
+    history: History
+    _made: dict[tuple[str, str], dict[str, BridgeMean]] = field(default_factory=dict)
+
+    def between(self, first: Evaluation, last: Evaluation) -> dict[str, BridgeMean]:
+        """Return how the items moved that are equal in both; {} where that is not known."""
+        ids = first.evaluation_id, last.evaluation_id
+        if ids not in self._made:
+            self._made[ids] = self._make(first, last)
+        return self._made[ids]
+
+    def _make(self, first: Evaluation, last: Evaluation) -> dict[str, BridgeMean]:
+        path = self.dataset.path
+        with suppress(DataError):  # Damaged values: the means are still there.
+            before, now = (values_in(path, self.history, item) for item in (first, last))
+            if before is not None and now is not None:
+                return bridge(before, now, _yardstick(self.dataset, first, last))
+        return {}
 
 
 def _window_trends(
-    dataset: Dataset, history: History, seen: Sequence[Evaluation], measures: Sequence[str]
-) -> list[Trend]:
-    """Return where measures went from the first to the last of some evaluations."""
-    first, last = seen[0], seen[-1]
-    means: dict[str, BridgeMean] = {}
-    with suppress(DataError):  # Damaged values: the means are still there.
-        before, now = (values_in(dataset.path, history, item) for item in (first, last))
-        means = bridge(before, now) if before is not None and now is not None else {}
-    return [
-        trend_on_bridge(first, last, name, means[name])
-        if name in means
-        else trend_of_means(first, last, name)
-        for name in measures or last.measures
-    ]
+    bridged: _Bridged, seen: Sequence[Evaluation], measures: Sequence[str]
+) -> Iterator[Trend]:
+    """Yield where measures went from the first to the last of some evaluations that have them."""
+    for name in measures:
+        having = [item for item in seen if name in item.measures]
+        if len(having) < 2:
+            continue
+        first, last = having[0], having[-1]
+        means = bridged.between(first, last)
+        yield (
+            trend_on_bridge(first, last, name, means[name])
+            if name in means
+            else trend_of_means(first, last, name)
+        )
 
 
-def _bridged(dataset: Dataset, history: History, now: Baseline, observer: Observer) -> Baseline:
+def _distant_bridges(
+    bridged: _Bridged, evaluations: Sequence[Evaluation], measures: Sequence[str]
+) -> dict[str, BridgeMean]:
+    """Return the bridges of measures that were not measured in the evaluation right before."""
+    found = {}
+    for name in measures:
+        pair = last_two_states(evaluations, name)
+        if pair is None or evaluations.index(pair[1]) - evaluations.index(pair[0]) == 1:
+            continue
+        means = bridged.between(*pair)
+        if name in means:
+            found[name] = means[name]
+    return found
+
+
+def _yardstick(dataset: Dataset, first: Evaluation, last: Evaluation) -> Yardstick | None:
+    """Return the grades of today; None where both rest on the same grades and none are needed."""
+    if first.digests.judgments == last.digests.judgments:
+        return None
+    return yardstick_now(dataset, last.rel_threshold)
+
+
+def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Observer) -> Baseline:
+    now = run.baseline
     before = _before(dataset, history.of_run(now.evaluation.run), history, observer)
-    means = bridge(before, now) if before is not None else {}
-    if before is None or not means:
+    if before is None:
+        return now
+    means = bridge(before, now, yardstick_of(dataset, now.evaluation, run.qrels))
+    if not means:
         return now
     update = {"bridge_to": before.evaluation.evaluation_id, "bridge": means}
     return now.model_copy(update={"evaluation": sealed(now.evaluation.model_copy(update=update))})

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from ragforge.errors import UsageError
+from ragforge.files.output_places import check_outputs
 from ragforge.observe import Event, Observer, both
 from ragforge.plugins import find
 
@@ -46,6 +47,7 @@ def _open(name: str, stack: ExitStack, complain: Callable[[str], None]) -> Obser
         if name == EVENTS:
             raise UsageError(f"observers: {name!r}: expected events=FILE")
         path = Path(name.removeprefix(EVENTS))
+        check_outputs({"--observer": path})
         return stack.enter_context(EventFile(path, complain=complain))
     if name == OPENTELEMETRY:
         from ragforge.observe.otel import OpenTelemetryObserver

@@ -1,27 +1,32 @@
 """Making runs: retrievers over the queries of a dataset, several at the same time."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from ragforge.config import Settings
-from ragforge.errors import CallError, EndpointError, RagforgeError
+from ragforge.errors import CallError, DataError, EndpointError, RagforgeError
 from ragforge.files.dataset import Dataset, checked_name
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.ranking_doubts import doubts_of
 from ragforge.plugins import find
 from ragforge.records import Chunk, Failure, Query, Ranking
+from ragforge.report.shown import one_line
 from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.resolve import make_retriever
 from ragforge.stages.pouring import Collected
 from ragforge.stages.retrieve import retrieve
 from ragforge.stages.runner import failure_of
 
+_LONGEST = 1000
+"""Characters of what a retriever says of its failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A run as it was written: each query has a ranking or a failure."""
+    """What came of a retriever: each query has a ranking or a failure."""
 
     name: str
     spec: str
@@ -29,17 +34,20 @@ class RunResult:
     failures: list[Failure]
     stopped_by: RagforgeError | None = None
     """What ended it before its last query; None where it was asked all of them."""
+    stands: int = 0
+    """Queries of an earlier run of that name, better than this one, which was not written; 0 where
+    it was."""
 
     @property
     def explanation(self) -> str:
-        """Why nothing came of it; "" where something did."""
-        if self.rankings or not self.failures:
+        """Why nothing came of it, on one line; "" where something did."""
+        if not self.stands and (self.rankings or not self.failures):
             return ""
         if self.stopped_by is not None:
-            return str(self.stopped_by)
+            return one_line(str(self.stopped_by), _LONGEST)
         return (
             f"retriever {self.spec!r} failed on all {len(self.failures)} queries; "
-            f"the first: {self.failures[0].message}"
+            f"the first: {one_line(self.failures[0].message, _LONGEST)}"
         )
 
 
@@ -55,6 +63,9 @@ async def make_runs(
     They work at the same time, each with `model.concurrency` queries; one after the other where
     that is 1, so that each is measured alone. One that fails does not stop the others: its queries
     become failures, which have no value and are no 0.
+
+    An earlier run is replaced, but not by one without rankings, nor by one that was interrupted or
+    stopped and has fewer of the queries: then neither run nor failures of the set are touched.
 
     Args:
         dataset: Has chunks and queries; the chunks are read once.
@@ -80,7 +91,7 @@ async def make_runs(
             await _at_once(started, queries, settings, observer)
         finally:
             if any(each.is_built for each in started):
-                _write(dataset, started, queries)
+                _write(dataset, started, queries, _note_to(observer))
         spent = embedder.spent() if embedder else None
         if spent is not None:
             dataset.note(spent=spent)
@@ -115,7 +126,10 @@ class _Started:
     collected: Collected[Ranking] = field(default_factory=Collected)
     is_built: bool = False
     """Whether queries could be put to it."""
+    is_whole: bool = False
+    """Whether all queries were."""
     stopped_by: RagforgeError | None = None
+    stands: int = 0
 
     def not_asked(self, queries: Iterable[Query], why: str) -> list[Failure]:
         """Return the failures of the queries that came to nothing yet."""
@@ -128,7 +142,9 @@ class _Started:
     def result(self) -> RunResult:
         """Return what it came to."""
         found = self.collected
-        return RunResult(self.name, self.spec, found.results, found.failures, self.stopped_by)
+        return RunResult(
+            self.name, self.spec, found.results, found.failures, self.stopped_by, self.stands
+        )
 
 
 def _started(
@@ -205,6 +221,7 @@ async def _asked(
             observer=observer,
             keep=keep,
         )
+        each.is_whole = True
     except RagforgeError as error:
         each.stopped_by = error
         failures = each.not_asked(queries, str(error))
@@ -215,7 +232,8 @@ async def _asked(
     except asyncio.CancelledError:
         each.collected.failures += each.not_asked(queries, "interrupted before it was asked")
         raise
-    _tell_unknown(each.collected.results, each.known, _note_to(observer))
+    for warning in doubts_of(each.name, each.collected.results, each.known):
+        observer(Event("note", message=f"warning: {warning}"))
 
 
 async def _build(each: _Started) -> None:
@@ -225,28 +243,42 @@ async def _build(each: _Started) -> None:
     try:
         await each.retriever.build()
     except CallError as error:
-        raise EndpointError(f"retriever {each.spec!r} cannot be built: {error}") from error
+        raise EndpointError(
+            f"retriever {each.spec!r} cannot be built: {one_line(str(error), _LONGEST)}"
+        ) from error
 
 
-def _write(dataset: Dataset, started: Iterable[_Started], queries: Iterable[Query]) -> None:
-    """Write what came of each that had a part in it; an interrupt may have come before."""
-    for each in started:
-        if each.is_built or each.stopped_by is not None:
-            tried = {f"{each.name}/{query.query_id}" for query in queries}
-            dataset.write_run(each.name, each.collected.results)
-            dataset.replace_failures("retrieve", each.collected.failures, tried.__contains__)
-
-
-def _tell_unknown(
-    rankings: Iterable[Ranking], known: frozenset[str], note: Callable[[str], None]
+def _write(
+    dataset: Dataset,
+    started: Iterable[_Started],
+    queries: Iterable[Query],
+    note: Callable[[str], None],
 ) -> None:
-    unknown = {hit.chunk_id for item in rankings for hit in item.ranking} - known
-    if unknown:
-        shown = ", ".join(sorted(unknown)[:3])
-        note(
-            f"warning: {len(unknown)} retrieved chunk ids are not in chunks.jsonl, such as "
-            f"{shown}; they can be neither judged nor relevant"
-        )
+    """Write what came of each that had a part in it; an interrupt may have come before."""
+    asked = {query.query_id for query in queries}
+    for each in started:
+        if not each.is_built and each.stopped_by is None:
+            continue
+        found = len(each.collected.results)
+        earlier = 0 if each.is_whole and found else _earlier(dataset, each.name, asked)
+        if earlier > found:
+            each.stands = earlier
+            note(
+                f"run {each.name}: the run of before stands, as it has {earlier} of {len(asked)} "
+                f"queries, and the new one {found}"
+            )
+            continue
+        tried = {f"{each.name}/{query_id}" for query_id in asked}
+        dataset.write_run(each.name, each.collected.results)
+        dataset.replace_failures("retrieve", each.collected.failures, tried.__contains__)
+
+
+def _earlier(dataset: Dataset, name: str, asked: Set[str]) -> int:
+    """Return how many queries an earlier run has; 0 where it is not there or cannot be read."""
+    try:
+        return sum(item.query_id in asked for item in dataset.each_ranking(name))
+    except DataError:
+        return 0
 
 
 def _note_to(observer: Observer) -> Callable[[str], None]:

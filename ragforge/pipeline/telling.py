@@ -121,6 +121,7 @@ def _events(one: EvaluatedRun, texts: Mapping[str, str]) -> Iterator[Event]:
         "dataset": evaluation.dataset,
         "version": str(evaluation.version),
         "run": evaluation.run,
+        **({"only_retrieved": "true"} if evaluation.only_retrieved else {}),
     }
     of_run = {**about, "evaluation_id": evaluation.evaluation_id}
     failures = dict.fromkeys(scores.failed, "retrieval")

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 QUERY = "ragforge_query"
 REPORTED = "ragforge"
 """Name of the property of a test's report (and of its JUnit XML) that says what was measured."""
+UNUSED = "ragforge unused"
+"""Likewise, where a test is marked and measured nothing."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,19 +66,32 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(QUERY, cases, ids=[case.name for case in cases], indirect=True)
 
 
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Note a marked test that measured nothing, and so asserted nothing of a run."""
+    if item.get_closest_marker("ragforge") is not None:
+        measured = [name for name, _ in item.user_properties if name == REPORTED]
+        if not measured:
+            item.user_properties.append((UNUSED, "measured nothing"))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was measured, if anything was."""
-    lines = {
-        str(value): None
+    """Say what was measured, if anything was, and which tests only look as if they measured."""
+    told = [
+        (report.nodeid, name, str(value))
         for reports in terminalreporter.stats.values()
         for report in reports
         for name, value in getattr(report, "user_properties", ())
-        if name == REPORTED
-    }
-    if lines:
+    ]
+    lines = {line for _, name, line in told if name == REPORTED}
+    passed = {report.nodeid for report in terminalreporter.stats.get("passed", ())}
+    unused = passed & {nodeid for nodeid, name, _ in told if name == UNUSED}
+    if lines or unused:
         terminalreporter.section("ragforge")
-        for line in sorted(lines):
-            terminalreporter.write_line(line)
+    for line in sorted(lines):
+        terminalreporter.write_line(line)
+    if unused:
+        tests = "1 marked test" if len(unused) == 1 else f"{len(unused)} marked tests"
+        terminalreporter.write_line(f"{tests} measured nothing, such as {min(unused)}")
 
 
 @pytest.fixture

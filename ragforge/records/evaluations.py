@@ -35,7 +35,12 @@ class BridgeMean(Record):
     diff: float
     low: float | None
     high: float | None
-    """Ends of the 95 % interval of the mean difference per item; None with fewer than five."""
+    """Ends of the 95 % interval of the mean difference per item, further apart by what items left
+    out could change; None with fewer than five, or where more than a tenth were left out."""
+    n_rescored: Count = 0
+    """Items whose grades changed, so that the earlier ranking was scored on the later grades."""
+    n_left_out: Count = 0
+    """Items whose earlier ranking cannot be scored on the later grades; they are not in `n`."""
 
 
 class Grader(Record):
@@ -115,9 +120,9 @@ class Evaluation(Record):
     git_branch: str = ""
     """Of the working directory; "" outside of a repository."""
     bridge_to: str = ""
-    """The evaluation of this run before; "" where there is none, or no item is the same."""
+    """The evaluation of this run before; "" where there is none, or no item can be compared."""
     bridge: dict[str, BridgeMean] = Field(default={})
-    """By measure: on the items that are equal in both."""
+    """By measure: on the items that are equal in both, by the later grades."""
 
 
 class ItemValues(Record):
@@ -125,9 +130,17 @@ class ItemValues(Record):
 
     query_id: NonEmpty
     item: NonEmpty
-    """First 16 hex digits of a sha256 of its question, answer, evidence and relevant grades."""
+    """First 16 hex digits of a sha256 of its question, answer and evidence: what it asks for."""
+    grades: NonEmpty
+    """First 8 hex digits of a sha256 of its grades above 0, by chunk."""
     values: dict[str, float]
-    """By measure."""
+    """By measure, on these grades."""
+    ranking: tuple[str, ...]
+    """Chunk ids, best first, as deep as the measures look, and at most 100: what can be scored
+    again on other grades. A measure that looks deeper than what is kept of a longer ranking (AP
+    without a cutoff) cannot; but RR can where a kept chunk is relevant."""
+    n_retrieved: Count
+    """Length of the ranking before it was cut."""
 
 
 class Baseline(Record):

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from ragforge.measures import Scores
+from ragforge.measures.intervals import Ends
+from ragforge.measures.rates import LEAST_VALUES
 from ragforge.report.estimate import Estimate
 from ragforge.report.judging import GRADES
 from ragforge.report.runs import (
@@ -66,7 +68,12 @@ def _ranks(depth: int) -> Sequence[int]:
 
 
 def _with_interval(found: Estimate, scores: Scores | None, measure: str) -> Estimate:
-    return found if scores is None else replace(found, interval=interval_of(scores.values(measure)))
+    if scores is None:
+        return found
+    ends = scores.interval(measure)
+    if found.n < LEAST_VALUES or ends.low is None or ends.high is None:
+        return found
+    return replace(found, interval=Ends(ends.low, ends.high))
 
 
 def _top_grades(run: MeasuredRun, task: Task) -> tuple[BucketCount, ...]:

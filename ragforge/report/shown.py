@@ -15,6 +15,10 @@ _HIDDEN: Final = re.compile(
 
 The zero-width joiners stay: Persian, the scripts of India and emoji are wrong without them.
 """
+_COMMANDS: Final = re.compile(r"^[^\S\n]*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
+"""What CI services obey in a log: `::` at the start of a line, `##[` and `##vso[` anywhere."""
+_COMMANDS_OF_WORDS: Final = re.compile(r"(?<!\S)::|##(?=\w*\[)")
+"""Likewise, of a text that may be broken into lines at any space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,17 @@ def one_line(text: str, limit: int = 120) -> str:
     line = visible(" ".join(text[: limit * 4].split()))
     cut = len(line) > limit or len(text) > limit * 4
     return f"{line[: limit - 1].rstrip()}…" if cut else line
+
+
+def inert(text: str) -> str:
+    """Return a text for a log, on as many lines: no terminal and no CI service obeys any of it."""
+    return _COMMANDS.sub(lambda match: f"{match.group()} ", visible(text))
+
+
+def harmless(text: str, limit: int = 160) -> str:
+    """Return a text on one line that is no workflow command, wherever it stands in a log."""
+    line = one_line(text, limit)
+    return _COMMANDS_OF_WORDS.sub(lambda match: " ".join(match.group()) + " ", line).strip()
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -5,8 +5,9 @@ from math import fsum
 from typing import Final
 
 from ragforge.measures import Scores
-from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
+from ragforge.measures.unseen import bounded_interval
 from ragforge.records import Query
 from ragforge.report.answers.records import documents_of
 from ragforge.report.estimate import Estimate
@@ -44,14 +45,14 @@ def slices_of(
 
 
 def interval_of(values: Sequence[float]) -> Ends | None:
-    """Return the 95 % interval of a mean; None of few values, and of such that are all the same.
+    """Return the 95 % interval of the mean of a measure in [0, 1]; None of few values.
 
     Their resamples are alike, so that the interval would claim to know far too much.
     """
     if len(values) < LEAST_VALUES:
         return None
-    found = mean_interval(values)
-    if found.low is None or found.high is None or found.low == found.high:
+    found = bounded_interval(values)
+    if found.low is None or found.high is None:
         return None
     return Ends(found.low, found.high)
 

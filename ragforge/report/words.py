@@ -170,26 +170,35 @@ def _beside_people(summary: Summary) -> Iterable[Notice]:
 
 def _out_of_reach(summary: Summary) -> Iterable[Notice]:
     """Tell of thresholds that no grade reaches: what they call relevant does not exist."""
-    highest = summary.highest_grade
-    if highest is None or not summary.runs:
+    if summary.highest_grade is None or not summary.runs:
         return
-    measures = [parse_measure(name) for name in summary.measures]
+    text = out_of_reach(summary.measures, summary.rel_threshold, summary.highest_grade)
+    if text:
+        yield Notice("No grade reaches the threshold", text, is_loud=True)
+
+
+def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
+    """Say which measures count as relevant what no grade reaches; "" where there is none.
+
+    Args:
+        names: Of the measures.
+        rel_threshold: Lowest grade that counts as relevant, unless a measure says another.
+        highest: Grade in the judgments.
+    """
+    measures = [parse_measure(name) for name in names]
     thresholds = {
-        str(measure): measure.rel or summary.rel_threshold
+        str(measure): measure.rel or rel_threshold
         for measure in measures
         if "rel" in SYNTAX[measure.name].settings
     }
     affected = [name for name, threshold in thresholds.items() if threshold > highest]
-    if summary.rel_threshold > highest:
-        default = f"Relevant means grade {summary.rel_threshold} or above here. "
-    else:
-        default = ""
-    if affected or default:
-        zero = (
-            f" These measures are 0 for every ranking: {', '.join(affected)}." if affected else ""
-        )
-        text = f"{default}The highest grade in the judgments is {highest}.{zero}"
-        yield Notice("No grade reaches the threshold", text, is_loud=True)
+    default = ""
+    if rel_threshold > highest:
+        default = f"Relevant means grade {rel_threshold} or above here. "
+    if not (affected or default):
+        return ""
+    zero = f" These measures are 0 for every ranking: {', '.join(affected)}." if affected else ""
+    return f"{default}The highest grade in the judgments is {highest}.{zero}"
 
 
 def _unanswered(item: AnswerSummary) -> Iterable[Notice]:

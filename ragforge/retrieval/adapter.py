@@ -1,8 +1,11 @@
 """Making a retriever of what a user has: a function, or an object of a framework."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
+from inspect import iscoroutinefunction
 
+from ragforge.errors import CallError
 from ragforge.foreign.calling import call, construct, method_of, parameters_of
 from ragforge.foreign.reading import Note, keep_quiet
 from ragforge.records import Chunk, Hit
@@ -24,7 +27,12 @@ _NAMES_OF_K = ("k", "top_k", "limit", "n")
 
 
 def adapt(
-    found: object, name: str, chunks: Iterable[Chunk] = (), *, note: Note = keep_quiet
+    found: object,
+    name: str,
+    chunks: Iterable[Chunk] = (),
+    *,
+    note: Note = keep_quiet,
+    timeout_s: float = 120.0,
 ) -> Retriever:
     """Return a retriever that asks a user's object.
 
@@ -37,6 +45,7 @@ def adapt(
         name: What messages call it.
         chunks: The corpus, to know ids and texts.
         note: Told once of each oddity of the results, see `ResultReader`.
+        timeout_s: Seconds for one query. A plain function that takes longer goes on in its thread.
 
     Raises:
         UsageError: The object is none of these, or its class cannot be instantiated.
@@ -45,22 +54,38 @@ def adapt(
     if isinstance(found, type):
         found = construct(found, f"retriever {name}", {"chunks": corpus}, _ADVICE)
     search = method_of(found, _METHODS, f"retriever {name}", "f(query, k)")
-    return _Adapter(search, ResultReader(f"retriever {name}", corpus, note))
+    reader = ResultReader(f"retriever {name}", corpus, note)
+    return _Adapter(search, reader, f"retriever {name}", timeout_s)
 
 
 class _Adapter:
-    def __init__(self, search: Callable[..., object], reader: ResultReader) -> None:
+    def __init__(
+        self, search: Callable[..., object], reader: ResultReader, where: str, timeout_s: float
+    ) -> None:
         self._search = search
         self._reader = reader
+        self._where = where
+        self._timeout_s = timeout_s
         self._place_of_k = _place_of_k(search)
 
     async def retrieve(self, query: str, k: int) -> list[Hit]:
         """Return what the object found; its exceptions pass.
 
         Raises:
+            CallError: It took too long.
             DataError: What it returned cannot be read as a result.
         """
-        result = await call(self._search, partial(self._ask, query, k))
+        limit = asyncio.timeout(self._timeout_s)
+        try:
+            async with limit:
+                result = await call(self._search, partial(self._ask, query, k))
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            thread = "" if iscoroutinefunction(self._search) else "; its thread is left behind"
+            raise CallError(
+                "error", f"{self._where}: no result in {self._timeout_s:g} s{thread}"
+            ) from error
         return self._reader.read(result, query, k)
 
     def _ask(self, query: str, k: int) -> object:

@@ -32,7 +32,7 @@ def make_retriever(
         chunks: The corpus; read once, not at all if the spec is wrong.
         embedder: For `dense`; None where no embedding model is set.
         find: `plugins.find`.
-        timeout_s: What one request to an address may take.
+        timeout_s: What one query may take at an address or with a user's object.
         note: Told once of each oddity in the results of somebody else's retriever.
 
     Raises:
@@ -58,7 +58,7 @@ def make_retriever(
         return HttpRetriever(address_of(spec, "retriever"), chunks, timeout_s=timeout_s, note=note)
     from ragforge.retrieval.adapter import adapt
 
-    return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, note=note)
+    return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, note=note, timeout_s=timeout_s)
 
 
 def _dense(chunks: Iterable[Chunk], embedder: Embedder | None) -> Retriever:

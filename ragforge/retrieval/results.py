@@ -20,6 +20,7 @@ from ragforge.foreign.reading import (
 from ragforge.records import Chunk, Hit
 
 _LISTS = ("hits", "results", "documents", "matches")
+_ERRORS = ("error", "errors")
 _SHOWN = 80
 _ACCEPTED = (
     "expected a chunk id, (id, score), an object or mapping with chunk_id or id, a LangChain "
@@ -91,6 +92,7 @@ class ResultReader:
         if isinstance(result, Mapping):
             for name in _LISTS:
                 if name in result:
+                    self._refuse_error(result)
                     return self._items(result[name])
             keys = ", ".join(repr(key) for key in list(result)[:5]) or "nothing"
             raise DataError(
@@ -102,6 +104,13 @@ class ResultReader:
         raise DataError(
             f"{self._where}: the result is of type {type_name(result)}; expected a list, best first"
         )
+
+    def _refuse_error(self, result: Mapping[object, object]) -> None:
+        for name in _ERRORS:
+            if result.get(name):
+                raise DataError(
+                    f"{self._where}: there is an {name!r} beside the results: {shown(result[name])}"
+                )
 
     def _found(self, item: object) -> _Found:
         match item:
@@ -126,11 +135,21 @@ class ResultReader:
             if isinstance(text, str) and spaced(text) in self._id_by_text:
                 return self._id_by_text[spaced(text)]
         if ids:
+            self._refuse_surrogates(ids[0])
             return ids[0]
         raise DataError(
             f"{self._where}: cannot tell which chunk {shown(item)} (type {type_name(item)}) is; "
             f"{_ACCEPTED}"
         )
+
+    def _refuse_surrogates(self, chunk_id: str) -> None:
+        try:
+            chunk_id.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{self._where}: the chunk id {shown(chunk_id)} has a lone surrogate, which no "
+                "file can hold"
+            ) from error
 
     def _number(self, score: object) -> float:
         try:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ragforge.records import Evaluation, MeasuredMean
-from ragforge.report.history.trends import changes, trend
+from ragforge.report.history.changes import changes
+from ragforge.report.history.trends import trend
 from ragforge.report.page.line_charts import TONES, Chart, Line, Point, legend, line_chart
 from ragforge.report.page.markup import Html, element, join, site_link, site_page
 from ragforge.report.page.scales import round_range

@@ -56,7 +56,7 @@ def test_the_agreed_json_is_printed(compared):
     assert code == 0
     assert [(one["a"], one["b"], one["measure"], one["winner"]) for one in found] == [
         ("bad", "good", "RR", "B"),
-        ("bad", "good", "P@5", "B"),
+        ("bad", "good", "P@5", "TIE"),
     ]
     assert (found[0]["wins"], found[0]["ties"], found[0]["losses"]) == (N, 0, 0)
 
@@ -75,7 +75,7 @@ def test_all_ties_are_a_tie_and_no_error(compared):
 
     assert code == 0
     assert "No difference shown in RR" in out
-    assert "all values are the same" in err
+    assert "bad and same: every value of both is 0" in err
 
 
 def test_one_query_alone_decides_nothing(compared):
@@ -197,10 +197,35 @@ def test_a_retriever_that_fails_on_all_queries_is_compared_with_nothing_but_boun
     """What failed is no 0, against which everything wins."""
     code, out, err = of_set("bm25", "--retriever", "chargram", "--retriever", f"{theirs}:broken")
 
-    assert code == 0
+    assert code == 4
     assert "failed on all 3 queries" in err
     assert "chargram, B = theirs" in out
     assert "0 queries" in out
+
+
+def test_the_run_of_before_is_not_compared_as_that_of_a_retriever_that_failed(of_set, theirs):
+    """Yesterday's run would win today's comparison."""
+    of_set("bm25", "--retriever", "chargram", "--name", "mine")
+    names = ["--name", "new", "--name", "mine"]
+
+    code, out, err = of_set(
+        "bm25", "--retriever", "chargram", "--retriever", f"{theirs}:broken", *names, "--json"
+    )
+
+    assert (code, json.loads(out)["names"]) == (4, ["bm25", "new"])
+    assert "warning: mine: retriever" in err
+
+
+def test_where_a_retriever_fails_that_is_the_base_nothing_is_compared(of_set, theirs):
+    """All others were to be held against it."""
+    of_set("bm25", "--retriever", "chargram", "--name", "mine")
+    words = ["--retriever", "chargram", "--retriever", f"{theirs}:broken"]
+    names = ["--name", "new", "--name", "mine", "--base", "mine"]
+
+    code, out, err = of_set("bm25", *words, *names)
+
+    assert (code, out) == (4, "")
+    assert "mine: retriever" in err
 
 
 def test_where_no_retriever_worked_nothing_is_compared(of_set, theirs):

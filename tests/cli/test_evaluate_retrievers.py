@@ -7,6 +7,8 @@ import pytest
 from ragforge.cli import main
 
 MODULE = """
+import asyncio
+
 def broken(query, k):
     raise ValueError("the index is gone")
 
@@ -18,6 +20,12 @@ def half(query, k):
 def loud(query, k):
     print("looking")
     return []
+
+async def hanging(query, k):
+    await asyncio.Event().wait()
+
+def surrogate(query, k):
+    return ["\\ud800"]
 
 asked = []
 """
@@ -95,10 +103,9 @@ def test_failed_queries_have_no_value_and_bound_the_mean(evaluated, theirs):
 
 def test_one_that_fails_on_all_queries_has_a_row_without_a_value(evaluated, theirs):
     """A row that is left out looks like a retriever that was never asked."""
-    code, out, err = evaluated("--retriever", "bm25", "--retriever", f"{theirs}:broken", "--json")
+    _, out, err = evaluated("--retriever", "bm25", "--retriever", f"{theirs}:broken", "--json")
 
     broken = json.loads(out)["runs"][f"{theirs}-broken".replace("_", "-")]
-    assert code == 0
     assert broken["measures"]["RR"] == {
         "mean": None,
         "n": 0,
@@ -109,12 +116,67 @@ def test_one_that_fails_on_all_queries_has_a_row_without_a_value(evaluated, thei
     assert "failed on all 3 queries; the first: ValueError: the index is gone" in err
 
 
-def test_where_none_worked_the_exit_code_says_so(evaluated, theirs):
-    """A nightly job must not go on with a table of dashes."""
-    code, out, _ = evaluated("--retriever", f"{theirs}:broken", "--json")
+@pytest.mark.parametrize("others", [[], ["--retriever", "bm25"]])
+def test_where_one_worked_on_no_query_the_exit_code_says_so(evaluated, theirs, others):
+    """A nightly job must not go on with a row of dashes, which nobody reads."""
+    code, out, _ = evaluated(*others, "--retriever", f"{theirs}:broken", "--json")
 
     assert code == 4
-    assert len(json.loads(out)["runs"]) == 1
+    assert f"{theirs}-broken".replace("_", "-") in json.loads(out)["runs"]
+
+
+def test_the_run_of_before_is_not_measured_as_that_of_a_retriever_that_failed(evaluated, theirs):
+    """Yesterday's good numbers would hide today's breakdown."""
+    evaluated("--retriever", "bm25", "--name", "mine")
+    words = ["--retriever", f"{theirs}:broken", "--name", "mine"]
+
+    code, out, err = evaluated("--retriever", "bm25", *words[:2], "--name", "new", *words[2:])
+
+    assert (code, "new" in out, "mine" in out) == (4, True, False)
+    assert "warning: mine: retriever" in err
+    assert "left out, as the run of before does not show it" in err
+
+
+def test_where_only_runs_of_before_are_left_nothing_is_measured(evaluated, dataset, theirs):
+    """All runs of the set would be measured instead, and the old one with them."""
+    evaluated("--retriever", "bm25", "--name", "mine")
+    before = (dataset / "runs" / "mine.jsonl").read_bytes()
+
+    code, out, err = evaluated("--retriever", f"{theirs}:broken", "--name", "mine")
+
+    assert (code, out) == (4, "")
+    assert "failed on all 3 queries; the first: ValueError: the index is gone" in err
+    assert (dataset / "runs" / "mine.jsonl").read_bytes() == before
+
+
+def test_latencies_say_of_how_many_queries_they_are(evaluated, theirs):
+    """Those that timed out were the slowest, and are not among them."""
+    words = ["--retriever", f"{theirs}:half", "--name", "half"]
+
+    _, text, _ = evaluated(*words)
+    _, out, _ = evaluated("--run", "half", "--json")
+
+    latency = json.loads(out)["runs"]["half"]["latency_s"]
+    assert "latency of the queries that succeeded: half 1 of 3" in text
+    assert (latency["n"], latency["n_failed"]) == (1, 2)
+
+
+def test_a_hanging_retriever_is_given_up_in_time(evaluated, theirs):
+    """It would hang for ever, whatever --timeout-s says."""
+    words = ["--retriever", f"{theirs}:hanging", "--name", "hangs", "--timeout-s", "0.1"]
+
+    code, _, err = evaluated(*words)
+
+    assert code == 4
+    assert "no result in 0.1 s" in err
+
+
+def test_what_no_file_can_hold_is_refused_in_one_line(evaluated, theirs):
+    """Four lines of a validator, three times over, hide what is wrong."""
+    _, _, err = evaluated("--retriever", f"{theirs}:surrogate", "--name", "odd")
+
+    assert err.count("\\ud800") == 1
+    assert "validation error" not in err
 
 
 def test_what_a_retriever_prints_does_not_end_up_in_the_data(evaluated, theirs):
@@ -162,3 +224,22 @@ def test_retrievers_need_a_dataset(tmp_path, capsys):
 
     assert main(words) == 2
     assert "go with --dataset DIR" in capsys.readouterr().err
+
+
+def test_brackets_are_explained_where_there_are_any(evaluated, theirs):
+    """They look like an interval, and are none."""
+    _, failing, _ = evaluated("--retriever", f"{theirs}:half")
+    _, whole, _ = evaluated("--retriever", "bm25")
+
+    told = "[low, high]: no interval; the mean, had all failures come out worst, and best"
+    assert (told in failing, told in whole) == (True, False)
+
+
+def test_a_run_shallower_than_a_cutoff_is_told(evaluated):
+    """Recall at 10 of three chunks is recall at 3."""
+    words = ("--retriever", "bm25", "-m", "R@10", "-m", "R@3")
+    _, out, _ = evaluated(*words, "-k", "3")
+    _, deep, _ = evaluated(*words, "-k", "3", "--json")
+
+    assert "bm25: no ranking has more than 3 chunks; R@10 looks further down\n" in out
+    assert json.loads(deep)["runs"]["bm25"]["depth"] == 3

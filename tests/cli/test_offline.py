@@ -135,7 +135,7 @@ def test_intervals_stand_beside_the_means(half_a_run, capsys):
     assert main(["evaluate", *half_a_run, "--interval"]) == 0
 
     out = capsys.readouterr().out
-    assert re.search(r"RR +0\.3333 \(0\.0000-1\.0000\)", out)
+    assert re.search(r"RR +0\.3333 \(0\.0084-0\.9057\)", out)
     assert "95% confidence interval" in out
 
 

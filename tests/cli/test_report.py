@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from ranked_sets import ranked_set
 
 from ragforge.cli import main
 
@@ -71,3 +72,14 @@ def test_bad_requests_get_a_sentence(compared, capsys, flags, code, message):
     """A traceback is for us, a sentence for the user."""
     assert main(["report", "--dataset", compared, *flags]) == code
     assert message in capsys.readouterr().err
+
+
+def test_a_report_costs_no_file_of_the_set(tmp_path, capsys):
+    """The card of the set has an ending of reports."""
+    dataset = ranked_set(tmp_path / "set", {"a": [1] * 5})
+    dataset.write_card("# Card")
+    card = tmp_path / "set" / "README.md"
+
+    assert main(["report", "--dataset", str(dataset.path), "--out", str(card)]) == 2
+    assert "is a file of the dataset" in capsys.readouterr().err
+    assert card.read_text("utf-8") == "# Card"

@@ -52,3 +52,14 @@ def test_what_a_terminal_would_obey_is_shown_instead(capsys):
     talk.complain("\x1b[2Jgone\x07")
 
     assert capsys.readouterr().err == "\\x1b[2Jgone\\x07\n"
+
+
+def test_a_failure_that_comes_again_is_told_once(capsys):
+    """A retriever that is down says the same of every query."""
+    progress = talk.Progress()
+    progress(Event("stage.start", stage="retrieve"))
+
+    for message in ("no index", "no index", "no\nreply"):
+        progress(Event("unit", stage="retrieve", outcome="failed", message=message))
+
+    assert capsys.readouterr().err == "retrieve: failed: no index\nretrieve: failed: no reply\n"

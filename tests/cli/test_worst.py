@@ -124,7 +124,7 @@ def test_a_corpus_that_is_not_there_is_told(small, capsys):
         (["-m", "P@5", "-m", "R@5"], 2, "expected one measure"),
         (["--run", "zz"], 3, "no 'zz'; there are: bm25"),
         (["--cause", "bad"], 2, "invalid choice: 'bad'"),
-        (["-n", "-1"], 2, "expected a whole number, got '-1'"),
+        (["-n", "-1"], 2, "expected a whole number from 0, got '-1'"),
         (["--rel-threshold", "0"], 2, "rel_threshold"),
     ],
 )

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import re
 
 import pytest
 
@@ -40,10 +41,18 @@ def evaluation(**changed):
     return Evaluation.model_validate(fields | changed)
 
 
-ITEMS = (
-    ItemValues(query_id="q2", item="i2", values={"RR": 1.0}),
-    ItemValues(query_id="q1", item="i1", values={"RR": 0.5}),
-)
+def item(query_id, value):
+    return ItemValues(
+        query_id=query_id,
+        item="i",
+        grades="g",
+        values={"RR": value},
+        ranking=("c1", "c2"),
+        n_retrieved=9,
+    )
+
+
+ITEMS = (item("q2", 1.0), item("q1", 0.5))
 
 
 @pytest.fixture
@@ -76,22 +85,25 @@ def test_same_values_give_the_same_bytes_at_another_time_and_place(path, tmp_pat
 
 def test_an_item_is_a_line(path):
     """Git then shows which queries moved."""
-    line = '{"item": "i1", "query_id": "q1", "values": {"RR": 0.5}},'
+    line = (
+        '{"grades": "g", "item": "i", "n_retrieved": 9, "query_id": "q1", '
+        '"ranking": ["c1", "c2"], "values": {"RR": 0.5}},'
+    )
 
     assert line in path.read_text("utf-8").splitlines()
 
 
 def test_a_header_says_what_the_file_is(path):
     """Who finds it in a repository is to know whose it is."""
-    assert path.read_text("utf-8").startswith('{\n"format": "ragforge baseline",\n"schema": 1,\n')
+    assert path.read_text("utf-8").startswith('{\n"format": "ragforge baseline",\n"schema": 2,\n')
 
 
 def test_characters_beyond_ascii_come_back(tmp_path):
     """Query ids are any text."""
-    item = ItemValues(query_id="q\u202eé\n", item="i", values={"RR": 1.0})
-    write_baseline(tmp_path / "b.json", Baseline(evaluation=evaluation(), items=(item,)))
+    odd = item("q\u202eé\n", 1.0)
+    write_baseline(tmp_path / "b.json", Baseline(evaluation=evaluation(), items=(odd,)))
 
-    assert read_baseline(tmp_path / "b.json").items == (item,)
+    assert read_baseline(tmp_path / "b.json").items == (odd,)
 
 
 def test_a_torn_file_is_refused(path):
@@ -137,10 +149,10 @@ def test_a_file_of_another_tool_is_refused(text):
 
 
 def test_another_schema_is_refused(path):
-    """A newer file may mean other things by the same names."""
-    text = path.read_text("utf-8").replace('"schema": 1', '"schema": 2')
+    """Without rankings, or with other ones, it cannot be held against."""
+    text = path.read_text("utf-8").replace('"schema": 2', '"schema": 1')
 
-    with pytest.raises(DataError, match=r"^f: schema: expected 1, got 2"):
+    with pytest.raises(DataError, match=r"^f: schema: expected 2, got 1.*--write-baseline"):
         parse_baseline(text, "f")
 
 
@@ -148,6 +160,15 @@ def test_nesting_without_end_is_refused():
     """A hostile file must not end in a traceback."""
     with pytest.raises(DataError, match="is not one complete JSON"):
         parse_baseline("[" * 100_000, "f")
+
+
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999"])
+def test_a_number_that_is_none_is_refused(path, value):
+    """A file that was changed by a script is no bug of ragforge."""
+    text = re.sub(r'"RR": [\d.]+', f'"RR": {value}', path.read_text("utf-8"))
+
+    with pytest.raises(DataError, match=r"^f: expected finite numbers, found one that is not"):
+        parse_baseline(text, "f")
 
 
 def test_a_query_that_comes_twice_is_refused(tmp_path):

@@ -8,6 +8,7 @@ from evaluations import evaluation
 from ragforge.errors import DataError
 from ragforge.files import history as module
 from ragforge.files.history import History, appending, read_history
+from ragforge.records import MeasuredMean
 
 
 def add(folder, *evaluations):
@@ -147,3 +148,26 @@ def test_a_history_that_is_a_folder_is_bad_data(tmp_path):
 
     with pytest.raises(DataError, match=r"history\.jsonl: cannot be read"):
         read_history(tmp_path)
+
+
+def test_a_line_whose_numbers_cannot_be_is_left_out(tmp_path):
+    """An id that fits is soon computed; a mean outside of its interval is no mean."""
+    forged = MeasuredMean(mean=0.9, low=0.1, high=0.2, n=50)
+    add(tmp_path, evaluation(0.5), evaluation(measures={"RR": forged}))
+
+    found = read_history(tmp_path)
+
+    assert found.evaluations == (evaluation(0.5),)
+    assert found.notes == (
+        f"{tmp_path / 'history.jsonl'}:2: RR: mean 0.9 is not between 0.1 and 0.2; passed over",
+    )
+
+
+def test_a_mark_of_the_byte_order_does_not_cost_the_first_line(tmp_path):
+    """Some editors put one before whatever they save."""
+    first, second = evaluation(0.5), evaluation(0.6)
+    add(tmp_path, first, second)
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+
+    assert read_history(tmp_path) == History((first, second))

@@ -1,5 +1,7 @@
 """Values per item are those of their evaluation, or are refused."""
 
+import gzip
+
 import pytest
 from evaluations import baseline
 
@@ -96,3 +98,15 @@ def test_the_newest_of_equal_evaluations_has_the_values_of_all(tmp_path):
     add(tmp_path, first.evaluation, second.evaluation)
 
     assert values_of(tmp_path, first.evaluation.evaluation_id) == first
+
+
+def test_values_without_rankings_are_of_another_version(tmp_path):
+    """They could not be scored on the grades of today."""
+    kept = baseline([0.5, 1.0])
+    write_values(tmp_path, kept)
+    add(tmp_path, kept.evaluation)
+    path = tmp_path / "history" / f"{kept.evaluation.evaluation_id}.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"query_id":"q0","item":"i","values":{"RR":0.5}}\n'))
+
+    with pytest.raises(DataError, match=r"grades: field required.*another version of ragforge"):
+        values_of(tmp_path, kept.evaluation.evaluation_id)

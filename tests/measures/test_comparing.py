@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.comparing import Pair, all_pairs, compare_pairs, couples
+from ragforge.measures.comparing import Pair, Power, all_pairs, compare_pairs, couples
 from ragforge.measures.corrections import holm
-from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.intervals import mean_interval
 from ragforge.measures.paired import randomisation_test, t_test
 from ragforge.measures.power import detectable_difference, effect_size, queries_needed
 
@@ -109,11 +109,53 @@ def test_no_query_is_a_tie_without_numbers():
 
 
 def test_equal_runs_are_ties_throughout():
-    """No query differs, so there is neither winner nor spread."""
+    """By hand: up to 1 - 0.025 ** (1 / 8) of the queries may differ, by anything."""
     found = compared(A, A)
+    unseen = 1 - 0.025 ** (1 / 8)
 
-    assert (found.winner, found.ties, found.p, found.interval) == ("TIE", 8, 1.0, Ends(0.0, 0.0))
-    assert found.power.n_for_half is None
+    assert (found.winner, found.ties, found.p) == ("TIE", 8, 1.0)
+    assert (found.interval.low, found.interval.high) == pytest.approx((-unseen, unseen))
+
+
+def test_differences_without_spread_have_no_power():
+    """A least difference of 0.000 would say that nothing can hide from so many queries."""
+    assert compared(A, A).power == Power(0.0, None, None)
+
+
+def test_a_few_equal_differences_name_no_winner():
+    """Six queries that all lose half a point are seen where half of all queries are so."""
+    found = compared([0.5] * 6, [0.0] * 6)
+
+    assert (found.winner, found.p) == ("TIE", 0.03125)
+    assert found.interval.low < 0 < found.interval.high
+
+
+def test_many_equal_differences_name_a_winner():
+    """What nobody saw among hundreds is too rare to turn the mean."""
+    assert compared([0.5] * 300, [0.4] * 300).winner == "A"
+
+
+def test_rare_large_gains_behind_small_losses_are_reckoned_with():
+    """Losses of about 0.05 in 43 queries hide that one in twenty may gain nearly a point."""
+    losses = [0.05 + place / 10_000 for place in range(43)]
+
+    assert compared([0.5] * 43, [0.5 - loss for loss in losses]).winner == "TIE"
+
+
+def test_equal_differences_of_values_without_bounds_have_no_interval():
+    """Nothing tells how far other queries lie where the measure sets no limit."""
+    found = compared([0.5, 0.5, 0.5], [0.75, 0.75, 0.75], measure="DCG@10")
+
+    assert (found.interval, found.winner) == (None, "TIE")
+
+
+def test_intervals_at_a_higher_level_reach_further_out():
+    """The corrected interval must not rule out what the one alone allows."""
+    b = [value + 0.3 + place / 1000 for place, value in enumerate(SAME)]
+    found = compare_pairs([pair(SAME, b), pair(A, B), pair(A, SAME)])[0]
+
+    assert found.interval.low <= found.interval_alone.low
+    assert found.interval.high >= found.interval_alone.high
 
 
 def test_float_noise_is_a_tie():

@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 from unittest.mock import ANY
 
 import pytest
@@ -182,6 +183,18 @@ def test_the_gauges_hold_mean_and_interval(telemetry):
     }
 
 
+def test_means_without_the_queries_that_a_run_lacks_are_another_series(telemetry):
+    """A gauge must not jump because one night left out what was not found."""
+    telemetry.tell(replace(MEAN, labels={**MEAN.labels, "only_retrieved": "true"}))
+
+    [point] = telemetry.points("ragforge.measure")
+    assert dict(point.attributes) == {
+        **SERIES,
+        "ragforge.measure": "RR",
+        "ragforge.only_retrieved": True,
+    }
+
+
 def test_a_measure_without_a_value_leaves_the_gauge_alone(telemetry):
     """No value is no 0."""
     telemetry.tell(START, MEAN, Event("evaluation.measure", labels=ABOUT), END)
@@ -232,7 +245,6 @@ def test_each_value_is_a_result_event_of_the_retrieval(telemetry):
             "ragforge.query.id": "q1",
             "gen_ai.evaluation.name": name,
             "gen_ai.evaluation.score.value": value,
-            "gen_ai.evaluation.score.label": "hit",
         }
         for name, value in (("RR", 0.5), ("nDCG@10", 0.75))
     ]

@@ -83,6 +83,16 @@ def test_a_baseline_without_a_time_has_no_time():
     assert [line for line in lines(evaluation(at="")) if "evaluated_at" in line] == []
 
 
+def test_the_latency_says_of_which_queries_it_is():
+    """Those that timed out were the slowest, and are not among them."""
+    found = "".join(exposed([evaluation()]))
+
+    assert (
+        "# HELP ragforge_retrieval_seconds Latency of the retriever, by quantile of the " in found
+    )
+    assert "queries that succeeded." in found
+
+
 def test_labels_are_escaped():
     """One name with a quote in it would make the collector drop the whole file."""
     hostile = 'a"b\\c\nragforge_measure{} 1\ud800'
@@ -111,3 +121,12 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
     with pytest.raises(DataError, match="cannot be written"):
         write_prometheus(tmp_path / "file" / "ragforge.prom", [evaluation()])
+
+
+def test_means_without_the_queries_that_a_run_lacks_are_another_series():
+    """One line over months must not jump because one night left out what was not found."""
+    found = [line for line in lines(evaluation(only_retrieved=True)) if "measure{" in line]
+
+    assert found == [
+        'ragforge_measure{dataset="help",run="bm25",measure="RR",only_retrieved="true"} 0.5'
+    ]

@@ -1,13 +1,14 @@
 """The record of an evaluation says what was measured, on what, by whom."""
 
-from measured_set import make_measured_set
+import pytest
+from measured_set import PERSON, make_measured_set
 from ranked_sets import FAILED, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.manifest import digest_file
-from ragforge.pipeline.evaluated import evaluate_runs, item_digests, sealed
+from ragforge.pipeline.evaluated import evaluate_runs, sealed
+from ragforge.pipeline.ground_digests import item_digests
 from ragforge.records import Evidence, Judgment, Query
-from ragforge.report.judging import settle
 
 RR = EvaluateSettings(measures=("RR",))
 
@@ -64,20 +65,37 @@ def test_an_item_stays_the_same_when_the_corpus_is_cut_otherwise():
         update={"evidence": (Evidence(doc_id="d", chunk_id="new", quote="It is so."),)}
     )
 
-    def judged(chunk_id):
-        return settle([Judgment(query_id="q", chunk_id=chunk_id, grade=3, source="evidence")])
-
-    assert item_digests([query], judged("old")) == item_digests([moved], judged("new"))
+    assert item_digests([query]) == item_digests([moved])
 
 
-def test_an_item_is_another_when_its_relevant_chunks_are():
-    """Where no evidence is known the relevant chunks are what the question asks for."""
-    query = Query(query_id="q", query="What?")
+def test_an_item_is_another_when_its_answer_is():
+    """The same words then ask for something else."""
+    query = Query(query_id="q", query="What?", expected_answer="This.")
+    other = query.model_copy(update={"expected_answer": "That."})
 
-    def judged(grade):
-        return settle([Judgment(query_id="q", chunk_id="c", grade=grade, source="human")])
+    assert item_digests([query]) != item_digests([other])
 
-    assert item_digests([query], judged(3)) != item_digests([query], judged(0))
+
+def test_an_item_stays_the_same_when_more_is_judged(tmp_path):
+    """Judging what a new run retrieved would else drop the queries on which it differs."""
+    made = make_measured_set(tmp_path / "set")
+    [before] = evaluate_runs(made, ["bad"], RR)
+    more = Judgment(query_id="q00", chunk_id="cy", grade=2, source="human", provenance=PERSON)
+    made.write_judgments([*made.judgments(), more])
+    [now] = evaluate_runs(made, ["bad"], RR)
+
+    pairs = list(zip(before.baseline.items, now.baseline.items, strict=True))
+    assert all(old.item == new.item for old, new in pairs)
+    assert [old.grades == new.grades for old, new in pairs] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(("measures", "kept"), [(("P@2",), 2), (("P@2", "RR"), 3)])
+def test_rankings_are_kept_as_deep_as_the_measures_look(tmp_path, measures, kept):
+    """A baseline is a file in git."""
+    settings = EvaluateSettings(measures=measures)
+    [found] = evaluate_runs(make_measured_set(tmp_path / "set"), ["bad"], settings)
+
+    assert {(len(item.ranking), item.n_retrieved) for item in found.baseline.items} == {(kept, 3)}
 
 
 def test_the_same_set_and_run_have_the_same_digests(tmp_path):
@@ -86,3 +104,12 @@ def test_the_same_set_and_run_have_the_same_digests(tmp_path):
     first, second = (evaluate_runs(made, ["bad"], RR)[0].evaluation.digests for _ in range(2))
 
     assert first == second
+
+
+def test_it_is_recorded_whether_queries_that_the_run_lacks_were_left_out(tmp_path):
+    """The mean of the queries that a run has is another than that of all."""
+    made = make_measured_set(tmp_path / "set")
+    [all_of_them] = evaluate_runs(made, ["bad"], RR)
+    [some] = evaluate_runs(made, ["bad"], RR, only_retrieved=True)
+
+    assert [run.evaluation.only_retrieved for run in (all_of_them, some)] == [False, True]

@@ -8,9 +8,10 @@ from ragforge.errors import UsageError
 from ragforge.files.history import read_history
 from ragforge.files.item_values import values_of
 from ragforge.pipeline.evaluated import evaluate_runs
-from ragforge.pipeline.history import keep_evaluations, last_other, run_histories
+from ragforge.pipeline.history import keep_evaluations, last_alike, last_other, run_histories
+from ragforge.report.history.changes import changes
 from ragforge.report.history.moved import moved
-from ragforge.report.history.trends import changes, trend
+from ragforge.report.history.trends import trend
 
 RR = EvaluateSettings(measures=("RR",))
 
@@ -19,10 +20,10 @@ RR = EvaluateSettings(measures=("RR",))
 def keep(tmp_path):
     """Make a dataset with chosen ranks, evaluate its run and keep that."""
 
-    def make(ranks, observer=None, **fields):
+    def make(ranks, observer=None, measures=RR, **fields):
         made = ranked_set(tmp_path / "set", {"bm25": ranks}, **fields)
         told = () if observer is None else (observer,)
-        return made, keep_evaluations(made, evaluate_runs(made, (), RR), *told)[0]
+        return made, keep_evaluations(made, evaluate_runs(made, (), measures), *told)[0]
 
     return make
 
@@ -126,6 +127,26 @@ def test_without_a_change_there_is_no_other_evaluation(keep):
     assert last_other(made, now) is None
 
 
+def test_without_a_change_the_last_evaluation_is_like_now(keep):
+    """A gate can be held against it: what is the same is no worse."""
+    keep([1, 2, 4, 1])
+    made, _ = keep([1, 2, 4, 1])
+    [now] = evaluate_runs(made, (), RR)
+
+    found = last_alike(made, now)
+
+    assert found is not None
+    assert found.items == now.baseline.items
+
+
+def test_an_evaluation_of_something_else_is_not_like_now(keep):
+    """It would be told as a change of nothing."""
+    made, _ = keep([1, 2, 4, 1])
+    [now] = evaluate_runs(ranked_set(made.path, {"bm25": [1, 1, 1, 1]}), (), RR)
+
+    assert last_alike(made, now) is None
+
+
 def test_the_window_is_from_its_first_to_its_last_evaluation(keep):
     """A slow decline is not seen from one night to the next."""
     keep([1] * 12)
@@ -166,4 +187,37 @@ def test_a_run_that_failed_on_all_queries_is_kept_without_a_mean(keep):
 
     assert (now.measures["RR"].mean, now.n_failed, now.bridge) == (None, 4, {})
     [found] = run_histories(made, read_history(made.path))
-    assert [item.what for item in found.changes] == ["retriever", "failures"]
+    assert [item.what for item in found.changes] == ["failures"]
+
+
+def test_an_easier_set_without_common_items_has_no_verdict(keep):
+    """Forty-seven easier questions are no better retriever."""
+    keep([1, 2, 4] * 15, texts=texts(45))
+    made, _ = keep([1] * 45, texts=texts(45, new=45))
+
+    [found] = run_histories(made, read_history(made.path))
+
+    assert [(item.verdict, item.on) for item in found.trends] == [("UNKNOWN", "all items")]
+
+
+def test_a_retriever_that_fails_on_hard_queries_did_not_change_the_set(keep):
+    """The mean of the easy ones is higher, on the very same set."""
+    keep([1, 2, 1, 1, 2] * 3 + [4, 0] * 17 + [0])
+    made, _ = keep([1, 2, 1, 1, 2] * 3 + [FAILED] * 35)
+
+    [found] = run_histories(made, read_history(made.path))
+
+    assert [item.what for item in found.changes] == ["failures"]
+    assert [item.cause for item in found.moved] == ["failures"]
+
+
+def test_the_same_items_are_known_past_an_evaluation_by_other_measures(keep):
+    """One look at AP must not cost the pairs of RR."""
+    keep([2, 4, 2, 2, 4, 2, 4, 2])
+    keep([2, 4, 2, 2, 4, 2, 4, 2], measures=EvaluateSettings(measures=("AP",)))
+    made, _ = keep([1, 1, 2, 1, 1, 1, 2, 1])
+
+    [found] = run_histories(made, read_history(made.path))
+
+    assert [(item.verdict, item.on) for item in found.trends] == [("IMPROVING", "same items")]
+    assert [item.verdict for item in found.window] == ["IMPROVING"]

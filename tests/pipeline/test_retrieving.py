@@ -52,6 +52,9 @@ def dear(query, k):
         return ["c1"]
     raise BudgetError("the budget is spent")
 
+def nothing(query, k):
+    return []
+
 async def stopping(query, k):
     [each] = [task for task in asyncio.all_tasks() if task.get_name() == "whole"]
     each.cancel()
@@ -174,6 +177,27 @@ def test_what_an_interrupt_leaves_unasked_is_a_failure(dataset, theirs):
     assert dataset.run_names() == ["cut"]
 
 
+def test_an_interrupt_leaves_the_run_of_before(make, dataset, theirs):
+    """Whoever presses Ctrl-C does not mean to delete what there is."""
+    make({"cut": "bm25"})
+    before = rankings(dataset, "cut")
+    settings = Settings.model_validate({"model": {"concurrency": 1}})
+    told = Recorder()
+
+    async def whole():
+        making = make_runs(dataset, {"cut": f"{theirs}:stopping"}, settings, told)
+        await asyncio.create_task(making, name="whole")
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(whole())
+
+    assert rankings(dataset, "cut") == before
+    assert dataset.failures() == []
+    assert told.named("note")[-1].message == (
+        "run cut: the run of before stands, as it has 2 of 2 queries, and the new one 1"
+    )
+
+
 def test_what_cannot_be_built_leaves_what_was_there(make, dataset):
     """An endpoint that is down for a night must not cost the run of yesterday."""
     make({"dense": "bm25"})
@@ -187,8 +211,7 @@ def test_what_cannot_be_built_leaves_what_was_there(make, dataset):
 
 
 def test_what_cannot_be_built_fails_on_all_queries_beside_others(make, dataset):
-    """In a table of several an old run under its name would pass for the new one."""
-    make({"dense": "bm25"})
+    """A row that is left out looks like a retriever that was never asked."""
     model = {"embedding_model": "e", "base_url": "http://127.0.0.1:9", "max_attempts": 1}
 
     dense, _ = make({"dense": "dense", "bm25": "bm25"}, max_wait_s=0.1, **model)
@@ -196,6 +219,72 @@ def test_what_cannot_be_built_fails_on_all_queries_beside_others(make, dataset):
     assert "cannot be reached" in dense.explanation
     assert rankings(dataset, "dense") == {}
     assert {item.key for item in dataset.failures()} == {"dense/qone", "dense/qtwo"}
+
+
+@pytest.mark.parametrize("spec", ["broken", "gone"])
+def test_a_retriever_that_works_on_no_query_replaces_no_rankings(make, dataset, theirs, spec):
+    """A service that is down for a night must not cost the run of yesterday."""
+    make({"mine": "bm25"})
+    before = rankings(dataset, "mine")
+
+    found, _ = make({"mine": f"{theirs}:{spec}", "bm25": "bm25"})
+
+    assert rankings(dataset, "mine") == before
+    assert dataset.failures() == []
+    assert (found.stands, found.explanation != "") == (2, True)
+
+
+def test_a_run_that_was_cut_short_replaces_none_with_more_queries(make, dataset, theirs):
+    """Half a run is worth less than yesterday's whole one."""
+    make({"dear": "bm25"})
+    before = rankings(dataset, "dear")
+
+    dear, _ = make({"dear": f"{theirs}:dear", "bm25": "bm25"}, concurrency=1)
+
+    assert rankings(dataset, "dear") == before
+    assert dataset.failures() == []
+    assert (dear.stands, dear.explanation) == (2, "the budget is spent")
+
+
+def test_a_run_that_was_cut_short_replaces_one_with_no_more_queries(make, dataset, theirs):
+    """What is newer is better where it is not less."""
+    make({"dear": f"{theirs}:half"})
+
+    [dear] = make({"dear": f"{theirs}:dear"}, concurrency=1)
+
+    assert list(rankings(dataset, "dear")) == ["qone"]
+    assert [item.key for item in dataset.failures()] == ["dear/qtwo"]
+    assert (dear.stands, dear.explanation) == (0, "")
+
+
+def test_a_whole_run_with_failures_replaces_one_without(make, dataset, theirs):
+    """It tells the truth about the retriever as it is now."""
+    make({"half": "bm25"})
+
+    [half] = make({"half": f"{theirs}:half"})
+
+    assert list(rankings(dataset, "half")) == ["qtwo"]
+    assert half.stands == 0
+
+
+def test_a_run_that_cannot_be_read_is_replaced_by_whatever_comes(make, dataset, theirs):
+    """It is of no use to anybody."""
+    make({"dear": "bm25"})
+    (dataset.path / "runs" / "dear.jsonl").write_text("torn\n", encoding="utf-8")
+
+    make({"dear": f"{theirs}:dear"}, concurrency=1)
+
+    assert list(rankings(dataset, "dear")) == ["qone"]
+
+
+def test_that_all_rankings_are_empty_is_told(make, theirs):
+    """A service whose index is empty works on every query."""
+    told = Recorder()
+
+    make({"nothing": f"{theirs}:nothing"}, told)
+
+    [note] = told.named("note")
+    assert note.message == "warning: run nothing: all 2 rankings are empty; is there an index?"
 
 
 def test_each_retriever_is_made_once(make, theirs):

@@ -32,6 +32,15 @@ def told(dataset):
     return tell
 
 
+def test_means_without_the_queries_that_a_run_lacks_are_told_as_such(dataset):
+    """They are not to be drawn in one line with those of all queries."""
+    events = []
+    found = evaluate_runs(dataset, ["bad"], EvaluateSettings(), only_retrieved=True)
+    tell_evaluations(found, events.append)
+
+    assert {event.labels.get("only_retrieved") for event in events} == {"true"}
+
+
 def test_each_run_is_framed(told):
     """Observers keep a span open from the one to the other."""
     names = [event.name for event in told("good", measures=("RR",))]

@@ -66,7 +66,7 @@ def test_a_suite_without_markers_imports_nothing_of_ours(pytester):
 
 def test_a_run_above_the_minimum_passes(run):
     """The plain case."""
-    result = run(marked(GATE.format("'nDCG@10', min=0.6, allow=['holes']"), run="bad"))
+    result = run(marked(GATE.format("'nDCG@10', min=0.5, allow=['holes']"), run="bad"))
 
     result.assert_outcomes(passed=1)
 
@@ -355,3 +355,27 @@ def test_workers_of_xdist_share_the_cases(run):
 
     result.assert_outcomes(passed=30)
     result.stdout.fnmatch_lines(["*= ragforge =*", "set version 1, bad (30 queries*"])
+
+
+@pytest.mark.parametrize("test", ["def test_gate(assert_measure):\n    pass", "def test(): ..."])
+def test_a_marked_test_that_measures_nothing_is_told(run, test):
+    """A forgotten call looks like a quality that is held."""
+    result = run(marked(test, run="bad"))
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["1 marked test measured nothing, such as test_suite.py::test*"])
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "def test_skipped():\n    pytest.skip()",
+        RUN.format("assert ragforge_run.scores"),
+        GATE.format("'RR', min=0.1, allow=['holes']"),
+    ],
+)
+def test_marked_tests_that_measure_or_are_skipped_are_not_told(run, test):
+    """A line that is always there is read by nobody."""
+    result = run(marked(test, run="bad"))
+
+    result.stdout.no_fnmatch_line("*measured nothing*")

@@ -1,6 +1,7 @@
 import pytest
 
 from ragforge.measures import evaluate
+from ragforge.measures.intervals import Ends
 from ragforge.records import Judgment, Query
 from ragforge.report.details import recall_curve
 from ragforge.report.runs import PRIMARY, BucketCount
@@ -43,10 +44,14 @@ def test_top_grades_count_holes_apart(dataset):
     )
 
 
-@pytest.mark.parametrize("values", [[0.1, 0.2, 0.9, 0.4], [1.0] * 40])
-def test_no_interval_where_resamples_are_all_alike(values):
-    """Four values, or forty of the same, would give an interval that claims too much."""
-    assert interval_of(values) is None
+def test_few_values_have_no_interval():
+    """That of four values would claim too much."""
+    assert interval_of([0.1, 0.2, 0.9, 0.4]) is None
+
+
+def test_equal_values_have_an_interval_with_width():
+    """By hand: forty of forty are seen 1 in 40 times of a share of 0.025 ** (1 / 40)."""
+    assert interval_of([1.0] * 40) == Ends(pytest.approx(0.025 ** (1 / 40)), 1.0)
 
 
 def test_slices_name_what_failures_could_change(dataset):

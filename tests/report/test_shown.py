@@ -4,6 +4,7 @@ from ragforge.report.shown import (
     MISSING,
     duration,
     excerpt,
+    inert,
     number,
     one_line,
     plural,
@@ -69,3 +70,26 @@ def test_counts_agree_with_their_noun():
 def test_times_keep_two_significant_digits(seconds, shown):
     """A fast retriever takes some time, and "0 ms" tells two of them not apart."""
     assert duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("boom\n::error::y", "boom\n: :error::y"),
+        (" \t::stop-commands::x", " \t: :stop-commands::x"),
+        ("a ##[error]b", "a # #[error]b"),
+        ("###[group]", "## #[group]"),
+        ("##vso[task.setvariable variable=x]1", "# #vso[task.setvariable variable=x]1"),
+        ("\x1b[2J\r::error::y", "\\x1b[2J\\x0d::error::y"),
+    ],
+)
+def test_nothing_in_a_log_is_a_command(text, shown):
+    """Texts of data end up in the logs of CI services, which obey some lines."""
+    assert inert(text) == shown
+
+
+def test_what_is_no_command_is_shown_as_it_is():
+    """Names of code and headings of Markdown are full of colons and hashes."""
+    text = "std::vector::at\n## [link](x) # [a]\nfoo ::bar"
+
+    assert inert(text) == text

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import CallError, DataError, UsageError
 from ragforge.retrieval.adapter import adapt
 
 
@@ -153,6 +153,46 @@ def test_plain_functions_run_beside_each_other():
         return [task.result()[0].chunk_id for task in tasks]
 
     assert asyncio.run(together()) == ["a", "b"]
+
+
+def hangs(query):
+    threading.Event().wait()
+
+
+async def hangs_async(query):
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (hangs_async, r"retriever m:x: no result in 0\.05 s$"),
+        (hangs, r"retriever m:x: no result in 0\.05 s; its thread is left behind$"),
+    ],
+)
+def test_what_hangs_fails_the_query_in_time(ask, found, message):
+    """One lost connection must not hold up the run for ever."""
+    with pytest.raises(CallError, match=message):
+        ask(adapt(found, "m:x", timeout_s=0.05), "q")
+
+
+def test_a_timeout_of_the_object_itself_passes(ask):
+    """It says more than ours would."""
+
+    async def search(query):
+        raise TimeoutError("the index took 3 s")
+
+    with pytest.raises(TimeoutError, match="the index took 3 s"):
+        ask(adapt(search, "m:x", timeout_s=9), "q")
+
+
+@pytest.mark.parametrize("result", [["\ud800"], [{"id": "a\udfff", "score": 1}]])
+def test_an_id_that_no_file_can_hold_is_refused_in_a_sentence(ask, result):
+    """A validator's four lines name no retriever."""
+    with pytest.raises(
+        DataError, match=r"retriever m:x: the chunk id '[^\n]+' has a lone surrogate"
+    ):
+        ask(adapt(lambda query: result, "m:x"), "q")
 
 
 def test_exceptions_of_the_object_pass(ask):

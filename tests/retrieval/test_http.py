@@ -102,6 +102,41 @@ def test_json_of_another_shape_is_an_invalid_reply(server, ask, body, message):
     assert message in str(error)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"results": [], "error": "shard failed"},
+        {"hits": ["a"], "errors": [{"reason": "shard failed"}]},
+        {"hits": {"hits": [], "error": {"reason": "shard failed"}}},
+    ],
+)
+def test_an_error_beside_results_is_a_failure_of_the_query(server, ask, reply):
+    """A service that broke down half way has not found nothing."""
+    server.body = json.dumps(reply).encode()
+
+    error = failure(ask, HttpRetriever(server.url))
+
+    assert "shard failed" in str(error)
+
+
+@pytest.mark.parametrize("error", [None, "", [], {}, False])
+def test_an_error_that_says_nothing_is_none(server, ask, error):
+    """Many services always have the field."""
+    server.body = json.dumps({"results": ["a"], "error": error}).encode()
+
+    assert ask(HttpRetriever(server.url), "q") == [Hit(chunk_id="a", score=1)]
+
+
+def test_a_service_that_is_asked_too_much_is_not_asked_again(server, ask):
+    """A second try would hide the failure and make the latency one of two."""
+    server.status = 429
+
+    error = failure(ask, HttpRetriever(server.url))
+
+    assert len(server.requests) == 1
+    assert "--concurrency" in str(error)
+
+
 @pytest.mark.parametrize("status", [302, 307, 308])
 def test_redirects_are_refused(server, make_server, ask, status):
     """Queries may be confidential and must reach no server but the one that was named."""

@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from ragforge.files.opening import create_dataset
+from ragforge.pipeline.evaluated import sealed
 from ragforge.viewer.serving import serving
 
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -67,6 +68,17 @@ def test_the_api_tells_the_latest_means_with_their_trend(site, dataset, add, mak
     measured = told["runs"]["bm25"]["measures"]["nDCG@10"]
 
     assert (measured["mean"], measured["trend"]["verdict"]) == (0.2, "DEGRADING")
+
+
+def test_an_easier_set_is_no_improvement(site, dataset, add, make_evaluation):
+    """Neither the page nor the API may take other questions for a better retriever."""
+    now = make_evaluation(mean=0.95, at="2026-01-02T00:00:00+00:00")
+    digests = now.digests.model_copy(update={"queries": "other"})
+    add(dataset, sealed(now.model_copy(update={"digests": digests})))
+    [told] = json.loads(site.ask("/api/datasets").text)["datasets"]
+
+    assert told["runs"]["bm25"]["measures"]["nDCG@10"]["trend"]["verdict"] == "UNKNOWN"
+    assert "UNKNOWN +0.450" in site.ask("/").text
 
 
 @pytest.mark.parametrize(

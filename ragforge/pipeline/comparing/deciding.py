@@ -207,6 +207,8 @@ def _remarks(comparisons: Sequence[Comparison]) -> list[str]:
             remarks.append(f"{a} and {b}: no query has a value in both: nothing can be compared")
         elif n == 1:
             remarks.append(f"{a} and {b}: one query tells nothing about others: all is a tie")
+        elif all(item.ties == item.n and not item.mean_a for item in items):
+            remarks.append(f"{a} and {b}: every value of both is 0: nothing tells them apart")
         elif all(item.ties == item.n for item in items):
             remarks.append(f"{a} and {b}: all values are the same; are they one and the same?")
     return remarks

@@ -28,7 +28,7 @@ from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.gathered import Gathered
 from ragforge.report.judging import failed_by_name, judges, settle
 from ragforge.report.runs import rank_order
-from ragforge.report.words import judge_name
+from ragforge.report.words import judge_name, out_of_reach
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder
@@ -262,10 +262,14 @@ def _check_shared(runs: Sequence[RankedRun]) -> None:
             )
 
 
-def _warnings(runs: Iterable[RankedRun], ground: _Field) -> list[str]:
+def _warnings(runs: Sequence[RankedRun], ground: _Field) -> list[str]:
     n_judged = sum(map(bool, ground.qrels.values()))
     outcome = "they are left out" if ground.only_retrieved else "they count 0"
-    found = []
+    highest = max(
+        (grade or 0 for judged in ground.qrels.values() for grade in judged.values()), default=0
+    )
+    unreached = out_of_reach(ground.measures, runs[0].scores.rel_threshold, highest)
+    found = [f"no grade reaches the threshold: {unreached}"] if unreached else []
     for run in runs:
         found += [f"{run.name}: {warning}" for warning in run.scores.warnings]
         missing = len(run.scores.missing_from_run)

@@ -8,7 +8,7 @@ from ragforge.files.baseline import parse_baseline, read_baseline
 from ragforge.files.branches import read_from_branch
 from ragforge.files.dataset import Dataset
 from ragforge.pipeline.evaluated import EvaluatedRun
-from ragforge.pipeline.history import last_other
+from ragforge.pipeline.history import last_alike, last_other
 from ragforge.records import Baseline
 
 FILE_NAME: Final = "baseline.json"
@@ -22,8 +22,8 @@ def find_baseline(
     Args:
         dataset: Has the history.
         run: What is held against it; None for answers, which the history does not hold.
-        named: `last` for the newest other evaluation of the history, `main` for the file as it is
-            on the main branch, or the path of a file.
+        named: `last` for the newest other evaluation of the history (where all are like now, the
+            newest), `main` for the file as it is on the main branch, or the path of a file.
         file: The file that `main` means; that of the dataset's directory where None.
 
     Raises:
@@ -37,7 +37,7 @@ def find_baseline(
         return read_baseline(Path(named))
     if run is None:
         raise UsageError("--baseline last: the history holds runs only; name a file, or main")
-    last = last_other(dataset, run)
+    last = last_other(dataset, run) or last_alike(dataset, run)
     if last is None:
         raise DataError(
             f"{dataset.path}: the history has no earlier evaluation of {run.evaluation.run!r} to "

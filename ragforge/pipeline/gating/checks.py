@@ -7,15 +7,16 @@ each is one more way to fail and never one more chance to pass.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum, sqrt
 from typing import Final
 
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
-from ragforge.pipeline.gating.subjects import Valued
-from ragforge.records import Baseline, Evaluation
+from ragforge.pipeline.gating.shared import Shared
+from ragforge.pipeline.gating.subjects import ANSWERS, Valued
+from ragforge.records import Evaluation
 from ragforge.report.gate.verdict import Check, CheckPower, Kind, Outcome, Threshold
 from ragforge.report.gate.words import (
     Decision,
@@ -27,35 +28,9 @@ from ragforge.report.gate.words import (
 
 _NEAR: Final = 0.25
 """Share of the interval's width within which a check that passed has nearly failed."""
+_NOTHING: Final = Ends(0.0, 0.0)
 _ROUNDING: Final = 1e-12
 """What sums of floats may miss a threshold by: a mean of 0.7 is at least 0.7."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """The items that a subject and its baseline have in common, unchanged."""
-
-    before: Mapping[str, Mapping[str, float]]
-    """Query id to measure to value, in the baseline."""
-    now: Mapping[str, Mapping[str, float]]
-    """The same queries now."""
-    known: Mapping[str, Mapping[str, float]]
-    """All queries of the baseline."""
-
-
-def shared_items(now: Baseline, before: Baseline) -> Shared:
-    """Return what two evaluations have in common: the same query, its item unchanged."""
-    known = {item.query_id: item for item in before.items}
-    same = [
-        item
-        for item in now.items
-        if item.query_id in known and known[item.query_id].item == item.item
-    ]
-    return Shared(
-        before={item.query_id: known[item.query_id].values for item in same},
-        now={item.query_id: item.values for item in same},
-        known={query_id: item.values for query_id, item in known.items()},
-    )
 
 
 def check_bound(kind: Kind, threshold: Threshold, valued: Valued, *, by_point: bool) -> Check:
@@ -92,9 +67,12 @@ def check_drop(
         if name in values and name in shared.before[query_id]
     }
     at_worst = _at_worst(pairs, valued, shared, name)
-    found = _difference(pairs, at_worst, name, by_point=by_point)
-    if found.decided is not None and (reach := _reach(before, name, len(pairs))):
+    found = _difference(pairs, at_worst, name, by_point=by_point, identical=_is_same(pairs, shared))
+    reach = 0.0 if shared.is_identical else _reach(before, name, len(pairs))
+    if found.decided is not None and reach:
         found = replace(found, decided=found.decided - reach, worst=True)
+    if shared.is_bounded:
+        found = replace(found, n_left_out=shared.n_left_out([name]))
     outcome = _outcome(found.decided, -threshold.value)
     sd = _sd([now - then for then, now in pairs.values()])
     close = _is_close(found, -threshold.value)
@@ -119,6 +97,7 @@ def check_failures(evaluation: Evaluation, most: float) -> Check:
     """Check how many queries failed."""
     n, n_failed = evaluation.n_queries, evaluation.n_failed
     value = n_failed / n if n else None
+    what = "failed or have no graded answer" if evaluation.run.startswith(ANSWERS) else "failed"
     return Check(
         kind="max-failures",
         measure="",
@@ -131,7 +110,7 @@ def check_failures(evaluation: Evaluation, most: float) -> Check:
         n=n,
         n_failed=n_failed,
         outcome=_outcome(value, most, -1),
-        text=failures_text(n_failed, n, most),
+        text=failures_text(n_failed, n, most, what),
     )
 
 
@@ -165,10 +144,11 @@ def _difference(
     name: str,
     *,
     by_point: bool,
+    identical: bool,
 ) -> Decision:
     """Return the mean difference, and what decides where failures of now are at their worst."""
     [plain] = compare_pairs([_pair(pairs, name)])
-    ends = plain.interval_alone
+    ends = _NOTHING if identical else plain.interval_alone
     low = plain.diff if by_point else _end(ends, 1)
     decided = low
     if pairs and at_worst:
@@ -183,19 +163,33 @@ def _difference(
         n_failed=len(at_worst),
         worst=decided != low,
         by_point=by_point,
+        is_identical=identical,
     )
 
 
 def _at_worst(
     pairs: Mapping[str, tuple[float, float]], valued: Valued, shared: Shared, name: str
 ) -> dict[str, tuple[float, float]]:
-    """Return the queries with failures that the baseline knows, each with its lowest value now."""
-    return {
+    """Return the queries that may have fallen further than is seen, each at its worst.
+
+    They are those with failures that the baseline knows, and those that cannot be compared. One and
+    the same ranking does not differ from itself, whatever grade a failed judgment would have given.
+    """
+    if shared.is_identical:
+        return {}
+    failed = {
         query_id: (shared.known[query_id][name], ends.low)
         for query_id, ends in valued.possible.items()
         if name in shared.known.get(query_id, {})
         if query_id in pairs or query_id not in valued.values
     }
+    left_out = shared.left_out.get(name, {}) if shared.is_bounded else {}
+    return {**failed, **left_out}
+
+
+def _is_same(pairs: Mapping[str, tuple[float, float]], shared: Shared) -> bool:
+    """Whether no difference is possible: the rankings are the same, and so are all values."""
+    return len(pairs) > 1 and shared.has_same_rankings and all(a == b for a, b in pairs.values())
 
 
 def _reach(before: Evaluation, name: str, n_shared: int) -> float:

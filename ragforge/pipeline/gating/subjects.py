@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -12,10 +13,12 @@ from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
-from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import interval_of
+from ragforge.measures.unseen import interval_by_measure
 from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
-from ragforge.pipeline.evaluated import EvaluatedRun, item_digests, sealed
+from ragforge.pipeline.evaluated import EvaluatedRun, sealed
+from ragforge.pipeline.ground_digests import grades_digest, item_digests
 from ragforge.records import (
     Baseline,
     Digests,
@@ -57,6 +60,8 @@ class Subject:
     valued: Mapping[str, Valued]
     """By measure."""
     warnings: tuple[str, ...]
+    judges: tuple[Judge, ...]
+    """Who made the grades it rests on."""
     run: EvaluatedRun | None = None
     """None for answers."""
 
@@ -73,8 +78,8 @@ def of_run(run: EvaluatedRun) -> Subject:
     for name in run.evaluation.measures:
         possible = {key: Ends(low, high) for key, (low, high) in scores.possible(name).items()}
         values = dict(zip(scores.query_ids, scores.values(name), strict=True))
-        valued[name] = Valued(values, possible, _mean_ends)
-    return Subject("runs", run.baseline, valued, tuple(scores.warnings), run)
+        valued[name] = Valued(values, possible, partial(_mean_ends, name))
+    return Subject("runs", run.baseline, valued, tuple(scores.warnings), run.judges, run)
 
 
 def of_answers(dataset: Dataset, system: str) -> Subject:
@@ -95,8 +100,9 @@ def of_answers(dataset: Dataset, system: str) -> Subject:
             "`ragforge answer`"
         )
     valued = {name: _valued(records, name) for name in ANSWER_MEASURES}
-    baseline = _baseline(dataset, queries, records, valued)
-    return Subject("answers", baseline, valued, tuple(_warnings(records)))
+    graded_by = judges((), {system: records.grades.values()})
+    baseline = _baseline(dataset, queries, records, valued, graded_by)
+    return Subject("answers", baseline, valued, tuple(_warnings(records)), graded_by)
 
 
 def answer_measure(text: str, flag: str) -> str:
@@ -115,8 +121,8 @@ def answer_measure(text: str, flag: str) -> str:
     return name
 
 
-def _mean_ends(values: Sequence[float]) -> Ends | None:
-    found = mean_interval(values)
+def _mean_ends(measure: str, values: Sequence[float]) -> Ends | None:
+    found = interval_by_measure(measure, values)
     return None if found.low is None or found.high is None else Ends(found.low, found.high)
 
 
@@ -126,11 +132,14 @@ def _rate_ends(values: Sequence[float]) -> Ends | None:
 
 def _valued(records: SystemRecords, name: str) -> Valued:
     values = ANSWER_MEASURES[name](records)
-    asked = records.gradable | records.grades.keys() | records.failed
-    if name in LOWER_IS_BETTER:
-        # No answer claims nothing.
-        asked -= records.unanswered
-    return Valued(values, dict.fromkeys(sorted(asked - values.keys()), _ANY), _rate_ends)
+    # A query without an answer too: nobody knows what the answer would have claimed.
+    lacking = sorted(_asked(records) - values.keys())
+    return Valued(values, dict.fromkeys(lacking, _ANY), _rate_ends)
+
+
+def _asked(records: SystemRecords) -> frozenset[str]:
+    """Return the queries that a system is to answer, whether it did or not."""
+    return records.gradable | records.grades.keys() | records.failed
 
 
 def _baseline(
@@ -138,11 +147,11 @@ def _baseline(
     queries: Mapping[str, Query],
     records: SystemRecords,
     valued: Mapping[str, Valued],
+    graded_by: Sequence[Judge],
 ) -> Baseline:
-    asked = records.gradable | records.grades.keys() | records.failed
+    asked = _asked(records)
     measured = [queries[query_id] for query_id in sorted(asked & queries.keys())]
     manifest = dataset.manifest
-    graded_by = judges((), {records.system: records.grades.values()})
     evaluation = Evaluation(
         evaluation_id="-",
         at="",
@@ -151,7 +160,7 @@ def _baseline(
         run=f"{ANSWERS}{records.system}",
         rel_threshold=1,
         n_queries=len(asked),
-        n_failed=len(records.without_grade),
+        n_failed=len(asked) - len(records.graded),
         n_retrieved=0,
         n_holes=0,
         measures={name: _mean(records, name) for name, found in valued.items() if found.values},
@@ -165,14 +174,21 @@ def _baseline(
 
 
 def _items(queries: Sequence[Query], valued: Mapping[str, Valued]) -> Iterator[ItemValues]:
-    for query_id, digest in item_digests(queries, {}).items():
+    for query_id, digest in item_digests(queries).items():
         values = {
             name: found.values[query_id]
             for name, found in valued.items()
             if query_id in found.values
         }
         if values:
-            yield ItemValues(query_id=query_id, item=digest, values=values)
+            yield ItemValues(
+                query_id=query_id,
+                item=digest,
+                grades=grades_digest({}),
+                values=values,
+                ranking=(),
+                n_retrieved=0,
+            )
 
 
 def _mean(records: SystemRecords, name: str) -> MeasuredMean:
@@ -220,12 +236,22 @@ def _digests(
 
 
 def _warnings(records: SystemRecords) -> list[str]:
-    found = []
-    if records.ungraded:
-        found.append(f"{len(records.ungraded)} answers are not graded yet")
-    if records.unanswered:
-        found.append(f"{len(records.unanswered)} queries have no answer")
-    return [f"{text}; they count as failures do" for text in found]
+    counts = {
+        "answers not graded yet": records.ungraded & _asked(records),
+        "queries without an answer": records.unanswered,
+        "answers or grades that failed": records.without_grade,
+    }
+    found = [
+        f"{what}: {len(query_ids):,}; counted as failed, and at their worst"
+        for what, query_ids in counts.items()
+        if query_ids
+    ]
+    n_unchecked = sum(grade.has_hallucination is None for grade in records.graded)
+    if 0 < n_unchecked < len(records.graded):
+        found.append(
+            f"answers not checked for hallucination: {n_unchecked:,}; at worst all have it"
+        )
+    return found
 
 
 def _sha256(value: object) -> str:

@@ -2,25 +2,22 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
+from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
-from ragforge.pipeline.gating.checks import (
-    Shared,
-    check_bound,
-    check_drop,
-    check_failures,
-    shared_items,
-)
+from ragforge.pipeline.gating.checks import check_bound, check_drop, check_failures
+from ragforge.pipeline.gating.refusals import find_refusals, n_offline, of_offline
+from ragforge.pipeline.gating.shared import Shared, shared_items
 from ragforge.pipeline.gating.subjects import ANSWERS, Subject, of_run
-from ragforge.records import Baseline, Evaluation
+from ragforge.records import Baseline
 from ragforge.report.comparison.contents import MovedQuery
-from ragforge.report.gate.verdict import Allowance, Check, Refusal, Rules, Verdict
-from ragforge.report.history.trends import Change, changes
+from ragforge.report.gate.verdict import Allowance, Check, Rules, Verdict
+from ragforge.report.history.changes import Change, changes
 from ragforge.report.shown import one_line, plural
 
 FALLEN: Final = 10
@@ -70,23 +67,23 @@ def check_subject(
     shared = None
     if baseline is not None:
         _require_alike(subject, baseline, rules)
-        shared = shared_items(subject.baseline, baseline)
-    found = list(_refusals(subject.evaluation, rules, baseline, shared))
+        is_bounded = "dataset-change" not in allowed
+        shared = shared_items(dataset, subject, baseline, is_bounded=is_bounded)
+    found = list(find_refusals(subject, rules, baseline, shared))
     refusals = tuple(item for item in found if item.allowance not in allowed)
     notes = [f"allowed by {item.flag}: {item.reason}" for item in found if item not in refusals]
     checks = tuple(_checks(subject, rules, baseline, shared))
+    measure = _fallen_by(subject, rules, checks)
     if refusals:
         checks = tuple(replace(check, outcome="OPEN") for check in checks)
-    failed = any(check.outcome == "FAIL" for check in checks)
-    measure = next(iter((*rules.measures, *subject.valued)))
     return Verdict(
-        outcome="REFUSED" if refusals else "FAIL" if failed else "PASS",
+        outcome="REFUSED" if refusals else _outcome(checks),
         evaluation=subject.evaluation,
         baseline=baseline.evaluation if baseline else None,
         checks=checks,
         refusals=refusals,
         notes=(*notes, *_notes(subject, baseline, shared, rules)),
-        changes=tuple(_changes(subject, baseline)) if baseline else (),
+        changes=tuple(_changes(subject, baseline, shared)) if baseline and shared else (),
         fallen=tuple(_fallen(dataset, shared, measure)) if shared else (),
         fallen_by=measure if shared else "",
     )
@@ -146,79 +143,17 @@ def _checks(
         yield check_failures(subject.evaluation, rules.max_failures)
 
 
-def _refusals(
-    now: Evaluation, rules: Rules, baseline: Baseline | None, shared: Shared | None
-) -> Iterator[Refusal]:
-    n = _n_valued(now)
-    if n < rules.min_queries:
-        text = f"{plural(n, 'query has', 'queries have')} a value"
-        yield Refusal(f"{text}; at least {rules.min_queries} are needed (--min-queries)", "few")
-    if now.n_retrieved and now.n_holes > rules.max_holes * now.n_retrieved:
-        holes = f"{100 * now.n_holes / now.n_retrieved:.1f} %"
-        most = f"{100 * rules.max_holes:g} %"
-        text = f"{holes} of the chunks in the top 10 have no grade and would count as not relevant"
-        yield Refusal(f"{text}; at most {most} may be so (--max-holes)", "holes")
-    kinds = {grader.kind for grader in now.graders if grader.count}
-    if kinds == {"baseline"}:
-        text = "all grades are of the offline baseline judge, which shows that things run"
-        yield Refusal(f"{text} and not how good they are", "baseline-judge")
-    if baseline is not None and shared is not None:
-        yield from _baseline_refusals(now, rules, baseline, shared)
+def _outcome(checks: Collection[Check]) -> Literal["PASS", "FAIL", "UNCHECKED"]:
+    if any(check.outcome == "FAIL" for check in checks):
+        return "FAIL"
+    return "PASS" if checks else "UNCHECKED"
 
 
-def _baseline_refusals(
-    now: Evaluation, rules: Rules, baseline: Baseline, shared: Shared
-) -> Iterator[Refusal]:
-    before, n = baseline.evaluation, len(shared.now)
-    if before.dataset != now.dataset:
-        names = f"{one_line(before.dataset)!r}, this is {one_line(now.dataset)!r}"
-        yield Refusal(f"the baseline is of another dataset, {names}", "dataset-change")
-    elif before.digests.queries != now.digests.queries:
-        versions = f"version {before.version}, this is version {now.version}"
-        yield Refusal(f"the baseline is of other items ({versions})", "dataset-change")
-    for change in _grading_changes(before, now):
-        yield Refusal(change, "grading-change")
-    if not rules.drops:
-        return
-    if not n:
-        yield Refusal("no item is the same as in the baseline: nothing can be compared", None)
-    elif n < rules.min_queries <= _n_valued(now):
-        text = f"{plural(n, 'item is', 'items are')} the same as in the baseline"
-        yield Refusal(f"{text}; at least {rules.min_queries} are needed (--min-queries)", "few")
-
-
-def _n_valued(evaluation: Evaluation) -> int:
-    return max((mean.n for mean in evaluation.measures.values()), default=0)
-
-
-def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
-    if _models(before) != _models(now):
-        yield (
-            f"the baseline was judged by {_judges(before)}, this is judged by {_judges(now)}: "
-            "a difference may be that of the judges"
-        )
-    if before.rel_threshold != now.rel_threshold:
-        yield (
-            f"relevant meant grade {before.rel_threshold} or above in the baseline, "
-            f"and means {now.rel_threshold} or above here"
-        )
-
-
-def _models(evaluation: Evaluation) -> set[tuple[str, str, str]]:
-    """Return the judges that are models or baselines; people and rules judge alike each time."""
-    return {
-        (grader.model, grader.prompt, grader.prompt_sha256)
-        for grader in evaluation.graders
-        if grader.kind in ("llm", "baseline") and grader.count
-    }
-
-
-def _judges(evaluation: Evaluation) -> str:
-    named = (
-        f"{one_line(model)} with {one_line(prompt)} {digest[:8]}" if prompt else one_line(model)
-        for model, prompt, digest in sorted(_models(evaluation))
-    )
-    return ", ".join(named) or "no model"
+def _fallen_by(subject: Subject, rules: Rules, checks: Collection[Check]) -> str:
+    """Return the measure of the first drop that failed; else of the first rule, else the first."""
+    failed = [c.measure for c in checks if c.kind == "max-drop" and c.outcome == "FAIL"]
+    named = (*failed, *rules.measures, *subject.valued)
+    return next(name for name in named if name not in LOWER_IS_BETTER)
 
 
 def _notes(
@@ -227,26 +162,46 @@ def _notes(
     if rules.by_point:
         yield "decided on means (--point): another choice of such queries may decide otherwise"
     now = subject.evaluation
-    kinds = {grader.kind for grader in now.graders if grader.count}
-    if "baseline" in kinds and len(kinds) > 1:
-        yield "some grades are of the offline baseline judge"
+    n_given, n_grades = n_offline(subject)
+    if n_given:
+        yield of_offline(n_given, n_grades)
     if baseline is not None and shared is not None:
         n_left_out = len(subject.baseline.items) - len(shared.now)
         if n_left_out:
             items = plural(n_left_out, "item is", "items are")
             yield f"{items} not as in the baseline (or new), and left out of differences"
+        yield from _of_grades(shared, rules)
         before = baseline.evaluation
         if before.digests.rankings == now.digests.rankings:
             what = "rankings" if subject.of == "runs" else "answers"
             yield f"the {what} are those of the baseline"
-        if before.n_failed:
-            failed = plural(before.n_failed, "query", "queries")
+        n_failed = max((mean.n_failed for mean in before.measures.values()), default=0)
+        if n_failed:
+            failed = plural(n_failed, "query", "queries")
             yield f"{failed} failed in the baseline, and count as if at their best there"
     yield from subject.warnings
 
 
-def _changes(subject: Subject, baseline: Baseline) -> Iterator[Change]:
-    for change in changes(baseline.evaluation, subject.evaluation):
+def _of_grades(shared: Shared, rules: Rules) -> Iterator[str]:
+    """Say what was done where grades are not those of the baseline."""
+    if shared.n_rescored:
+        items = plural(shared.n_rescored, "item")
+        yield (
+            f"the grades of {items} changed since the baseline: its rankings of them were scored "
+            "again on the grades of now"
+        )
+    n_left_out = shared.n_left_out(item.measure for item in rules.drops)
+    if n_left_out:
+        items = plural(n_left_out, "item cannot", "items cannot")
+        how = "counts at its worst" if n_left_out == 1 else "count at their worst"
+        if not shared.is_bounded:
+            how = "is left out" if n_left_out == 1 else "are left out"
+            how += " of differences: a drop there would not be seen"
+        yield f"{items} be compared with the baseline, and {how}"
+
+
+def _changes(subject: Subject, baseline: Baseline, shared: Shared) -> Iterator[Change]:
+    for change in changes(baseline.evaluation, subject.evaluation, len(shared.now)):
         if subject.of == "runs" or change.what not in _OF_RUNS:
             yield change
 

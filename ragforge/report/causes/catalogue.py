@@ -101,7 +101,7 @@ CAUSES: Final[dict[CauseCode, CauseText]] = {
     ),
     "some_missed": CauseText(
         "some relevant chunks missed",
-        "A relevant chunk is at rank 1, others are not in the top ranks.",
+        "A relevant chunk is at rank 1, others that count are not in the top ranks.",
         "Retrieve more, or more varied chunks; queries of several parts may be split.",
     ),
     "order": CauseText(

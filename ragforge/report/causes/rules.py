@@ -1,11 +1,11 @@
 """The rules that tell causes: each looks at one query and says what it found, or nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from ragforge.measures import Measure
+from ragforge.measures import Measure, evaluate
 from ragforge.records import Query
 from ragforge.report.causes.catalogue import CauseCode
 from ragforge.report.causes.chunk_marks import ChunkMarks
@@ -104,7 +104,18 @@ def apply_rules(case: Case) -> dict[CauseCode, str]:
     if not case.ranked:
         return {"nothing_retrieved": ""}
     found = {code: rule(case) for code, rule in RULES.items()}
-    return {code: detail for code, detail in found.items() if detail is not None} or {"order": ""}
+    return {code: detail for code, detail in found.items() if detail is not None} or _rest(case)
+
+
+def _rest(case: Case) -> dict[CauseCode, str]:
+    """Return what is left where no rule applies: the order, or lesser chunks that are missing."""
+    top = case.ranked[: case.cutoff]
+    grades = [case.grades.get(chunk_id) or 0 for chunk_id in top]
+    graded = {chunk_id for chunk_id, grade in case.grades.items() if grade}
+    missed = graded.difference(top)
+    if missed and grades == sorted(grades, reverse=True):
+        return {"some_missed": f"{len(missed)} of {len(graded)} with a grade above 0"}
+    return {"order": ""}
 
 
 def _any_failed(case: Case) -> bool:
@@ -142,8 +153,21 @@ def _duplicates_crowd(case: Case) -> str | None:
     pushed_out = any(last < rank <= last + len(repeats) for rank in case.relevant_ranks)
     if not pushed_out and not (above and _CROWDED * len(above) >= len(case.above)):
         return None
+    if not _better_without(case, {compared[at] for at in repeats}):
+        return None
     where = f"of the top {len(compared)}" if compared == case.top else f"of {len(compared)} above"
     return f"{len(repeats)} {where} repeat others"
+
+
+def _better_without(case: Case, dropped: Set[str]) -> bool:
+    kept = [chunk_id for chunk_id in case.ranked if chunk_id not in dropped]
+    before, after = (
+        evaluate(
+            {"": case.grades}, {"": ranked}, [case.measure], rel_threshold=case.threshold
+        ).values(case.measure)[0]
+        for ranked in (list(case.ranked), kept)
+    )
+    return bool(after > before)
 
 
 def _not_retrieved(case: Case) -> str | None:

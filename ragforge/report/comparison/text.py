@@ -17,6 +17,7 @@ from ragforge.report.comparison.words import (
     legend,
     name_shown,
     p_shown,
+    shows,
     signed,
     survivors,
     verdict,
@@ -188,7 +189,7 @@ def _row(item: Compared) -> tuple[str, ...]:
         found.winner,
         f"{found.wins}/{found.ties}/{found.losses}",
         number(found.effect.cohen_dz, 2),
-        number(power.detectable if power else None, SHORT),
+        shows(found),
         MISSING if power is None or power.n_for_half is None else f"{power.n_for_half:,}",
     )
 

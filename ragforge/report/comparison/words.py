@@ -18,11 +18,14 @@ NO_BREAK: Final = "\xa0"
 BASELINE: Final = "baseline"
 LEGEND: Final = (
     "diff: mean of B less mean of A. interval: of the difference, widened so that the chance of "
-    "any false finding in all of this is {alpha}; where it holds 0 the winner is TIE.",
+    "any false finding in all of this is {alpha}: as far as the paired bootstrap (BCa) or "
+    "Student's t reaches, whichever goes further. Where it holds 0, or p corr. is above {alpha}, "
+    "the winner is TIE.",
     "p: paired randomisation test; p corr.: Holm over all measures and pairs. W/T/L: queries in "
     "which B has the higher, the same, the lower value.",
     "d_z: mean difference in standard deviations. shows: the least true difference that so many "
-    "queries show in 4 of 5 samples; for half: queries that would show half of it.",
+    "queries show in 4 of 5 samples (>= where most of them are the same in both, as it may take "
+    "more then); for half: queries that would show half of it.",
 )
 
 
@@ -59,6 +62,13 @@ def ends_shown(ends: Ends | None, digits: int = SHORT) -> str:
     if ends is None:
         return MISSING
     return f"[{ends.low:.{digits}f}, {ends.high:.{digits}f}]"
+
+
+def shows(found: Comparison) -> str:
+    """Return the least difference that is shown; a dash where there is no spread to tell it by."""
+    if found.power is None or found.power.detectable is None:
+        return MISSING
+    return f"{'>=' if _mostly_tied(found) else ''}{number(found.power.detectable, SHORT)}"
 
 
 def p_shown(p: float) -> str:
@@ -154,17 +164,30 @@ def _ties(tied: Sequence[Comparison]) -> list[str]:
         return []
     measures = _enumerated([item.measure for item in tied], "or")
     least = [
-        f"{number(item.power.detectable, SHORT)} in {item.measure}"
+        f"{'at least ' if _mostly_tied(item) else ''}{number(item.power.detectable, SHORT)} in "
+        f"{item.measure}"
         for item in tied
         if item.power is not None and item.power.detectable
     ]
     n_queries = plural(max(item.n for item in tied), "query", "queries")
-    if not least:
-        return [f"No difference shown in {measures}, by {n_queries}."]
+    said = f"No difference shown in {measures}, by {n_queries}."
+    if least:
+        said = (
+            f"No difference shown in {measures}; with {n_queries} one of {_enumerated(least)} "
+            "would be seen in 4 of 5 samples."
+        )
+    alike = [item.measure for item in tied if item.power is not None and not item.power.sd]
+    if not alike:
+        return [said]
     return [
-        f"No difference shown in {measures}; with {n_queries} one of {_enumerated(least)} would "
-        "be seen in 4 of 5 samples."
+        said,
+        f"In {_enumerated(alike)} the difference is the same in all queries: they do not tell how "
+        "far others would spread, and so not what difference would be seen.",
     ]
+
+
+def _mostly_tied(found: Comparison) -> bool:
+    return found.ties > found.n / 2
 
 
 def _enumerated(parts: Sequence[str], last: str = "and") -> str:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from ragforge.report.gate.markdown import cut, render_gate_markdown
-from ragforge.report.gate.text import harmless, refusal_lines
+from ragforge.report.gate.text import refusal_lines
 from ragforge.report.gate.verdict import Verdict, power_text
+from ragforge.report.shown import harmless
 
 SUMMARY_BYTES: Final = 1024 * 1024
 """A longer summary of a step is dropped whole."""
@@ -21,7 +22,7 @@ def annotations(verdict: Verdict) -> list[str]:
         left_out = len(errors) - MOST_ANNOTATIONS + 1
         more = f"::error title={_property('gate')}::{left_out} more failed; see the summary"
         errors = [*errors[: MOST_ANNOTATIONS - 1], more]
-    said = _message(f"{verdict.outcome}: {verdict.head}")
+    said = _message(f"{verdict.title}: {verdict.head}")
     return [*errors, f"::notice title={_property('ragforge gate')}::{said}"]
 
 

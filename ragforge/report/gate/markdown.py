@@ -3,16 +3,10 @@
 import re
 from typing import Final
 
-from ragforge.report.gate.text import (
-    TEXT_LIMIT,
-    check_table,
-    harmless,
-    refusal_lines,
-    sentences,
-)
+from ragforge.report.gate.text import check_table, refusal_lines, sentences
 from ragforge.report.gate.verdict import Verdict
 from ragforge.report.markdown import escape_markdown, markdown_table
-from ragforge.report.shown import number, one_line
+from ragforge.report.shown import harmless, number, one_line
 from ragforge.report.table import Table
 
 COMMENT_BYTES: Final = 60_000
@@ -25,8 +19,10 @@ _REFERENCES: Final = re.compile(
 The cutoff of a measure is none of these, so that its name can be copied."""
 _BACKTICKS: Final = re.compile("`+")
 _NAME: Final = re.compile(r"[^A-Za-z0-9._+]+")
-_SIGNS: Final = {"PASS": "✅", "FAIL": "❌", "REFUSED": "⛔"}
+_SIGNS: Final = {"PASS": "✅", "FAIL": "❌", "REFUSED": "⛔", "UNCHECKED": "⚪"}
 _DIGITS: Final = 4
+_LONGEST: Final = 1600
+"""Characters of a sentence."""
 
 
 def render_gate_markdown(verdict: Verdict, limit: int = COMMENT_BYTES) -> str:
@@ -35,7 +31,7 @@ def render_gate_markdown(verdict: Verdict, limit: int = COMMENT_BYTES) -> str:
     The first line is a comment that is not shown: the same for the same dataset and run, so that
     a bot finds what it wrote before. Data is text and no markup, link or mention.
     """
-    title = f"{_SIGNS[verdict.outcome]} ragforge gate: {verdict.outcome}"
+    title = f"{_SIGNS[verdict.outcome]} ragforge gate: {verdict.title}"
     blocks = [f"{marker(verdict)}\n## {title}", _plain(verdict.head)]
     blocks.extend(_list("Refused", refusal_lines(verdict)))
     if verdict.checks:
@@ -99,7 +95,7 @@ def _table(table: Table) -> str:
 
 
 def _plain(text: str) -> str:
-    return _REFERENCES.sub(_parted, escape_markdown(harmless(text, 10 * TEXT_LIMIT)))
+    return _REFERENCES.sub(_parted, escape_markdown(harmless(text, _LONGEST)))
 
 
 def _parted(match: re.Match[str]) -> str:

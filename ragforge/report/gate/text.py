@@ -1,21 +1,16 @@
 """The verdict of a gate for a terminal or the log of a CI job."""
 
-import re
 from collections.abc import Iterable, Iterator
 from textwrap import fill
 from typing import Final
 
 from ragforge.report.gate.verdict import Check, Verdict, power_text
-from ragforge.report.shown import MISSING, number, one_line
+from ragforge.report.shown import MISSING, harmless, number
 from ragforge.report.table import Table, render_table
 
 _WIDTH: Final = 100
 _DIGITS: Final = 4
-_COMMANDS: Final = re.compile(r"(?<!\S)::|##(?=\[)")
-"""What begins a workflow command of GitHub: the one at the start of a line, the other anywhere."""
 _SENTENCE: Final = 1000
-TEXT_LIMIT: Final = 160
-"""Characters of a query that are shown."""
 
 
 def render_gate(verdict: Verdict) -> str:
@@ -23,7 +18,7 @@ def render_gate(verdict: Verdict) -> str:
 
     No text of the data can steer a terminal, or a CI service that reads commands from logs.
     """
-    blocks = [f"gate: {verdict.outcome}\n{harmless(verdict.head)}"]
+    blocks = [f"gate: {verdict.title}\n{harmless(verdict.head)}"]
     blocks.extend(_paragraphs("refused", refusal_lines(verdict)))
     if verdict.checks:
         table = check_table(verdict)
@@ -82,11 +77,6 @@ def refusal_lines(verdict: Verdict) -> list[str]:
         f"{item.reason} (allow with {item.flag})" if item.flag else item.reason
         for item in verdict.refusals
     ]
-
-
-def harmless(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Return a text on one line that is no workflow command, wherever it stands in a log."""
-    return _COMMANDS.sub(lambda match: " ".join(match.group()) + " ", one_line(text, limit)).strip()
 
 
 def _paragraphs(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from ragforge.records import Evaluation
 from ragforge.report.comparison.contents import MovedQuery
-from ragforge.report.history.trends import Change
+from ragforge.report.history.changes import Change
 
 Outcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
 """OPEN: the gate was refused, so that nothing is decided."""
@@ -126,7 +126,8 @@ class Refusal:
 class Verdict:
     """What a gate says about a run."""
 
-    outcome: Literal["PASS", "FAIL", "REFUSED"]
+    outcome: Literal["PASS", "FAIL", "REFUSED", "UNCHECKED"]
+    """UNCHECKED: there was no rule, and nothing that would refuse one."""
     evaluation: Evaluation
     baseline: Evaluation | None
     checks: tuple[Check, ...]
@@ -142,8 +143,13 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the run may ship."""
-        return self.outcome == "PASS"
+        """Whether nothing speaks against the run."""
+        return self.outcome in ("PASS", "UNCHECKED")
+
+    @property
+    def title(self) -> str:
+        """The outcome as it is shown."""
+        return "nothing checked" if self.outcome == "UNCHECKED" else self.outcome
 
     @property
     def head(self) -> str:

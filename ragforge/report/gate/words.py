@@ -23,8 +23,12 @@ class Decision:
     n: int
     n_failed: int
     worst: bool
-    """Whether failures make it worse."""
+    """Whether failures, or items that cannot be compared, make it worse."""
     by_point: bool
+    n_left_out: int = 0
+    """Items that cannot be compared, and count at their worst."""
+    is_identical: bool = False
+    """Whether both are one and the same, so that no difference is possible."""
 
 
 def decided_on(kind: Kind, found: Decision) -> str:
@@ -32,7 +36,10 @@ def decided_on(kind: Kind, found: Decision) -> str:
     end = "high" if kind == "max" else "low"
     mean = "mean difference" if kind == "max-drop" else "mean"
     what = mean if found.by_point else f"{end} end of the interval"
-    return f"{what}, failures at their worst" if found.worst else what
+    if found.is_identical:
+        what = "identity"
+    items = " and items left out" if found.n_left_out else ""
+    return f"{what}, failures{items} at their worst" if found.worst else what
 
 
 def bound_text(kind: Kind, found: Decision, threshold: Threshold, outcome: Outcome) -> str:
@@ -58,7 +65,7 @@ def bound_text(kind: Kind, found: Decision, threshold: Threshold, outcome: Outco
 def drop_text(found: Decision, threshold: Threshold, outcome: Outcome) -> str:
     """Say how a mean difference holds to the drop that is allowed."""
     if found.value is None:
-        return "No item is the same as in the baseline."
+        return "No item can be compared with the baseline."
     said = f"{threshold.measure} changed by {found.value:+.{_DIGITS}f} on "
     said += plural(found.n, "item")
     if found.decided is None:
@@ -73,12 +80,23 @@ def drop_text(found: Decision, threshold: Threshold, outcome: Outcome) -> str:
     return f"{said}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
 
 
-def failures_text(n_failed: int, n: int, most: float) -> str:
-    """Say how many queries failed, and how many may."""
-    text = f"{n_failed} of {plural(n, 'query', 'queries')} failed"
+def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:
+    """Say how many queries failed, and how many may.
+
+    Args:
+        n_failed: Of `n`.
+        n: Queries.
+        most: Share that may have failed.
+        failed: What they did, in words.
+    """
+    text = f"{n_failed} of {plural(n, 'query', 'queries')} {failed}"
     rate = f", {100 * n_failed / n:.2f} %" if n else ""
     return f"{text}{rate}; allowed is {100 * most:g} %."
 
 
 def _worst(found: Decision) -> str:
-    return " with all failures at their worst" if found.worst else ""
+    if not found.worst:
+        return ""
+    items = plural(found.n_left_out, "item")
+    left_out = f" and {items} that cannot be compared" if found.n_left_out else ""
+    return f" with all failures{left_out} at their worst"

@@ -1,42 +1,50 @@
 """The items that two evaluations have in common: what moved there is the system's doing."""
 
 from collections.abc import Sequence
-from math import fsum
+from math import fsum, isinf
 from typing import Final
 
 from ragforge.errors import UsageError
 from ragforge.measures import parse_measure
-from ragforge.measures.intervals import Ends, mean_interval
-from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
-from ragforge.measures.samples import Floats, differences, is_constant, mean
+from ragforge.measures.intervals import Ends
+from ragforge.measures.rates import LEAST_VALUES, LEVEL
+from ragforge.measures.samples import Floats, differences, mean
+from ragforge.measures.unseen import difference_interval
 from ragforge.records import Baseline, BridgeMean, Evaluation
+from ragforge.report.history.common_items import (
+    LEFT_OUT,
+    CommonItem,
+    Reading,
+    Yardstick,
+    common_items,
+)
 
 _UNBOUNDED: Final = frozenset({"DCG", "NumRet", "NumRel", "NumRelRet"})
 
 
-def bridge(before: Baseline, now: Baseline) -> dict[str, BridgeMean]:
+def bridge(
+    before: Baseline, now: Baseline, yardstick: Yardstick | None = None
+) -> dict[str, BridgeMean]:
     """Return by measure how the items moved that are equal in both; {} where none can be compared.
 
-    Items are equal where query and item digest are. Measures that only one has are left out, and
-    nothing is compared where relevance was counted in another way.
+    Items are equal where query and item digest are; those whose grades changed are measured on the
+    grades of now, see `common_items`. Measures that only one has are left out, and nothing is
+    compared where relevance was counted in another way.
+
+    Args:
+        before: The earlier one.
+        now: The later one.
+        yardstick: The grades of today; without it, items whose grades changed are left out.
     """
     if not is_comparable(before.evaluation, now.evaluation):
         return {}
-    of_before = {item.query_id: item for item in before.items}
-    pairs = [
-        (of_before[item.query_id], item)
-        for item in now.items
-        if item.query_id in of_before and of_before[item.query_id].item == item.item
-    ]
-    if not pairs:
-        return {}
-    return {
-        name: _paired(
-            name, [old.values[name] for old, _ in pairs], [new.values[name] for _, new in pairs]
-        )
+    items = [item for item in common_items(before, now, yardstick).values() if item.now]
+    found = {
+        name: _paired(name, [item for item in items if name in item.now])
         for name in now.evaluation.measures
         if name in before.evaluation.measures
     }
+    return {name: of for name, of in found.items() if of is not None}
 
 
 def is_comparable(before: Evaluation, now: Evaluation) -> bool:
@@ -52,9 +60,21 @@ def is_bounded(measure: str) -> bool:
         return False
 
 
-def _paired(measure: str, before: Sequence[float], now: Sequence[float]) -> BridgeMean:
+def _paired(measure: str, items: Sequence[CommonItem]) -> BridgeMean | None:
+    readings = [(item.before[measure], item.now[measure]) for item in items]
+    known = [
+        (old.value, new.value, item.is_rescored)
+        for item, (old, new) in zip(items, readings, strict=True)
+        if old.value is not None and new.value is not None
+    ]
+    if not known:
+        return None
+    before, now = [old for old, _, _ in known], [new for _, new, _ in known]
+    n_left_out = len(readings) - len(known)
     moved = differences(before, now)
-    ends = _interval(moved, is_bounded(measure))
+    ends = None
+    if n_left_out <= LEFT_OUT * len(readings):
+        ends = _widest(moved, readings, is_bounded(measure))
     return BridgeMean(
         n=len(moved),
         before=fsum(before) / len(before),
@@ -62,25 +82,33 @@ def _paired(measure: str, before: Sequence[float], now: Sequence[float]) -> Brid
         diff=mean(moved),
         low=ends.low if ends else None,
         high=ends.high if ends else None,
+        n_rescored=sum(again for _, _, again in known),
+        n_left_out=n_left_out,
     )
+
+
+def _widest(
+    moved: Floats, readings: Sequence[tuple[Reading, Reading]], bounded: bool
+) -> Ends | None:
+    """Return the interval, as far as what is not known of some items could move it."""
+    ends = _interval(moved, bounded)
+    if all(old.low == old.high and new.low == new.high for old, new in readings):
+        return ends
+    if any(isinf(old.high) or isinf(new.high) for old, new in readings):
+        return None
+    lows = differences([old.high for old, _ in readings], [new.low for _, new in readings])
+    highs = differences([old.low for old, _ in readings], [new.high for _, new in readings])
+    low, high = _interval(lows, bounded), _interval(highs, bounded)
+    if ends is None or low is None or high is None:
+        return None
+    return Ends(min(ends.low, low.low), max(ends.high, high.high))
 
 
 def _interval(moved: Floats, bounded: bool) -> Ends | None:
     """Return the 95 % interval of the mean difference; None where so few items allow none.
 
-    It reaches as far as that of the bootstrap or that of Student's t, whichever goes further. Where
-    all items moved alike it is what so many equal differences of values in [0, 1] allow.
+    Source: as `ragforge.measures.comparing`.
     """
-    n = len(moved)
-    if n < LEAST_VALUES:
+    if len(moved) < LEAST_VALUES:
         return None
-    if is_constant(moved):
-        share = least_share(n)
-        value = float(moved[0])
-        return Ends(value * share - (1 - share), value * share + (1 - share)) if bounded else None
-    bootstrap, student = mean_interval(moved, LEVEL), mean_interval(moved, LEVEL, "student")
-    assert bootstrap.low is not None
-    assert bootstrap.high is not None
-    assert student.low is not None
-    assert student.high is not None
-    return Ends(min(bootstrap.low, student.low), max(bootstrap.high, student.high))
+    return difference_interval(moved, LEVEL, bounded=bounded)

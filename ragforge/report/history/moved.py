@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ragforge.records import BridgeMean, Evaluation
-from ragforge.report.history.trends import difference_between, trend_on_bridge
+from ragforge.records import BridgeMean, Evaluation, MeasuredMean
+from ragforge.report.history.trends import difference_between, is_same_set, trend_on_bridge
 
-Cause: TypeAlias = Literal["system", "set", "both", "neither", "unknown"]
+Cause: TypeAlias = Literal["system", "set", "judgments", "both", "failures", "neither", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,33 +16,59 @@ class Moved:
     measure: str
     cause: Cause
     """`system`: the same items came out otherwise. `set`: the mean over all items moved further
-    than the same items allow."""
+    than the same items, and whatever failed, allow; `judgments` where only its grades changed.
+    `failures`: it did so by the queries that failed, which are in no mean."""
     full: float | None
     """Difference of the means over all items."""
     same: BridgeMean | None
     """Of the items that are equal in both."""
 
 
-def moved(before: Evaluation, now: Evaluation, measure: str) -> Moved:
+def moved(
+    before: Evaluation, now: Evaluation, measure: str, same: BridgeMean | None = None
+) -> Moved:
     """Return what moved a measure between two evaluations of a run, by the items in common.
 
     Args:
-        before: The one that `now` has its bridge to; of others nothing can be told.
+        before: An earlier one.
         now: The later one.
         measure: Canonical name.
+        same: The items that are equal in both, where the later one has no bridge to the earlier.
     """
     full = difference_between(before.measures.get(measure), now.measures.get(measure))
-    same = now.bridge.get(measure) if now.bridge_to == before.evaluation_id else None
+    if now.bridge_to == before.evaluation_id:
+        same = now.bridge.get(measure)
     if same is None or full is None:
         return Moved(measure, "unknown", full, same)
+    return Moved(measure, _cause(before, now, measure, same), full, same)
+
+
+def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) -> Cause:
     found = trend_on_bridge(before, now, measure, same)
-    if found.low is None or found.high is None:
-        return Moved(measure, "unknown", full, same)
-    of_system = found.verdict != "STABLE"
-    of_set = not found.low <= full <= found.high
-    cause: Cause = "neither"
-    if of_system:
-        cause = "both" if of_set else "system"
-    elif of_set:
-        cause = "set"
-    return Moved(measure, cause, full, same)
+    if same.low is None or same.high is None or found.verdict == "UNKNOWN":
+        return "unknown"
+    old, new = before.measures[measure], now.measures[measure]
+    least, full, most = _differences(old, new)
+    of_set = not is_same_set(before, now) and (most < same.low or least > same.high)
+    if found.verdict != "STABLE":
+        return "both" if of_set else "system"
+    if of_set:
+        return "set" if before.digests.queries != now.digests.queries else "judgments"
+    if same.low <= full <= same.high:
+        return "neither"
+    return "failures" if old.n_failed or new.n_failed else "unknown"
+
+
+def _differences(old: MeasuredMean, new: MeasuredMean) -> tuple[float, float, float]:
+    """Return the least difference of two means that failures allow, their own, and the greatest."""
+    (old_least, old_mean, old_most), (new_least, new_mean, new_most) = _bounds(old), _bounds(new)
+    return new_least - old_most, new_mean - old_mean, new_most - old_least
+
+
+def _bounds(of: MeasuredMean) -> tuple[float, float, float]:
+    assert of.mean is not None
+    return (
+        of.mean if of.least is None else of.least,
+        of.mean,
+        of.mean if of.most is None else of.most,
+    )

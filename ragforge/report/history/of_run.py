@@ -1,16 +1,19 @@
 """The history of one run, as it is shown: what changed, where it is going, its evaluations."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ragforge.files.history import state_of
-from ragforge.records import Evaluation
+from ragforge.records import BridgeMean, Evaluation
+from ragforge.report.history.changes import Change, changes
 from ragforge.report.history.moved import Moved, moved
-from ragforge.report.history.trends import Change, Trend, changes, trend, until_change
+from ragforge.report.history.trends import Trend, trend, until_change
 
 N = TypeVar("N", int, float)
+
+_NO_MEANS: Final[Mapping[str, BridgeMean]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +48,23 @@ class RunHistory:
     changes: tuple[Change, ...]
     """Between these two, the weightiest first."""
     trends: tuple[Trend, ...]
-    """By measure, between the same two."""
+    """By measure, between the last two states that have it: these two, but where others were
+    measured in between."""
     moved: tuple[Moved, ...]
-    """By measure, between the same two; () where there is but one state."""
+    """As trends, of the measures with an earlier state."""
     window: tuple[Trend, ...]
-    """By measure, over the last few evaluations; () where there are but two."""
+    """By measure, from the first to the last of the newest few evaluations; () where there are but
+    two."""
     window_size: int
 
     @property
     def n_repeats(self) -> int:
         """Evaluations at the end that only repeat the newest state."""
         return len(self.evaluations) - 1 - self.evaluations.index(self.now)
+
+    def find(self, evaluation_id: str) -> Evaluation | None:
+        """Return an evaluation by its id; None where it is not there."""
+        return next((one for one in self.evaluations if one.evaluation_id == evaluation_id), None)
 
 
 def run_history(
@@ -64,6 +73,7 @@ def run_history(
     *,
     window: Sequence[Trend] = (),
     window_size: int = 0,
+    bridges: Mapping[str, BridgeMean] = _NO_MEANS,
 ) -> RunHistory:
     """Work out what a run's evaluations say.
 
@@ -72,10 +82,13 @@ def run_history(
         measures: Canonical names; those of the newest evaluation where empty.
         window: Where the measures went over the last evaluations.
         window_size: How many these are.
+        bridges: By measure, of the items that are equal in its last two states, where they were
+            not measured one after the other.
     """
     names = tuple(measures) or tuple(evaluations[-1].measures)
     told = until_change(evaluations)
     before, now = (told[-2] if len(told) > 1 else None), told[-1]
+    pairs = {name: last_two_states(evaluations, name) for name in names}
     return RunHistory(
         run=now.run,
         evaluations=tuple(evaluations),
@@ -84,11 +97,20 @@ def run_history(
         before=before,
         now=now,
         changes=() if before is None else tuple(changes(before, now)),
-        trends=tuple(trend(told, name) for name in names),
-        moved=() if before is None else tuple(moved(before, now, name) for name in names),
+        trends=tuple(trend(pairs[name] or (now,), name, bridges.get(name)) for name in names),
+        moved=tuple(moved(*pair, name, bridges.get(name)) for name, pair in pairs.items() if pair),
         window=tuple(window),
         window_size=window_size,
     )
+
+
+def last_two_states(
+    evaluations: Sequence[Evaluation], measure: str
+) -> tuple[Evaluation, Evaluation] | None:
+    """Return the last two evaluations that have a measure, repeats at the end left out."""
+    having = [item for item in evaluations if measure in item.measures]
+    told = until_change(having)
+    return (told[-2], told[-1]) if len(told) > 1 else None
 
 
 def steps(evaluations: Iterable[Evaluation]) -> Iterator[Step]:

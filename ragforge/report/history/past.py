@@ -7,7 +7,8 @@ from typing import Final
 from ragforge.files.history import History
 from ragforge.records import Evaluation
 from ragforge.report.comparison.words import signed
-from ragforge.report.history.trends import Change, Trend, changes, trend
+from ragforge.report.history.changes import Change, changes
+from ragforge.report.history.trends import Trend, trend
 from ragforge.report.runs import PRIMARY
 from ragforge.report.shown import MISSING, number
 from ragforge.report.table import Table
@@ -128,7 +129,11 @@ def trends(history: History, runs: Sequence[str]) -> list[Trend]:
     """Return where each run went since its evaluation before."""
     measure = followed(history)
     lasting = [history.of_run(run) for run in runs]
-    return [trend(found, measure) for found in lasting if found and measure in found[-1].measures]
+    return [
+        trend(found, measure)
+        for found in lasting
+        if any(measure in item.measures for item in found)
+    ]
 
 
 def changes_table(history: History, runs: Sequence[str]) -> Table:
@@ -148,15 +153,17 @@ def trends_table(history: History, runs: Sequence[str]) -> Table:
     note = (
         "Before and now are over all items of the set as it was each time. The difference is on "
         "the items that did not change between the two, where there are any: it tells a changed "
-        "system from a changed set. It is a trend where its 95 % interval leaves 0 out."
+        "system from a changed set. It is a trend where its 95 % interval leaves 0 out. Where the "
+        "set changed and no item is known to be the same, it is UNKNOWN: easier queries would pass "
+        "for a better retriever."
     )
     return Table(f"{measure} since the last evaluation", headers, rows, note)
 
 
 def _trend_row(history: History, found: Trend) -> tuple[str, ...]:
     evaluations = history.of_run(found.run)
-    before = next(one for one in evaluations if one.evaluation_id == found.since)
-    old, new = before.measures.get(found.measure), evaluations[-1].measures.get(found.measure)
+    measured = {item.evaluation_id: item.measures.get(found.measure) for item in evaluations}
+    old, new = measured[found.since], measured[found.until]
     items = f"{found.n:,} unchanged" if found.on == "same items" else "all"
     ends = MISSING
     if found.low is not None and found.high is not None:

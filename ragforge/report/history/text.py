@@ -1,13 +1,13 @@
 """The history of runs as text for a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ragforge.measures.intervals import Ends
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean
 from ragforge.report.history.moved import Moved
 from ragforge.report.history.of_run import RunHistory, Step
-from ragforge.report.history.trends import Trend
+from ragforge.report.history.trends import Trend, is_same_set
 from ragforge.report.shown import MISSING, duration, number, one_line, plural, share
 from ragforge.report.table import display_width, render_table
 
@@ -21,7 +21,10 @@ _LEAST_SPAN: Final = 0.05
 _OF_CAUSES: Final = {
     "system": "the system moved",
     "set": "the set moved, not the system as far as the same items show",
+    "judgments": "the grades moved, not the system as far as the same items show",
     "both": "the system moved, and the set",
+    "failures": "it is over other queries, as some failed; neither system nor set is shown to have "
+    "moved",
     "neither": "neither system nor set is shown to have moved",
 }
 
@@ -49,12 +52,19 @@ def _changes(found: RunHistory) -> list[str]:
     alike = f"; {plural(found.n_repeats, 'repeat')} since" if found.n_repeats else ""
     if found.before is None:
         return ["All evaluations are alike." if alike else "There is no evaluation before it."]
-    between = f"from {_time(found.before)} to {_time(found.now)}{alike}"
+    between = f"from {_from(found.before, found.now)}{alike}"
     if not found.changes:
         return [f"Nothing changed {between}."]
-    causes = [_moved(item) for item in found.moved[:1]]
+    causes = [_moved(item) for item in found.moved if _is_of_head(found, item)][:1]
     told = [f"  - {item.text}" for item in found.changes]
     return [f"Changed {between}:", *told, *filter(None, causes)]
+
+
+def _is_of_head(found: RunHistory, moved: Moved) -> bool:
+    """Whether it is of the measure that is told first, and between the states that are."""
+    of = found.trends[0]
+    ends = found.before.evaluation_id if found.before else "", found.now.evaluation_id
+    return moved.measure == of.measure and (of.since, of.until) == ends
 
 
 def _moved(found: Moved) -> str:
@@ -62,8 +72,18 @@ def _moved(found: Moved) -> str:
         return ""
     return (
         f"{found.measure}: {_signed(found.full)} over all items, {_signed(found.same.diff)} on the "
-        f"{found.same.n:,} that are the same: {_OF_CAUSES[found.cause]}."
+        f"{found.same.n:,} that are the same{_again(found.same)}: {_OF_CAUSES[found.cause]}."
     )
+
+
+def _again(of: BridgeMean) -> str:
+    """Say on how many items the earlier ranking was scored again, and on how many it cannot be."""
+    told = []
+    if of.n_rescored:
+        told.append(f"{of.n_rescored:,} of them scored again on the later grades")
+    if of.n_left_out:
+        told.append(f"{of.n_left_out:,} more left out, as they cannot be")
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _trends(found: RunHistory) -> str:
@@ -72,24 +92,50 @@ def _trends(found: RunHistory) -> str:
     window = {item.measure: item for item in found.window}
     headers = ["measure", "all items", "same items", "difference", "verdict", "over"]
     if window:
-        headers.append(f"last {found.window_size}")
+        headers.append(f"first to last of {found.window_size}")
+    same = {item.measure: item.same for item in found.moved}
     rows = []
     for item in found.trends:
-        old, new = found.before.measures.get(item.measure), found.now.measures.get(item.measure)
-        row = [item.measure, _from_to(_mean(old), _mean(new)), _same(found, item)]
+        row = [item.measure, _all(found, item), _same(same.get(item.measure))]
         row += [_difference(item), item.verdict, _over(item)]
         if window:
-            long = window[item.measure]
-            row.append(f"{long.verdict} {_difference(long)}, {_over(long)}")
+            long = window.get(item.measure)
+            row.append(f"{long.verdict} {_difference(long)}, {_over(long)}" if long else MISSING)
         rows.append(row)
-    return render_table(headers, rows)
+    return "\n".join([render_table(headers, rows), *_trend_notes(found)])
 
 
-def _same(found: RunHistory, trend: Trend) -> str:
-    of: BridgeMean | None = found.now.bridge.get(trend.measure)
-    if of is None or trend.on == "all items":
-        return MISSING
-    return _from_to(of.before, of.now)
+def _all(found: RunHistory, trend: Trend) -> str:
+    old, new = found.find(trend.since), found.find(trend.until) or found.now
+    return _from_to(
+        _mean(old.measures.get(trend.measure) if old else None),
+        _mean(new.measures.get(trend.measure)),
+    )
+
+
+def _same(of: BridgeMean | None) -> str:
+    return MISSING if of is None else _from_to(of.before, of.now)
+
+
+def _trend_notes(found: RunHistory) -> Iterator[str]:
+    """Say why verdicts are unknown, and which are between other evaluations than the head names."""
+    head = found.before, found.now
+    is_mixed = False
+    elsewhere: dict[str, list[str]] = {}
+    for item in found.trends:
+        old, new = found.find(item.since), found.find(item.until)
+        if old is None or new is None:
+            continue
+        if (old, new) != head:
+            elsewhere.setdefault(_from(old, new), []).append(item.measure)
+        is_mixed |= item.on == "all items" and not is_same_set(old, new)
+    for times, measures in elsewhere.items():
+        yield f"{', '.join(measures)}: from {times}, the last two states measured by it."
+    if is_mixed:
+        yield (
+            "UNKNOWN over all items: the set changed and none of its items is known to be the "
+            "same; easier queries or other grades would pass for a better retriever."
+        )
 
 
 def _listed(steps: Sequence[Step], measure: str) -> str:
@@ -170,6 +216,18 @@ def _points(of: MeasuredMean) -> list[float]:
 
 def _time(of: Evaluation) -> str:
     return one_line(of.at[:16].replace("T", " ")) or MISSING
+
+
+def _from(old: Evaluation, new: Evaluation) -> str:
+    """Return both times, with seconds where minutes do not part them."""
+    times = _time(old), _time(new)
+    if times[0] == times[1]:
+        times = _second(old), _second(new)
+    return " to ".join(times)
+
+
+def _second(of: Evaluation) -> str:
+    return one_line(of.at[:19].replace("T", " ")) or MISSING
 
 
 def _mean(of: MeasuredMean | None) -> float | None:

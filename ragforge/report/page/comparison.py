@@ -11,6 +11,7 @@ from ragforge.report.comparison.words import (
     doubts,
     ends_shown,
     p_shown,
+    shows,
     signed,
     verdict,
 )
@@ -169,8 +170,7 @@ def _cells(item: Compared) -> Iterable[Html]:
     yield element("td", p_shown(found.p_corrected), class_="num")
     yield element("td", f"{found.wins:,} / {found.ties:,} / {found.losses:,}", class_="num")
     yield element("td", _winner(item))
-    power = found.power
-    yield element("td", number(power.detectable if power else None), class_="num")
+    yield element("td", shows(found), class_="num")
 
 
 def _winner(item: Compared) -> Child:

@@ -86,10 +86,24 @@ def test_report_says_what_it_is_of(files):
 
 def test_letters_and_means_are_by_measure_and_run(files):
     """Several runs are read as a table."""
-    report = compared(files(a=BAD, b=GOOD, c=GOOD), "RR", names=("a", "b", "c"))
+    report = compared(files(a=BAD, b=GOOD, c=GOOD), "RR", names=("a", "b", "c"), alpha=0.3)
 
     assert report.letters == {"RR": {"a": "b", "b": "a", "c": "a"}}
     assert report.means["RR"] == pytest.approx({"a": 1 / 3, "b": 1.0, "c": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("measure", "threshold"), [("P(rel=9)@5", "auto"), ("P@5", 7)], ids=["measure", "setting"]
+)
+def test_a_threshold_that_no_grade_reaches_is_told(files, measure, threshold):
+    """All values are 0 then, and the runs are not one and the same."""
+    paths = files(a=BAD, b=GOOD)
+    settings = EvaluateSettings(measures=(measure,), rel_threshold=threshold)
+    warnings = " ".join(compare_files(paths["qrels"], [paths["a"], paths["b"]], settings).warnings)
+
+    assert "no grade reaches the threshold" in warnings
+    assert f"is 3. These measures are 0 for every ranking: {measure}" in warnings
+    assert "one and the same" not in warnings
 
 
 def test_gained_and_lost_queries_come_with_ranks_the_largest_first(files):

@@ -7,9 +7,9 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.files.baseline import write_baseline
 from ragforge.pipeline.gating.baselines import find_baseline
-from ragforge.pipeline.gating.verdict import evaluate_for
+from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.pipeline.history import keep_evaluations
-from ragforge.report.gate.verdict import Rules
+from ragforge.report.gate.verdict import Rules, Threshold
 
 
 def evaluated(dataset):
@@ -40,6 +40,19 @@ def test_last_is_the_newest_evaluation_of_something_else(dataset, tmp_path):
     keep_evaluations(dataset, [now])
 
     assert find_baseline(dataset, now, "last").items == before.baseline.items
+
+
+def test_last_is_what_is_like_now_where_nothing_ever_changed(dataset):
+    """The gate of a project that stands still must not end in an error."""
+    keep_evaluations(dataset, [evaluated(dataset)])
+    keep_evaluations(dataset, [evaluated(dataset)])
+    rules = Rules(drops=(Threshold("RR", 0.0),))
+    now = evaluate_for(rules, dataset, "now", EvaluateSettings())
+
+    verdict = check_run(dataset, now, rules, find_baseline(dataset, now, "last"))
+
+    assert verdict.outcome == "PASS"
+    assert "the rankings are those of the baseline" in verdict.notes
 
 
 def test_last_without_a_history_is_an_error(dataset):

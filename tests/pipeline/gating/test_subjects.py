@@ -52,11 +52,11 @@ def correct(value, **rules):
 
 
 def test_answers_pass_by_the_low_end_too(answered):
-    """By hand: 10 of 30 is the 2.5 % quantile of Binomial(30, 1/2)."""
+    """By a table of Clopper and Pearson's: 15 of 30 may be of a share of 0.31297."""
     dataset = answered(HALF_CORRECT)
-    check = check_subject(dataset, of_answers(dataset, "mine"), correct(0.33)).checks[0]
+    check = check_subject(dataset, of_answers(dataset, "mine"), correct(0.31)).checks[0]
 
-    assert (check.outcome, check.decided) == ("PASS", pytest.approx(1 / 3))
+    assert (check.outcome, check.decided) == ("PASS", pytest.approx(0.31297, abs=1e-5))
 
 
 def test_answers_without_a_single_mistake_are_not_surely_perfect(answered):
@@ -75,6 +75,40 @@ def test_an_answer_without_a_grade_counts_at_its_worst(answered, missing):
     check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
 
     assert (check.value, check.decided) == (1.0, pytest.approx(29 / 30))
+
+
+def test_queries_without_an_answer_count_among_the_failures(answered):
+    """A system that answers what it can and drops the rest must not pass."""
+    dataset = answered([*HALF_CORRECT, "", "", None])
+    check = check_subject(dataset, of_answers(dataset, "mine"), Rules(max_failures=0.01)).checks[0]
+
+    assert (check.outcome, check.n_failed, check.n) == ("FAIL", 3, 33)
+    assert check.text == (
+        "3 of 33 queries failed or have no graded answer, 9.09 %; allowed is 1 %."
+    )
+
+
+def test_the_notes_add_up_to_what_is_counted(answered):
+    """A note that says otherwise than the number leaves nothing to trust."""
+    dataset = answered([*HALF_CORRECT, "", "", None])
+    dataset.write_answer_grades("mine", dataset.answer_grades("mine")[2:])
+    verdict = check_subject(dataset, of_answers(dataset, "mine"), Rules())
+
+    assert verdict.evaluation.n_failed == 5
+    assert verdict.notes == (
+        "answers not graded yet: 2; counted as failed, and at their worst",
+        "queries without an answer: 2; counted as failed, and at their worst",
+        "answers or grades that failed: 1; counted as failed, and at their worst",
+    )
+
+
+def test_a_query_without_an_answer_could_have_been_hallucinated(answered):
+    """Leaving out what it makes up must not make a system honest."""
+    dataset = answered([*["correct"] * 27, "", "", ""])
+    rules = Rules(most=(Threshold("hallucination", 0.05),), by_point=True)
+    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+
+    assert (check.outcome, check.value, check.decided) == ("FAIL", 0.0, pytest.approx(0.1))
 
 
 def test_less_hallucination_than_allowed_passes(answered):

@@ -3,6 +3,7 @@ from ranked_sets import FAILED, JUDGE, NOWHERE, OFFLINE, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.records import Judgment, Query
 from ragforge.report.gate.verdict import Rules, Threshold
@@ -63,9 +64,16 @@ def test_by_point_a_lower_mean_fails(gate):
     assert outcome(gate(least(0.751, by_point=True), HALF_SECOND)) == ("FAIL", ["FAIL"])
 
 
-def test_values_without_spread_are_their_own_interval(gate):
+def test_values_without_spread_do_not_hold_their_own_mean(gate):
+    """By hand: 30 alike are seen 1 in 40 times where 0.025 ** (1 / 30) of all queries are so."""
+    [check] = gate(least(1.0), [1] * 30).checks
+
+    assert (check.outcome, check.decided) == ("FAIL", pytest.approx(0.025 ** (1 / 30)))
+
+
+def test_by_point_values_without_spread_hold_their_own_mean(gate):
     """A threshold that is met to the last digit is met."""
-    assert outcome(gate(least(0.5), [2] * 30)) == ("PASS", ["PASS"])
+    assert outcome(gate(least(0.5, by_point=True), [2] * 30)) == ("PASS", ["PASS"])
 
 
 def test_a_failed_query_counts_at_its_worst(gate):
@@ -277,6 +285,41 @@ def test_the_offline_judge_refuses_the_gate(gate):
     assert [item.flag for item in verdict.refusals] == ["--allow-baseline-judge"]
 
 
+@pytest.fixture
+def partly_offline(tmp_path):
+    """Gate on a run whose judgments are the offline judge's but for some of people's."""
+
+    def decide(n_human):
+        dataset = ranked_set(tmp_path / "set", {"now": [1] * 30}, judge=OFFLINE)
+        judgments = dataset.judgments()
+        dataset.write_judgments(
+            judgment.model_copy(update={"source": "human", "provenance": None})
+            if index < n_human
+            else judgment
+            for index, judgment in enumerate(judgments)
+        )
+        run = evaluate_for(least(0.1), dataset, "now", EvaluateSettings())
+        return check_run(dataset, run, least(0.1))
+
+    return decide
+
+
+@pytest.mark.parametrize("n_human", [1, 74])
+def test_mostly_offline_grades_refuse_the_gate(partly_offline, n_human):
+    """One human grade among 149 must not lend them its weight."""
+    verdict = partly_offline(n_human)
+
+    assert [item.flag for item in verdict.refusals] == ["--allow-baseline-judge"]
+
+
+def test_up_to_half_of_the_grades_may_be_offline_ones(partly_offline):
+    """A hole filled by a rule is better than none; the note says how many there are."""
+    verdict = partly_offline(75)
+
+    assert verdict.passed
+    assert "50.0 % of the grades (75 of 150) are of the offline baseline judge" in verdict.notes
+
+
 def test_the_offline_judge_may_be_allowed(gate):
     """The first gate of a project is to run without a key."""
     assert gate(least(0.1), [1] * 30, judge=OFFLINE, allowed=["baseline-judge"]).passed
@@ -335,6 +378,29 @@ def test_a_baseline_of_other_items_refuses_the_gate(against):
 
     assert [item.flag for item in verdict.refusals] == ["--allow-dataset-change"]
     assert outcome(verdict) == ("REFUSED", ["OPEN"])
+
+
+def test_it_is_said_how_many_items_differ(against):
+    """Two versions, or two numbers of queries, tell nobody what is comparable."""
+
+    def change(dataset):
+        ask_otherwise(2)(dataset)
+        new = Query(query_id="q999", query="What is new?")
+        dataset.write_queries([*dataset.all_queries()[:-1], new])
+        grade = Judgment(
+            query_id="q999", chunk_id="right", grade=3, source="judge", provenance=JUDGE
+        )
+        dataset.write_judgments([*dataset.judgments(), grade])
+
+    verdict = against(change)
+
+    assert [item.reason for item in verdict.refusals] == [
+        "the baseline is of other items: 27 items the same, 2 changed, 1 new, 1 gone or failed"
+    ]
+    assert [item.text for item in verdict.changes if item.what == "items"] == [
+        "The items changed: 30 queries, now 30; 27 are the same, 3 gone or changed, "
+        "3 new or changed."
+    ]
 
 
 def test_a_baseline_of_other_items_is_compared_on_equal_ones(against):
@@ -399,6 +465,21 @@ def test_a_baseline_with_another_threshold_refuses_the_gate(tmp_path):
     ]
 
 
+def test_a_baseline_that_left_out_queries_refuses_the_gate(tmp_path):
+    """Its mean is over other queries."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
+    rules = drop(0.0)
+    [other] = evaluate_runs(dataset, ["now"], EvaluateSettings(), only_retrieved=True)
+
+    verdict = check_run(
+        dataset, evaluate_for(rules, dataset, "now", EvaluateSettings()), rules, other.baseline
+    )
+
+    assert [item.reason for item in verdict.refusals] == [
+        "queries that the run lacks were left out on one side, and count 0 on the other"
+    ]
+
+
 def test_a_baseline_without_the_measure_is_an_error(tmp_path):
     """The message must say what it has, and how to make it anew."""
     dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
@@ -441,5 +522,25 @@ def test_the_queries_that_fell_most_come_first(gate):
 
 
 def test_without_checks_only_refusals_are_looked_at(gate):
-    """That is what writing a baseline asks for."""
-    assert outcome(gate(Rules(), [1] * 30)) == ("PASS", [])
+    """That is what writing a baseline asks for, and it is no pass of anything."""
+    verdict = gate(Rules(), [1] * 30)
+
+    assert (verdict.outcome, verdict.checks, verdict.passed) == ("UNCHECKED", (), True)
+
+
+@pytest.mark.parametrize(
+    ("rules", "measure"),
+    [
+        (
+            Rules(
+                least=(Threshold("R@10", 0.1),),
+                drops=(Threshold("Success@5", 0.5), Threshold("RR", 0.1)),
+            ),
+            "RR",
+        ),
+        (Rules(least=(Threshold("R@10", 0.1),), drops=(Threshold("RR", 0.9),)), "R@10"),
+    ],
+)
+def test_queries_that_fell_are_listed_by_what_failed(gate, rules, measure):
+    """Of a failed drop one looks for the queries that caused it."""
+    assert gate(rules, [2] * 30, [1] * 30).fallen_by == measure

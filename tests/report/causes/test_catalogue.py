@@ -205,6 +205,40 @@ def test_relevant_chunks_that_others_stand_between_are_in_a_bad_order():
     assert found(["a", "n0", "b"], {"a": 3, "b": 3, "n0": 0}).codes == ("order",)
 
 
+@pytest.mark.parametrize(
+    ("ranked", "grades", "detail"),
+    [
+        (["a", "b"], {"a": 3, "b": 1, "c": 1, "d": 1}, "2 of 4 with a grade above 0"),
+        (["a", "n0"], {"a": 3, "b": 1, "n0": 0}, "1 of 2 with a grade above 0"),
+    ],
+)
+def test_lesser_chunks_that_a_well_ordered_top_lacks_are_missed(ranked, grades, detail):
+    """No reranking brings in what was not retrieved."""
+    causes = found(ranked, grades)
+
+    assert (causes.codes, causes.detail) == (("some_missed",), detail)
+
+
+def test_a_bad_order_counts_before_lesser_chunks_that_are_missed():
+    """It can be mended with what is there."""
+    assert found(["a", "n0", "b"], {"a": 3, "b": 1, "c": 1, "n0": 0}).code == "order"
+
+
+@pytest.mark.parametrize(
+    ("measure", "codes"),
+    [
+        ("RR", ("duplicates_crowd", "ranked_low", "some_missed")),
+        ("R@3", ("ranked_low", "some_missed")),
+    ],
+)
+def test_repeats_crowd_only_where_the_value_is_better_without_them(measure, codes):
+    """R@3 is the same at rank 2 and at rank 3."""
+    chunks = [chunk("n0", "Some text."), chunk("n1", "Some text.")]
+    grades = {"a": 3, "b": 3, **not_relevant(2)}
+
+    assert found(["n0", "n1", "a"], grades, chunks=chunks, measure=measure).codes == codes
+
+
 def test_the_lowest_relevant_grade_is_that_of_the_measure():
     """P(rel=3) takes grade 2 for not relevant."""
     assert found(["a", "b"], {"a": 2, "b": 3}, measure="RR(rel=3)").code == "ranked_low"

@@ -6,6 +6,7 @@ import pytest
 from comparisons import LOW, better, doubtful, report_of, three
 
 from ragforge.report.comparison.text import render_comparison
+from ragforge.report.shown import MISSING
 
 
 def section(text, start):
@@ -17,7 +18,32 @@ def test_the_sentence_names_the_better_run_with_its_lead():
     """Most readers want the answer, not the table."""
     text = render_comparison(better())
 
-    assert "new is better in nDCG@10 by 0.419 [0.4" in text
+    assert "new is better in nDCG@10 by 0.419 [0." in text
+
+
+def test_the_legend_says_what_a_tie_and_an_interval_rest_on():
+    """An interval may leave 0 out while the corrected p is too high: that is a tie too."""
+    text = " ".join(render_comparison(better()).split())
+
+    assert "Where it holds 0, or p corr. is above 5 %, the winner is TIE." in text
+    assert "the paired bootstrap (BCa) or Student's t reaches, whichever goes further" in text
+
+
+def test_a_run_against_its_copy_shows_no_least_difference():
+    """0.000 would say that nothing can hide from so many queries."""
+    text = " ".join(render_comparison(report_of({"a": {"RR": LOW}, "b": {"RR": LOW}})).split())
+
+    assert f"0/20/0 0.00 {MISSING} {MISSING} " in text
+    assert "In RR the difference is the same in all queries" in text
+
+
+def test_what_is_shown_is_a_least_where_most_queries_tie():
+    """The few queries that differ tell little of the spread."""
+    moved = {query: value + 0.1 * (query in list(LOW)[:4]) for query, value in LOW.items()}
+    text = " ".join(render_comparison(report_of({"a": {"RR": LOW}, "b": {"RR": moved}})).split())
+
+    assert " >=0.0" in text
+    assert "one of at least 0.0" in text
 
 
 def test_a_tie_says_what_so_many_queries_could_have_shown():

@@ -13,9 +13,10 @@ from ragforge.report.comparison.contents import MovedQuery
 from ragforge.report.gate.github import annotations, step_summary
 from ragforge.report.gate.junit import render_junit
 from ragforge.report.gate.markdown import code_span, cut, render_gate_markdown
-from ragforge.report.gate.text import harmless, render_gate
+from ragforge.report.gate.text import render_gate
 from ragforge.report.gate.verdict import Check, CheckPower, Refusal, Verdict, as_json, power_text
-from ragforge.report.history.trends import Change
+from ragforge.report.history.changes import Change
+from ragforge.report.shown import harmless
 
 FAILED = Check(
     kind="min",

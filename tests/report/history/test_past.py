@@ -10,6 +10,7 @@ from ragforge.report.history.past import (
     sittings,
     trends_table,
 )
+from ragforge.report.shown import MISSING
 
 BEFORE, AFTER = evaluation(0.6), evaluation(0.9, digests={"rankings": "r2"})
 
@@ -85,3 +86,12 @@ def test_a_first_evaluation_is_no_trend():
     """There is nothing to hold it against."""
     assert trends_table(of(BEFORE), ["bm25"]).rows == ()
     assert changes_table(of(), ["bm25"]).rows == ()
+
+
+def test_another_set_without_common_items_is_no_trend():
+    """The page must not call easier questions an improvement."""
+    easier = evaluation(0.9, digests={"queries": "q2"})
+
+    assert trends_table(of(BEFORE, easier), ["bm25"]).rows == (
+        ("bm25", "0.600", "0.900", "all", "+0.300", MISSING, "UNKNOWN"),
+    )

@@ -2,9 +2,12 @@
 
 from evaluations import evaluation
 
-from ragforge.records import MeasuredMean
+from ragforge.records import BridgeMean, MeasuredMean
 from ragforge.report.history.of_run import run_history
 from ragforge.report.history.text import history_text
+from ragforge.report.history.trends import trend_of_means
+
+AP = {"AP": MeasuredMean(mean=0.5, low=0.4, high=0.6, n=50)}
 
 
 def text(*evaluations, rows=20, width=80):
@@ -17,7 +20,7 @@ def test_what_changed_comes_before_the_numbers():
 
     assert found[:3] == [
         "bm25: 2 evaluations, the last of 50 queries at 2026-01-01 02:00",
-        "Changed from 2026-01-01 02:00 to 2026-01-01 02:00:",
+        "Changed from 2026-01-01 02:00:00 to 2026-01-01 02:00:00:",
         "  - The retriever ranks otherwise on the same corpus and queries: it changed, or does "
         "not repeat itself.",
     ]
@@ -74,3 +77,67 @@ def test_only_the_newest_rows_are_listed():
 def test_names_of_runs_cannot_steer_the_terminal():
     """The name of a run is data."""
     assert "\x1b" not in text(evaluation(run="\x1b[2Jrun"))
+
+
+def test_times_of_the_same_minute_have_seconds():
+    """From 15:18 to 15:18 says nothing."""
+    old, new = (
+        evaluation(at=f"2026-01-01T02:00:{s}+00:00", digests={"rankings": s}) for s in ("07", "31")
+    )
+
+    assert "Changed from 2026-01-01 02:00:07 to 2026-01-01 02:00:31:" in text(old, new)
+
+
+def test_an_unknown_verdict_over_another_set_says_why():
+    """The rise is there to be seen, and must not be believed."""
+    found = text(evaluation(), evaluation(0.9, digests={"queries": "q2"}))
+
+    assert "UNKNOWN over all items: the set changed and none of its items is known" in found
+
+
+def test_a_trend_past_other_measures_says_between_which_evaluations_it_is():
+    """The head names the evaluations of what changed last."""
+    first = evaluation(at="2026-01-01T02:00:00+00:00")
+    by_ap = evaluation(at="2026-01-02T02:00:00+00:00", measures=AP, tool_version="1.1")
+    last = evaluation(
+        0.7, at="2026-01-03T02:00:00+00:00", tool_version="1.2", digests={"rankings": "r2"}
+    )
+
+    found = text(first, by_ap, last)
+
+    assert "0.600 → 0.700" in found
+    assert (
+        "RR: from 2026-01-01 02:00 to 2026-01-03 02:00, the last two states measured by it."
+        in found
+    )
+
+
+def test_failures_that_moved_the_mean_are_told_as_such():
+    """Nobody is to look for a changed set where the retriever was down."""
+    before = evaluation()
+    same = BridgeMean(n=15, before=0.95, now=0.95, diff=0.0, low=-0.1, high=0.1)
+    lost = MeasuredMean(mean=0.95, low=0.9, high=1.0, n=15, n_failed=35, least=0.285, most=0.985)
+    now = evaluation(
+        measures={"RR": lost},
+        n_failed=35,
+        digests={"rankings": "r2"},
+        bridge_to=before.evaluation_id,
+        bridge={"RR": same},
+    )
+
+    assert text(before, now).splitlines()[2:4] == [
+        "  - Failures: 0 of 50 queries, now 35 of 50; the queries that did not fail came out as "
+        "before.",
+        "RR: +0.350 over all items, +0.000 on the 15 that are the same: it is over other queries, "
+        "as some failed; neither system nor set is shown to have moved.",
+    ]
+
+
+def test_the_longer_trend_says_that_it_is_from_first_to_last():
+    """It is not a slope through all of them."""
+    made = [evaluation(0.5), evaluation(0.6), evaluation(0.7)]
+    window = [trend_of_means(made[0], made[-1], "RR")]
+
+    found = history_text(run_history(made, window=window, window_size=3))
+
+    assert "first to last of 3" in found

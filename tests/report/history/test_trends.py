@@ -5,9 +5,10 @@ from evaluations import JUDGE, baseline, evaluation
 
 from ragforge.records import BridgeMean, MeasuredMean
 from ragforge.report.history.bridge import bridge
+from ragforge.report.history.changes import changes
 from ragforge.report.history.moved import moved
 from ragforge.report.history.of_run import run_history, steps
-from ragforge.report.history.trends import changes, trend, trend_of_means
+from ragforge.report.history.trends import trend, trend_of_means
 
 BEFORE = evaluation()
 
@@ -112,17 +113,70 @@ def test_a_trend_is_by_the_interval_of_the_same_items(diff, low, high, verdict):
     ("mean", "verdict"),
     [(0.62, "STABLE"), (0.70, "IMPROVING"), (0.50, "DEGRADING"), (0.66, "STABLE")],
 )
-def test_without_a_bridge_the_intervals_of_both_means_decide(mean, verdict):
-    """Other items are another sample: both means are uncertain."""
-    found = trend([BEFORE, evaluation(mean)], "RR")
+def test_where_all_items_are_the_same_the_intervals_of_both_means_decide(mean, verdict):
+    """Values that are not kept any more cost the pairs, and not the verdict."""
+    found = trend([BEFORE, evaluation(mean, digests={"rankings": "r2"})], "RR")
 
     assert (found.verdict, found.on) == (verdict, "all items")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"digests": {"queries": "q2"}},
+        {"digests": {"judgments": "j2"}},
+        {"rel_threshold": 1},
+        {"only_retrieved": True},
+    ],
+)
+def test_a_changed_set_without_a_bridge_has_no_verdict(fields):
+    """Easier questions or a milder judge must not pass for a better retriever."""
+    found = trend([BEFORE, evaluation(0.9, **fields)], "RR")
+
+    assert (found.verdict, found.low, found.high) == ("UNKNOWN", None, None)
+    assert found.diff == pytest.approx(0.3)
+
+
+def test_evaluations_by_other_measures_in_between_do_not_cost_the_trend():
+    """Whoever looks at AP once must not lose what is said of RR."""
+    between = evaluation(measures={"AP": {"mean": 0.9, "low": 0.8, "high": 1.0, "n": 50}}, at="1")
+    now = evaluation(0.7, at="2", digests={"rankings": "r2"})
+
+    found = trend([BEFORE, between, now], "RR")
+
+    assert (found.verdict, found.since, found.until) == (
+        "IMPROVING",
+        BEFORE.evaluation_id,
+        now.evaluation_id,
+    )
+
+
+def test_a_measure_that_the_newest_lacks_is_told_of_the_last_two_that_have_it():
+    """Its history is asked for by name."""
+    middle = evaluation(0.7, at="1", digests={"rankings": "r2"})
+    last = evaluation(measures={"AP": {"mean": 0.9, "low": 0.8, "high": 1.0, "n": 50}}, at="2")
+
+    found = trend([BEFORE, middle, last], "RR")
+
+    assert (found.verdict, found.until) == ("IMPROVING", middle.evaluation_id)
+
+
+def test_an_evaluation_by_other_measures_alone_is_a_repeat():
+    """What changed is told of the evaluations between which something did."""
+    new = {"digests": {"rankings": "r2"}}
+    middle = evaluation(0.7, at="1", **new)
+    by_other = {"AP": {"mean": 0.9, "low": 0.8, "high": 1.0, "n": 50}}
+
+    found = run_history([BEFORE, middle, evaluation(measures=by_other, at="2", **new)], ["RR"])
+
+    assert (found.before, found.now, found.n_repeats) == (BEFORE, middle, 1)
+    assert found.trends[0].verdict == "IMPROVING"
 
 
 def test_means_of_equal_values_are_not_certain():
     """Five of five says little about other queries, though its bootstrap has no spread."""
     perfect = evaluation(1.0, half=0.0, n=5)
-    worse = evaluation(0.8, half=0.1, n=5)
+    worse = evaluation(0.8, half=0.1, n=5, digests={"rankings": "r2"})
 
     assert trend([perfect, worse], "RR").verdict == "STABLE"
 
@@ -161,8 +215,9 @@ def test_what_cannot_be_compared_has_no_trend(now):
     ("now", "cause"),
     [
         (bridged(0.05, 0.01, 0.09, mean=0.65), "system"),
-        (bridged(0.0, -0.02, 0.02, mean=0.65), "set"),
-        (bridged(0.05, 0.01, 0.09, mean=0.75), "both"),
+        (bridged(0.0, -0.02, 0.02, mean=0.65, digests={"queries": "q2"}), "set"),
+        (bridged(0.0, -0.02, 0.02, mean=0.65, digests={"judgments": "j2"}), "judgments"),
+        (bridged(0.05, 0.01, 0.09, mean=0.75, digests={"queries": "q2"}), "both"),
         (bridged(0.01, -0.02, 0.04, mean=0.61), "neither"),
         (bridged(0.01, None, None, mean=0.61), "unknown"),
         (evaluation(0.9), "unknown"),
@@ -171,6 +226,56 @@ def test_what_cannot_be_compared_has_no_trend(now):
 def test_the_same_items_part_a_changed_system_from_a_changed_set(now, cause):
     """Easier queries must not pass for a better retriever."""
     assert moved(BEFORE, now, "RR").cause == cause
+
+
+def losing(n_failed, mean, least, most):
+    """Return an evaluation of BEFORE's set with failures, the rest as it was."""
+    lost = MeasuredMean(
+        mean=mean, low=mean, high=mean, n=50 - n_failed, n_failed=n_failed, least=least, most=most
+    )
+    same = BridgeMean(n=50 - n_failed, before=mean, now=mean, diff=0.0, low=-0.1, high=0.1)
+    return evaluation(
+        measures={"RR": lost},
+        n_failed=n_failed,
+        digests={"rankings": "r2"},
+        bridge_to=BEFORE.evaluation_id,
+        bridge={"RR": same},
+    )
+
+
+def test_failures_are_not_told_as_a_changed_set():
+    """A retriever that fails on the hard queries leaves the mean of the easy ones."""
+    now = losing(35, 0.95, 0.285, 0.985)
+
+    assert moved(BEFORE, now, "RR").cause == "failures"
+
+
+def test_failures_do_not_pass_for_a_changed_set_where_the_set_changed_too():
+    """What failed could have come out so that the set made no difference."""
+    now = losing(35, 0.95, 0.285, 0.985)
+    now = now.model_copy(update={"digests": now.digests.model_copy(update={"queries": "q2"})})
+
+    assert moved(BEFORE, now, "RR").cause == "failures"
+
+
+def test_a_set_that_moved_further_than_failures_could_is_told():
+    """One failure does not explain a fall by a third."""
+    now = losing(1, 0.3, 0.294, 0.314)
+    now = now.model_copy(update={"digests": now.digests.model_copy(update={"queries": "q2"})})
+
+    assert moved(BEFORE, now, "RR").cause == "set"
+
+
+def test_failures_alone_are_not_told_as_another_ranking():
+    """The rankings that failed are not there; that says nothing of the others."""
+    assert [item.what for item in changes(BEFORE, losing(35, 0.95, 0.285, 0.985))] == ["failures"]
+
+
+def test_failures_do_not_hide_that_the_rest_is_ranked_otherwise():
+    """Two changes at once must not pass for one."""
+    now = bridged(-0.2, -0.3, -0.1, n_failed=3, digests={"rankings": "r2"})
+
+    assert [item.what for item in changes(BEFORE, now)] == ["retriever", "failures"]
 
 
 def test_a_bridge_is_over_the_items_that_are_the_same():

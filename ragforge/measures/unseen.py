@@ -1,0 +1,217 @@
+"""Intervals of means of bounded values that allow for values which nobody saw.
+
+Thirty values of 1 show no spread, yet one query in twenty may still have a 0. The bootstrap knows
+only what was seen; so do Student's t and BCa. Here the values get a companion, one more at the
+worst that is possible, and the interval ends where their mean ends under random weights. Of values
+that are all 0 or 1 that is the interval of Clopper and Pearson; of n equal values it is what n of n
+allow.
+
+With an ordinary spread that end is needlessly far away, and the usual one holds. So each end goes
+from the usual one to the guarded one as it comes to matter: by how far one worst value would move
+the mean, in half widths of Student's interval.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from ragforge.errors import UsageError
+from ragforge.measures.distributions import root
+from ragforge.measures.formulas import FORMULAS
+from ragforge.measures.intervals import ConfidenceInterval, Ends, mean_interval
+from ragforge.measures.names import parse_measure
+from ragforge.measures.samples import Floats, Values, is_constant, mean, sample
+
+_MOST_DISTINCT: Final = 1024
+"""Beyond so many, values are rounded to the worse side, by at most one in so many."""
+_NOTHING: Final = 1e-12
+"""A mean below it is 0 as far as its lower end goes."""
+_LOG_LOW: Final = -36.0
+_LOG_HIGH: Final = 12.0
+_STEP: Final = 0.05
+_FINEST_STEP: Final = 0.001
+_ALIVE: Final = 8.0
+"""Standard deviations within which the characteristic function has not vanished."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fade:
+    """Moves of the mean by one worst value, in half widths of Student's interval at 95 %.
+
+    At one level for all, so that an interval at a higher one never ends inside another.
+    """
+
+    start: float
+    """Up to here the usual end holds."""
+    full: float
+    """From here on the guarded one does."""
+
+
+_MEAN: Final = _Fade(0.3, 0.5)
+_DIFFERENCE: Final = _Fade(3.0, 6.0)
+"""Later than for means, as a query that goes from 1 to 0 is far rarer than one that has a 0."""
+
+
+def is_bounded(measure: str) -> bool:
+    """Whether the values of a measure lie in [0, 1], as far as its name tells."""
+    try:
+        return not FORMULAS[parse_measure(measure).name].unbounded
+    except UsageError:
+        return True
+
+
+def bounded_interval(values: Values, level: float = 0.95) -> ConfidenceInterval:
+    """Return an interval of the mean of values in [0, 1], never of zero width.
+
+    Args:
+        values: One per query, shape (n,).
+        level: From above 0 to 0.999999.
+
+    Returns:
+        BCa of the ideal bootstrap, as far as the values show enough spread; that of Clopper and
+        Pearson where all are 0 or 1. None for low and high where n is below 2.
+
+    Raises:
+        UsageError: A value lies outside of [0, 1], or the level cannot be taken.
+        DataError: As `samples.sample`.
+
+    Source: Learned-Miller and Thomas 2019, arXiv 1905.06208, for the guarded ends; Clopper and
+    Pearson 1934, Biometrika 26(4).
+    """
+    array = sample(values)
+    if len(array) and not (array.min() >= 0 and array.max() <= 1):
+        raise UsageError(f"expected values in [0, 1], got {array.min():g} to {array.max():g}")
+    usual = mean_interval(array, level)
+    ends = _ends(usual)
+    if ends is None or usual.mean is None:
+        return usual
+    if np.isin(array, (0.0, 1.0)).all():
+        guarded = Ends(_low_end(array, level), 1 - _low_end(1 - array, level))
+        method = "Clopper and Pearson"
+    else:
+        guarded = _guarded(array, level, ends, _MEAN)
+        method = f"{usual.method}, allowing for unseen values"
+    return ConfidenceInterval(usual.mean, guarded.low, guarded.high, level, len(array), method)
+
+
+def interval_by_measure(measure: str, values: Values, level: float = 0.95) -> ConfidenceInterval:
+    """Return the `bounded_interval` of a measure in [0, 1], and the `mean_interval` of another.
+
+    Where all values of the other are the same it has no ends: nothing tells how far others lie.
+    """
+    if is_bounded(measure):
+        return bounded_interval(values, level)
+    found = mean_interval(values, level)
+    return replace(found, low=None, high=None) if found.low == found.high else found
+
+
+def difference_interval(found: Floats, level: float, *, bounded: bool) -> Ends | None:
+    """Return an interval of a mean of paired differences, never of zero width.
+
+    It reaches as far as that of the ideal bootstrap (BCa) or that of Student's t, whichever goes
+    further; and further still where the differences of bounded values hardly spread, as one query
+    that nobody saw could then outweigh them all.
+
+    Args:
+        found: Differences, shape (n,).
+        level: From above 0 to 0.999999.
+        bounded: Whether they are of values in [0, 1].
+
+    Returns:
+        The interval; None with fewer than two differences, and for equal ones of values without
+        bounds, which tell nothing about others.
+    """
+    bootstrap = _ends(mean_interval(found, level))
+    student = _ends(mean_interval(found, level, "student"))
+    if bootstrap is None or student is None or (is_constant(found) and not bounded):
+        return None
+    wider = Ends(min(bootstrap.low, student.low), max(bootstrap.high, student.high))
+    if not bounded:
+        return wider
+    scaled = _guarded(
+        (found + 1) / 2, level, Ends((wider.low + 1) / 2, (wider.high + 1) / 2), _DIFFERENCE
+    )
+    return Ends(min(2 * scaled.low - 1, wider.low), max(2 * scaled.high - 1, wider.high))
+
+
+def _ends(found: ConfidenceInterval) -> Ends | None:
+    if found.low is None or found.high is None:
+        return None
+    return Ends(found.low, found.high)
+
+
+def _guarded(array: Floats, level: float, usual: Ends, fade: _Fade) -> Ends:
+    """Return the usual ends of values in [0, 1], moved outwards where one unseen value matters."""
+    student = _ends(mean_interval(array, 0.95, "student"))
+    assert student is not None
+    half, n, middle = (student.high - student.low) / 2, len(array), mean(array)
+
+    def moved(end: float, distance: float, guarded: Callable[[], float]) -> float:
+        move = distance / n
+        if is_constant(array) or move >= fade.full * half:
+            return guarded()
+        if move <= fade.start * half:
+            return end
+        weight = (move / half - fade.start) / (fade.full - fade.start)
+        return end + weight * (guarded() - end)
+
+    low = moved(usual.low, middle, lambda: _low_end(array, level))
+    high = moved(usual.high, 1 - middle, lambda: 1 - _low_end(1 - array, level))
+    return Ends(min(low, usual.low), max(high, usual.high))
+
+
+def _low_end(array: Floats, level: float) -> float:
+    """Return the lower end of the mean of values in [0, 1], were one more of them 0.
+
+    It is the quantile of the mean of the n values and the 0 under weights that are uniform on the
+    simplex: shares of exponential variates.
+
+    Args:
+        array: Shape (n,), n at least 2.
+        level: Of the interval of which this is one end.
+    """
+    n, tail = len(array), (1 - level) / 2
+    if mean(array) < _NOTHING:
+        return 0.0
+    if is_constant(array):
+        return float(array[0] * tail ** (1 / n))
+    values = array
+    if len(np.unique(array)) > _MOST_DISTINCT:
+        values = np.floor(array * _MOST_DISTINCT) / _MOST_DISTINCT
+    distinct, occurrences = np.unique(np.append(values, 0.0), return_counts=True)
+    counts = occurrences.astype(np.float64)
+    middle = mean(values)
+
+    def beyond(end: float) -> float:
+        return _share_below(distinct - end, counts) - tail
+
+    reach = middle / n
+    while reach < middle and beyond(middle - reach) > 0:
+        reach *= 2
+    return root(beyond, max(middle - reach, 0.0), middle)
+
+
+def _share_below(terms: Floats, counts: Floats) -> float:
+    """Return the probability that a weighted sum of standard exponential variates is below 0.
+
+    By the trapezoid rule in the logarithm, which converges exponentially.
+
+    Args:
+        terms: Distinct weights, shape (m,), not all 0.
+        counts: How many variates have each, aligned.
+
+    Source: Gil-Pelaez 1951, Biometrika 38(3-4).
+    """
+    scaled = terms / np.abs(terms).max()
+    shift = float(np.sum(counts * scaled)) / sqrt(float(np.sum(counts * scaled**2)))
+    step = max(min(_STEP, 0.3 / (_ALIVE * max(abs(shift), 1.0))), _FINEST_STEP)
+    points = np.exp(np.arange(_LOG_LOW, _LOG_HIGH, step))
+    angles, decay = np.zeros(len(points)), np.zeros(len(points))
+    for term, count in zip(scaled.tolist(), counts.tolist(), strict=True):
+        turned = points * term
+        angles += count * np.arctan(turned)
+        decay += count * np.log1p(turned * turned)
+    return 0.5 - float(np.sum(np.sin(angles) * np.exp(-decay / 2))) * step / np.pi
