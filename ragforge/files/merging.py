@@ -67,7 +67,8 @@ def _says_more(kept: Judgment) -> bool:
 
 def _is_sorted(path: Path) -> bool:
     last: Key = ("", "")
-    with path.open(encoding="utf-8-sig", newline="\n") as stream:
+    # The reader says what is wrong with a file that is not UTF-8.
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
         for line in stream:
             if not line.strip():
                 continue

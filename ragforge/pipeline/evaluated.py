@@ -31,7 +31,7 @@ from ragforge.records import (
     Spending,
     Timing,
 )
-from ragforge.report.gathered import measure_runs, task_of
+from ragforge.report.gathered import Gathered, measure_runs, task_of
 from ragforge.report.judging import Judge, Settled, judges, settle
 from ragforge.report.runs import MeasuredRun, Qrels, Task
 
@@ -88,23 +88,31 @@ def evaluate_runs(
     measured = measure_runs(dataset, dataset.failures(), task, run_names)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
-    state = _state(dataset, task, judged_by, settled)
-    n_left_out = len(queries) - len(answerable)
-    found = [
-        EvaluatedRun(
-            run,
-            run.scores,
-            _baseline(run, run.scores, state),
-            task.qrels,
-            judged_by,
-            n_left_out,
-        )
-        for run in measured
-        if run.scores is not None
-    ]
+    found = _recorded(
+        measured,
+        _state(dataset, task, judged_by, settled),
+        task.qrels,
+        judged_by,
+        len(queries) - len(answerable),
+    )
     if not found:
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
     return found
+
+
+def evaluate_gathered(dataset: Dataset, found: Gathered) -> list[EvaluatedRun]:
+    """Return the record of each run that was measured already; nothing is written.
+
+    Args:
+        dataset: The one that was read.
+        found: What was read and measured.
+    """
+    answerable = found.task.qrels.keys()
+    judged_by = judges((item for item in found.judgments if item.query_id in answerable), {})
+    settled = {key: judged for key, judged in found.settled.items() if key in answerable}
+    n_left_out = len(found.queries) - len(answerable)
+    state = _state(dataset, found.task, judged_by, settled)
+    return _recorded(found.runs, state, found.task.qrels, judged_by, n_left_out)
 
 
 def sealed(evaluation: Evaluation) -> Evaluation:
@@ -158,6 +166,22 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
         _git(),
         task.only_retrieved,
     )
+
+
+def _recorded(
+    measured: Iterable[MeasuredRun],
+    state: _State,
+    qrels: Qrels,
+    judged_by: tuple[Judge, ...],
+    n_left_out: int,
+) -> list[EvaluatedRun]:
+    return [
+        EvaluatedRun(
+            run, run.scores, _baseline(run, run.scores, state), qrels, judged_by, n_left_out
+        )
+        for run in measured
+        if run.scores is not None
+    ]
 
 
 def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:

@@ -51,6 +51,30 @@ def keep_evaluations(
     return evaluations
 
 
+def with_now(dataset: Dataset, history: History, runs: Iterable[EvaluatedRun]) -> History:
+    """Return a history that ends with the state of now, where that was not evaluated yet.
+
+    Nothing is written. What is added has no time, so that the same data give the same history.
+
+    Args:
+        dataset: Whose history it is.
+        history: As it was read.
+        runs: As they are now; those that were never evaluated are passed over.
+    """
+    newer = []
+    for run in runs:
+        last, now = history.of_run(run.evaluation.run)[-1:], run.evaluation
+        if last and (last[0].digests, last[0].rel_threshold, last[0].only_retrieved) != (
+            now.digests,
+            now.rel_threshold,
+            now.only_retrieved,
+        ):
+            timeless = {"at": "", "git_commit": "", "git_branch": ""}
+            bridged = _bridged(dataset, history, run, silent).evaluation
+            newer.append(sealed(bridged.model_copy(update=timeless)))
+    return History((*history.evaluations, *newer), history.notes)
+
+
 def last_other(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
     """Return the newest evaluation of a run that was made on something else, or found it.
 

@@ -14,6 +14,8 @@ from ragforge.pipeline.agreement import agreement_in
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_gathered
+from ragforge.pipeline.evaluated import evaluate_gathered
+from ragforge.pipeline.history import with_now
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
 from ragforge.report.summary import Summary, summarise
@@ -84,9 +86,13 @@ def report_summary(
     names = [run.name for run in summary.runs]
     if options.base and options.base not in names:
         raise UsageError(f"base {options.base!r}: expected one of the runs: {', '.join(names)}")
+    history = read_history(dataset.path)
+    if history.evaluations:
+        now = evaluate_gathered(dataset, summary.table.records)
+        history = with_now(dataset, history, now)
     summary = replace(
         summary,
-        history=read_history(dataset.path),
+        history=history,
         base=options.base or next(iter(names), ""),
     )
     if len(names) > 1:

@@ -7,7 +7,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.report.causes.catalogue import CAUSES
 from ragforge.report.comparison.as_json import comparison_json
 from ragforge.report.estimate import Estimate
-from ragforge.report.history.past import latest_changes, trends
+from ragforge.report.history.past import latest_changes, trends, unkept
 from ragforge.report.runs import RunSummary
 from ragforge.report.summary import Summary
 
@@ -32,6 +32,7 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
             for item in latest_changes(summary.history, names)
         ],
         "trends": [asdict(found) for found in trends(summary.history, names)],
+        "not_evaluated_yet": [run for run in unkept(summary.history) if run in names],
         "runs": [_run(summary, run) for run in summary.runs],
         "comparison": None if report is None else comparison_json(report),
         "answers_comparison": None

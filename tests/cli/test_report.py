@@ -1,6 +1,7 @@
 """The report command."""
 
 import json
+from pathlib import Path
 
 import pytest
 from ranked_sets import ranked_set
@@ -48,6 +49,35 @@ def test_json_goes_to_stdout_alone(compared, tmp_path, capsys):
     assert found["report"] == str(out)
     assert [run["name"] for run in found["runs"]] == ["bm25", "chargram"]
     assert out.exists()
+
+
+def test_what_was_not_evaluated_yet_is_what_changed(compared, capsys):
+    """A page that calls an older state "now", beside other numbers, gives a false verdict."""
+    main(["evaluate", "--dataset", compared, "-m", "RR", "--run", "bm25"])
+    path = Path(compared) / "runs" / "bm25.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    worst_first = [
+        {**row, "ranking": [{**hit, "score": -hit["score"]} for hit in row["ranking"]]}
+        for row in rows
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in worst_first), "utf-8")
+    capsys.readouterr()
+
+    assert main(["report", "--dataset", compared, "--run", "bm25", "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert [item["what"] for item in found["changes"]] == ["retriever"]
+    assert found["not_evaluated_yet"] == ["bm25"]
+
+
+def test_judgments_that_are_not_utf_8_are_bad_data(compared, tmp_path, capsys):
+    """A file somebody saved wrongly is no bug of the tool."""
+    with (Path(compared) / "judgments.jsonl").open("ab") as stream:
+        stream.write(b"\xff")
+
+    assert main(["report", "--dataset", compared, "--out", str(tmp_path / "r.html")]) == 3
+
+    assert "judgments.jsonl" in capsys.readouterr().err
 
 
 def test_only_named_runs_are_reported(compared, capsys):

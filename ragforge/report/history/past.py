@@ -13,6 +13,10 @@ from ragforge.report.runs import PRIMARY
 from ragforge.report.shown import MISSING, number
 from ragforge.report.table import Table
 
+NEWER: Final = (
+    "What is there now was not evaluated yet; it stands here as the last state. "
+    "`ragforge evaluate` writes it down."
+)
 MOST_SITTINGS: Final = 30
 """Sittings that are looked at, the latest."""
 
@@ -26,8 +30,8 @@ class Sitting:
 
     @property
     def day(self) -> str:
-        """When, as YYYY-MM-DD."""
-        return next(iter(self.evaluations.values())).at[:10]
+        """When, as YYYY-MM-DD; "now" for a state that was not evaluated yet."""
+        return next(iter(self.evaluations.values())).at[:10] or "now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,11 @@ def together(by_run: Mapping[str, Iterable[Change]]) -> list[Changed]:
     ]
 
 
+def unkept(history: History) -> tuple[str, ...]:
+    """Return the runs whose state of now is newer than their last evaluation, sorted."""
+    return tuple(sorted(item.run for item in history.evaluations if not item.at))
+
+
 def followed(history: History) -> str:
     """Return the measure by which a history is told; "" where there is none."""
     named = [name for item in history.evaluations for name in item.measures]
@@ -142,7 +151,8 @@ def changes_table(history: History, runs: Sequence[str]) -> Table:
         (item.change.what, item.change.text, ", ".join(item.runs) or "all")
         for item in latest_changes(history, runs)
     )
-    return Table("What changed since the last evaluation", ("what", "how", "runs"), rows)
+    note = NEWER if set(unkept(history)) & set(runs) else ""
+    return Table("What changed since the last evaluation", ("what", "how", "runs"), rows, note)
 
 
 def trends_table(history: History, runs: Sequence[str]) -> Table:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ragforge.report.history.past import (
+    NEWER,
     Changed,
     Sitting,
     changes_at,
@@ -10,12 +11,12 @@ from ragforge.report.history.past import (
     since,
     sittings,
     trends_table,
+    unkept,
 )
 from ragforge.report.page.line_charts import Chart, Line, Mark, Point, legend, line_chart
 from ragforge.report.page.markup import Child, Html, element, join
 from ragforge.report.page.scales import round_range
 from ragforge.report.page.table import scroll_table, table_block, table_row
-from ragforge.report.runs import PRIMARY
 from ragforge.report.shown import MISSING, number, one_line
 from ragforge.report.summary import Summary
 
@@ -28,10 +29,6 @@ _NONE = (
 )
 _ONCE = "No run has been evaluated twice so far: there is nothing to hold it against yet."
 _SAME = "Nothing changed: corpus, items, judgments, judge, prompts, rankings and tool are the same."
-_NEWER = (
-    "The numbers below are not those of the last evaluation in the history: something changed "
-    "since, or other measures of relevance were asked for. `ragforge evaluate` writes them down."
-)
 _TREND_NOTE = (
     "Full lines are the means of all items as the set was then, with their 95 % intervals. Dotted "
     "lines are the same run on the items that did not change between two evaluations: where they "
@@ -103,13 +100,8 @@ def trend_block(summary: Summary) -> Html | None:
 
 def _newer(summary: Summary) -> Html | None:
     """Say that the state of the set is not the one that was evaluated last."""
-    for run in summary.runs:
-        last = summary.history.of_run(run.name)[-1:]
-        known = last[0].measures.get(PRIMARY) if last else None
-        now = run.primary.mean
-        if known and known.mean is not None and now is not None and abs(known.mean - now) > 1e-9:
-            return element("p", _NEWER, class_="note")
-    return None
+    runs = set(unkept(summary.history)) & {run.name for run in summary.runs}
+    return element("p", NEWER, class_="note") if runs else None
 
 
 def _list(found: Sequence[Changed]) -> Html:

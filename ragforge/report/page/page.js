@@ -115,7 +115,7 @@
   }
 
   function tests() {
-    const found = [TESTS[state.filter], searcher()];
+    const found = [Object.hasOwn(TESTS, state.filter) && TESTS[state.filter], searcher()];
     if (state.cause) {
       const code = index.causes.indexOf(state.cause);
       found.push((row) => rows.cause.some((of) => of[row] === code));

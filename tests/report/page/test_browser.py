@@ -135,6 +135,8 @@ def test_filter_is_kept_in_the_address_and_undone_by_going_back(page_of, many_qu
         ("type=fact&search=ONE", 1),
         ("search=is+what+two", 1),
         ("sort=value.9&filter=nonsense&page=99&x=y", 4),
+        ("filter=__proto__", 4),
+        ("filter=valueOf", 4),
     ],
 )
 def test_views_come_from_the_address(page_of, dataset, fragment, count):
