@@ -162,18 +162,18 @@ def in_flight_during(running, work):
 
 
 def test_a_limit_on_calls_at_once_is_found_and_kept(start, product):
-    """Row 12: half the calls that fit is half the speed (14 to 18 of 16).
+    """Row 12: half the calls that fit is half the speed (14 to 18 of 16, 1.3 of the ideal).
 
-    In virtual time it takes at most 1.3 of the ideal; here other work may be in the way.
+    Replies take 0.217 s in the mean, so that what a busy machine adds to each is small beside it.
     """
-    limited = product(start(latency="lognorm:100,0.4", max_inflight=16), 800)
+    limited = product(start(latency="lognorm:200,0.4", max_inflight=16), 800)
 
     seen = in_flight_during(limited.endpoint, lambda: limited.judge(concurrency=64))
 
     later = sorted(seen[len(seen) // 2 : -len(seen) // 10])
     assert limited.grades == limited.expected
     assert 14 <= later[len(later) // 2] <= 18
-    assert limited.endpoint.span_s <= 2 * 800 / 16 * 0.108
+    assert limited.endpoint.span_s <= 1.3 * 800 / 16 * 0.217
 
 
 def test_refusals_at_random_hardly_slow_a_run(start, product):

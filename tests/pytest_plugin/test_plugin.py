@@ -297,12 +297,9 @@ def test_the_session_ends_with_what_was_measured(run):
     """A log of CI says how good the run is also on the days on which it is good enough."""
     result = run(marked(GATE.format("'RR', min=0.1"), run="good", measures="RR"))
 
-    result.stdout.fnmatch_lines(
-        [
-            "*= ragforge =*",
-            "set version 1, good (30 queries, 1 failed, 29 of 87 without a grade): RR 1.000 *",
-        ]
-    )
+    [title] = [at for at, line in enumerate(result.outlines) if "= ragforge =" in line]
+    told = "set version 1, good (30 queries, 1 failed, 29 of 87 without a grade): RR 1.000 "
+    assert result.outlines[title + 1].startswith(told)
 
 
 def test_a_retriever_runs_while_the_loop_of_a_test_runs(run):
@@ -325,7 +322,7 @@ def test_the_plugin_can_be_switched_off(run):
     """`-p no:ragforge` is how pytest's users switch things off."""
     result = run("def test_run(ragforge_run): pass", "-p", "no:ragforge")
 
-    result.stdout.fnmatch_lines(["*fixture 'ragforge_run' not found*"])
+    assert any("fixture 'ragforge_run' not found" in line for line in result.outlines)
 
 
 def test_cases_come_in_the_same_order_whatever_the_hash_seed(pytester, dataset):
