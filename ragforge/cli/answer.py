@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         complain(f"{system}: {result.n_answers} answers, judge {result.judge}: {told}")
         complain(f"{system}: {_told_by_rule(result)}")
         show(render_answers(summarise_system(dataset, system, rel_threshold=threshold)))
-        print(dataset.path / "answer_grades" / f"{system}.jsonl")
+        print(dataset.files / "answer_grades" / f"{system}.jsonl")
     return 0
 
 

@@ -80,11 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
         judge = partial(judge_file, arguments.pairs, place)
     elif arguments.on_labels:
         dataset = open_dataset(arguments.dataset)
-        place = dataset.path / "label_checks.jsonl"
+        place = dataset.files / "label_checks.jsonl"
         judge = partial(judge_labels, dataset)
     else:
         dataset = open_dataset(arguments.dataset)
-        place = dataset.path / "judgments.jsonl"
+        place = dataset.files / "judgments.jsonl"
         judge = partial(judge_dataset, dataset, arguments.run)
     with observed(arguments) as observer:
         result = asyncio.run(judge(settings, observer, mode))

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         audit = partial(audit_file, arguments.pairs, place, plan)
     else:
         dataset = open_dataset(arguments.dataset)
-        place = dataset.path / "judge_audit.json"
+        place = dataset.files / "judge_audit.json"
         audit = partial(audit_dataset, dataset, plan)
     with observed(arguments) as observer:
         result = asyncio.run(audit(settings, observer, mode))

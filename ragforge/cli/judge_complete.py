@@ -36,7 +36,7 @@ def complete(
     )
     for line in filter(None, (told(holes, dataset) for holes in holes_of(dataset))):
         complain(line)
-    print(dataset.path / "pool.jsonl")
+    print(dataset.files / "pool.jsonl")
     return 0
 
 

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
             for item in made.rankings
         }
         write_trec_run(arguments.trec, rankings, name)
-    path = dataset.path / "runs" / f"{name}.jsonl"
+    path = dataset.files / "runs" / f"{name}.jsonl"
     if arguments.json:
         found = {"run": name, "file": str(path), "queries": len(made.rankings)}
         print(dumps({**found, "failed": len(made.failures)}))

@@ -205,6 +205,45 @@ class EvaluateSettings(Section):
     """Lowest grade that counts as relevant; auto is 2 where grades go beyond 1, else 1."""
 
 
+class RefreshSettings(Section):
+    """How a set follows its corpus."""
+
+    dataset: str = ""
+    """Directory of the set that is refreshed."""
+    documents: tuple[str, ...] = ()
+    """Where its documents are: files, folders, git:REPOSITORY@REVISION, sql:URL, or a bucket."""
+    max_new: Annotated[int, Field(ge=0)] = 20
+    """Queries that are generated in one refresh at most."""
+    keep: Annotated[int, Field(ge=2)] = 7
+    """Versions that are kept; older ones are removed."""
+    vanished_most: Annotated[float, Field(ge=0, le=1)] = 0.3
+    """Share of the documents that may have vanished; beyond it nothing is refreshed."""
+    chunks_gone_most: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of the chunks whose text may be gone, likewise."""
+    churn_most: Annotated[float, Field(ge=0, le=1)] = 0.15
+    """Share of the queries that one version may change, retire or quarantine."""
+    accepted_least: Annotated[float, Field(ge=0)] = 0.8
+    """Accepted queries that a version needs, as a share of those of the version before."""
+    holes_most: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Share of the pooled pairs that may be without a grade."""
+    precision_least: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Low end of the interval of the set's precision that people's review must reach; 0 asks for
+    no review."""
+    unanswerable_most: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Share of the queries up to which one whose answer is gone stays, to be abstained from; those
+    beyond are retired."""
+    similar_least: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Likeness from which another wording counts as the same quote, to be checked again."""
+    near_chars: Annotated[int, Field(ge=0)] = 300
+    """Characters around a quote within which a change asks for a check."""
+    notify_command: str = ""
+    """Command that is run with a JSON object on its standard input when a version is published or
+    rejected, or a gate fails."""
+    notify_url: str = ""
+    """Address to which that object is posted; put one that holds a secret into
+    RAGFORGE_REFRESH_NOTIFY_URL."""
+
+
 class PromptSettings(Section):
     """Where prompts come from."""
 
@@ -223,4 +262,5 @@ class Settings(Section):
     retrieve: RetrieveSettings = RetrieveSettings()
     judge: JudgeSettings = JudgeSettings()
     evaluate: EvaluateSettings = EvaluateSettings()
+    refresh: RefreshSettings = RefreshSettings()
     prompts: PromptSettings = PromptSettings()

@@ -7,7 +7,7 @@ are replaced by what the stage's next run leaves.
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +17,13 @@ from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.jsonl import read_records, write_records
-from ragforge.files.keys import pair_and_judge, query_and_chunk, slot_and_place
+from ragforge.files.keys import (
+    change_key,
+    id_and_revision,
+    pair_and_judge,
+    query_and_chunk,
+    slot_and_place,
+)
 from ragforge.files.manifest import (
     FileEntry,
     Manifest,
@@ -26,12 +32,14 @@ from ragforge.files.manifest import (
 )
 from ragforge.files.merging import each_judgment, key_of, merged
 from ragforge.files.objects import read_object, write_object
+from ragforge.files.version_places import files_of, home_of
 from ragforge.records import (
     Answer,
     AnswerGrade,
     Chunk,
     Failure,
     GenerationReport,
+    ItemChange,
     JudgeAudit,
     Judgment,
     PoolEntry,
@@ -40,7 +48,9 @@ from ragforge.records import (
     RealQuery,
     Rejected,
     Slot,
+    SourceDocument,
     Stage,
+    VersionDiff,
 )
 
 R = TypeVar("R", bound=BaseModel)
@@ -53,24 +63,88 @@ class Dataset:
     """A dataset directory.
 
     Args:
-        path: The directory; made on the first write.
+        path: The directory, or one of its versions; made on the first write.
+        store_of: Directory whose call store is used; its own where None.
+        files: Folder with the files of the set: of the version that was published when this was
+            made. Whoever reads through one `Dataset` never sees two versions.
     """
 
     path: Path
+    store_of: Path | None = None
+    files: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", files_of(self.path))
+
+    @property
+    def home(self) -> Path:
+        """The directory with what all versions share: the call store and the history."""
+        return self.store_of or home_of(self.path)
+
+    @property
+    def own_place(self) -> Path:
+        """The folder of what is never published: replies of models, and what can be made again."""
+        return self.home / ".ragforge"
 
     @property
     def store_path(self) -> Path:
-        """Where the replies of models are kept; never part of the published set."""
-        return self.path / ".ragforge" / "calls.sqlite"
+        """Where the replies of models are kept."""
+        return self.own_place / "calls.sqlite"
+
+    @property
+    def chunks_path(self) -> Path:
+        """The file of the chunks."""
+        return self.files / "chunks.jsonl"
 
     @property
     def manifest(self) -> Manifest:
         """The manifest as it stands on disk."""
-        return read_object(self.path / "manifest.json", Manifest)
+        return read_object(self.files / "manifest.json", Manifest)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks, sorted by id."""
-        return read_records(self.path / "chunks.jsonl", Chunk, key=lambda chunk: chunk.chunk_id)
+        return read_records(self.chunks_path, Chunk, key=lambda chunk: chunk.chunk_id)
+
+    def documents(self) -> Iterator[SourceDocument]:
+        """Yield the documents that the chunks were cut from, sorted by id; none if not recorded."""
+        path = self.files / "documents.jsonl"
+        if path.exists():
+            yield from read_records(path, SourceDocument, key=lambda item: item.doc_id)
+
+    def take_documents(self, path: Path, entry: FileEntry) -> None:
+        """Make a file of documents the set's own, as `take_chunks` does."""
+        self._take("documents.jsonl", path, entry)
+
+    def revisions(self) -> list[Query]:
+        """Return what queries were before they were revised, by id and revision; [] for none."""
+        return self._optional("revisions.jsonl", Query, id_and_revision)
+
+    def write_revisions(self, revisions: Iterable[Query]) -> None:
+        """Write all earlier revisions."""
+        self._write("revisions.jsonl", revisions, id_and_revision)
+
+    def events(self) -> list[ItemChange]:
+        """Return what refreshes did to queries, by version, query and action; [] for none."""
+        return self._optional("events.jsonl", ItemChange, change_key)
+
+    def write_events(self, changes: Iterable[ItemChange]) -> None:
+        """Write all that refreshes did so far."""
+        self._write("events.jsonl", changes, change_key)
+
+    def diff(self) -> VersionDiff | None:
+        """Return what this version changed; None where it is the first."""
+        path = self.files / "diff.json"
+        return read_object(path, VersionDiff) if path.exists() else None
+
+    def write_diff(self, diff: VersionDiff) -> None:
+        """Write what this version changed."""
+        write_object(self.files / "diff.json", diff)
+        self._enter("diff.json", 1)
+
+    def write_changelog(self, text: str) -> None:
+        """Write what all versions changed, for people."""
+        write_whole(self.files / "CHANGELOG.md", [text])
+        self._enter("CHANGELOG.md", 1)
 
     def queries(self) -> list[Query]:
         """Return the accepted queries, sorted by id; [] where there are none."""
@@ -100,7 +174,7 @@ class Dataset:
 
     def each_judgment(self) -> Iterator[Judgment]:
         """Yield the judgments, sorted by query and chunk, one at a time."""
-        return each_judgment(self.path / "judgments.jsonl")
+        return each_judgment(self.files / "judgments.jsonl")
 
     def label_checks(self) -> list[Judgment]:
         """Return what judges gave to pairs that people graded, sorted by pair and judge."""
@@ -108,7 +182,7 @@ class Dataset:
 
     def audit(self) -> JudgeAudit | None:
         """Return the audit of a judge; None where none was made."""
-        path = self.path / "judge_audit.json"
+        path = self.files / "judge_audit.json"
         return read_object(path, JudgeAudit) if path.exists() else None
 
     def failures(self) -> list[Failure]:
@@ -165,17 +239,17 @@ class Dataset:
 
     def generation(self) -> GenerationReport | None:
         """Return what generating the set came to; None where it was not generated."""
-        path = self.path / "generation.json"
+        path = self.files / "generation.json"
         return read_object(path, GenerationReport) if path.exists() else None
 
     def write_generation(self, report: GenerationReport) -> None:
         """Write what generating the set came to."""
-        write_object(self.path / "generation.json", report)
+        write_object(self.files / "generation.json", report)
         self._enter("generation.json", 1)
 
     def write_card(self, text: str) -> None:
         """Write the card of the set, its README.md."""
-        write_whole(self.path / "README.md", [text])
+        write_whole(self.files / "README.md", [text])
         self._enter("README.md", 1)
 
     def real_queries(self) -> list[RealQuery]:
@@ -209,10 +283,7 @@ class Dataset:
             path: Sorted by id and on the same disk.
             entry: Its digest, and how many chunks it has.
         """
-        mine = self.path / "chunks.jsonl"
-        if not mine.exists() or digest_file(mine) != entry.sha256:
-            path.replace(mine)
-        self._list("chunks.jsonl", entry)
+        self._take("chunks.jsonl", path, entry)
 
     def write_queries(self, queries: Iterable[Query]) -> None:
         """Write all queries."""
@@ -232,7 +303,7 @@ class Dataset:
 
     def write_audit(self, audit: JudgeAudit) -> None:
         """Write the audit of a judge; an older one is replaced."""
-        write_object(self.path / "judge_audit.json", audit)
+        write_object(self.files / "judge_audit.json", audit)
         self._enter("judge_audit.json", 1)
 
     def write_run(self, name: str, rankings: Iterable[Ranking]) -> None:
@@ -260,12 +331,12 @@ class Dataset:
         kept = [old for old in self.failures() if not (old.what == what and tried(old.key))]
         latest = {(item.what, item.key): item for item in (*kept, *failures)}
         everything = latest.values()
-        if everything or (self.path / "failures.jsonl").exists():
+        if everything or (self.files / "failures.jsonl").exists():
             self._write("failures.jsonl", everything, lambda item: (item.what, item.key))
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest as given."""
-        write_object(self.path / "manifest.json", manifest)
+        write_object(self.files / "manifest.json", manifest)
 
     def note(
         self,
@@ -290,15 +361,21 @@ class Dataset:
     def changed_by_hand(self, name: str) -> bool:
         """Whether a file differs from what ragforge last wrote."""
         entry = self.manifest.files.get(name)
-        path = self.path / name
+        path = self.files / name
         return entry is not None and path.exists() and digest_file(path) != entry.sha256
 
+    def _take(self, name: str, path: Path, entry: FileEntry) -> None:
+        mine = self.files / name
+        if not mine.exists() or digest_file(mine) != entry.sha256:
+            path.replace(mine)
+        self._list(name, entry)
+
     def _optional(self, name: str, record: type[R], key: Callable[[R], object] | None) -> list[R]:
-        path = self.path / name
+        path = self.files / name
         return list(read_records(path, record, key=key)) if path.exists() else []
 
     def _names(self, folder: str) -> list[str]:
-        return sorted(path.stem for path in (self.path / folder).glob("*.jsonl"))
+        return sorted(path.stem for path in (self.files / folder).glob("*.jsonl"))
 
     def _named(self, folder: str, name: str, record: type[R]) -> list[R]:
         path = self._file(folder, name)
@@ -308,24 +385,24 @@ class Dataset:
         names = self._names(folder)
         if name not in names:
             there = ", ".join(names) or "none yet"
-            raise DataError(f"{self.path / folder}: no {name!r}; there are: {there}")
-        return self.path / folder / f"{name}.jsonl"
+            raise DataError(f"{self.files / folder}: no {name!r}; there are: {there}")
+        return self.files / folder / f"{name}.jsonl"
 
     def _write(
         self, name: str, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
     ) -> None:
-        count = write_records(self.path / name, records, key)
+        count = write_records(self.files / name, records, key)
         self._enter(name, count)
 
     def _write_sorted(self, name: str, records: Iterable[R]) -> None:
         count = itertools.count()
         lines = (f"{record.model_dump_json()}\n" for record, _ in zip(records, count, strict=False))
-        write_whole(self.path / name, lines)
+        write_whole(self.files / name, lines)
         self._enter(name, next(count))
 
     def _enter(self, name: str, count: int) -> None:
         """Put a file that was written into the manifest."""
-        self._list(name, FileEntry(sha256=digest_file(self.path / name), records=count))
+        self._list(name, FileEntry(sha256=digest_file(self.files / name), records=count))
 
     def _list(self, name: str, entry: FileEntry) -> None:
         old = self.manifest

@@ -1,6 +1,6 @@
 """What the records of a dataset's files are sorted by, where that is more than one id."""
 
-from ragforge.records import Judgment, PoolEntry, Rejected
+from ragforge.records import ItemChange, Judgment, PoolEntry, Query, Rejected
 
 
 def query_and_chunk(entry: PoolEntry) -> tuple[str, str]:
@@ -18,3 +18,13 @@ def pair_and_judge(judgment: Judgment) -> tuple[str, ...]:
 def slot_and_place(rejected: Rejected) -> tuple[str, str]:
     """Return the slot of a candidate and its place there, as a text that sorts like the number."""
     return rejected.slot_id, f"{rejected.place:06d}"
+
+
+def id_and_revision(query: Query) -> tuple[str, str]:
+    """Return the id of a query and its revision, as a text that sorts like the number."""
+    return query.query_id, f"{query.revision:06d}"
+
+
+def change_key(change: ItemChange) -> tuple[str, str, str]:
+    """Return when a query changed, which, and how: a version does nothing twice to a query."""
+    return f"{change.version:06d}", change.query_id, change.action

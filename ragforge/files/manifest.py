@@ -73,6 +73,9 @@ class Manifest(BaseModel):
     name: str
     version: int = 1
     parent: str | None = None
+    """The sha256 of the manifest of the version before; None for the first."""
+    cutting: str = ""
+    """What tells how the documents were cut into chunks; "" where it is not known."""
     made_from: dict[str, str] = {}
     """What decides which queries come out: corpus digest, model, prompt digests, seed, language."""
     files: dict[str, FileEntry] = {}

@@ -103,9 +103,9 @@ def labels_of(dataset: Dataset) -> Labels:
     labels = Labels()
     queries = {query.query_id: query.asked for query in dataset.queries()}
     graded = [one for one in human_judgments(dataset) if one.query_id in queries]
-    if not graded or not (dataset.path / "chunks.jsonl").exists():
+    if not graded or not (dataset.chunks_path).exists():
         return labels
-    with ChunkTexts(dataset.path / "chunks.jsonl", {one.chunk_id for one in graded}) as texts:
+    with ChunkTexts(dataset.chunks_path, {one.chunk_id for one in graded}) as texts:
         for one in graded:
             if one.chunk_id in texts:
                 text = texts[one.chunk_id]

@@ -69,7 +69,7 @@ async def ask_queries(
     known = _known(dataset, checked_name(name))
     todo = [query for query in queries if again or query.query_id not in known]
     n_kept = len(queries) - len(todo)
-    path = dataset.path / "answers" / f"{name}.jsonl"
+    path = dataset.files / "answers" / f"{name}.jsonl"
     _tell_kept(n_kept, len(queries), name, observer)
     if mode.dry_run or not todo:
         return AskingResult(path, len(todo), n_kept, [])

@@ -106,9 +106,7 @@ async def audit_dataset(
     names, seed = plan.in_order, settings.model.seed
     queries = queries_of(dataset, settings.judge.split)
     candidates = _candidates(dataset, queries, plan, settings.judge.depth)
-    with ChunkTexts(
-        dataset.path / "chunks.jsonl", {each.pair.chunk_id for each in candidates}
-    ) as texts:
+    with ChunkTexts(dataset.chunks_path, {each.pair.chunk_id for each in candidates}) as texts:
         drawn = _draw([each for each in candidates if each.pair.chunk_id in texts], plan.n, seed)
 
         def pair(query_id: str, of: PairId) -> Pair:

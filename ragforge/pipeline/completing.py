@@ -128,10 +128,8 @@ async def complete_whole(
 
     Args and errors are those of `complete_dataset`.
     """
-    place = dataset.path / ".ragforge"
-    with open_survey(
-        dataset.path / "chunks.jsonl", place, observer, seed=settings.model.seed
-    ) as survey:
+    place = dataset.own_place
+    with open_survey(dataset.chunks_path, place, observer, seed=settings.model.seed) as survey:
         purse = Purse()
         async with open_embedder(
             settings,

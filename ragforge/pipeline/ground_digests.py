@@ -42,7 +42,7 @@ def judgments_digest(settled: Settled) -> str:
 
 def corpus_digest(dataset: Dataset) -> str:
     """Return what the chunks are; "" where there are none."""
-    path = dataset.path / "chunks.jsonl"
+    path = dataset.chunks_path
     return digest_file(path) if path.exists() else ""
 
 

@@ -38,16 +38,16 @@ def keep_evaluations(
     Raises:
         DataError: The history cannot be written.
     """
-    with appending(dataset.path) as ledger:
-        history = read_history(dataset.path)
+    with appending(dataset.home) as ledger:
+        history = read_history(dataset.home)
         kept = [_bridged(dataset, history, run, observer) for run in runs]
         for baseline in kept:
-            write_values(dataset.path, baseline)
+            write_values(dataset.home, baseline)
         evaluations = [baseline.evaluation for baseline in kept]
         if ledger.append(evaluations):
             _note(observer, f"{ledger.path}: the last line was torn; it stays, and is passed over")
         everything = History((*history.evaluations, *evaluations))
-        drop_old_values(dataset.path, everything)
+        drop_old_values(dataset.home, everything)
     return evaluations
 
 
@@ -90,9 +90,9 @@ def last_other(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
         DataError: The history cannot be read, or those values are damaged.
     """
     now = evaluated.evaluation
-    history = read_history(dataset.path)
+    history = read_history(dataset.home)
     others = [item for item in history.of_run(now.run) if item.digests != now.digests]
-    return values_in(dataset.path, history, others[-1]) if others else None
+    return values_in(dataset.home, history, others[-1]) if others else None
 
 
 def last_alike(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
@@ -106,9 +106,9 @@ def last_alike(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
         DataError: The history cannot be read, or its values are damaged.
     """
     now = evaluated.evaluation
-    history = read_history(dataset.path)
+    history = read_history(dataset.home)
     alike = [item for item in history.of_run(now.run)[-1:] if item.digests == now.digests]
-    return values_in(dataset.path, history, alike[0]) if alike else None
+    return values_in(dataset.home, history, alike[0]) if alike else None
 
 
 def run_histories(
@@ -178,7 +178,7 @@ class _Bridged:
         return self._made[ids]
 
     def _make(self, first: Evaluation, last: Evaluation) -> dict[str, BridgeMean]:
-        path = self.dataset.path
+        path = self.dataset.home
         with suppress(DataError):  # Damaged values: the means are still there.
             before, now = (values_in(path, self.history, item) for item in (first, last))
             if before is not None and now is not None:
@@ -243,7 +243,7 @@ def _before(
     if not of_run:
         return None
     try:
-        return values_in(dataset.path, history, of_run[-1])
+        return values_in(dataset.home, history, of_run[-1])
     except DataError as error:
         _note(observer, f"{error}; not compared item by item with the evaluation before")
         return None

@@ -58,7 +58,7 @@ async def judge_dataset(
     settings = as_the_pools(dataset, settings, observer, mode)
     queries = queries_of(dataset, settings.judge.split)
     pooled = pool_of(dataset, queries, run_names, settings.judge.depth)
-    with ChunkTexts(dataset.path / "chunks.jsonl", {pair.chunk_id for pair in pooled}) as texts:
+    with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in pooled}) as texts:
         pooled = with_texts(pooled, texts, observer)
         async with open_bench(
             settings,
@@ -75,7 +75,7 @@ async def judge_dataset(
                 mind_other_judges(told, len(todo), standing, observer)
             result = JudgingResult(bench.name, len(pooled))
             pairs = partial(_pairs, todo, queries, texts)
-            with JudgedSpool(dataset.path) as judged:
+            with JudgedSpool(dataset.files) as judged:
                 try:
                     sitting = Sitting(bench, judged, result, observer)
                     singly = standing.failed(dataset) if bench.batch > 1 else _none

@@ -40,7 +40,7 @@ async def judge_labels(
     """
     queries = queries_of(dataset, settings.judge.split)
     asked = _graded_by_people(dataset, queries)
-    with ChunkTexts(dataset.path / "chunks.jsonl", {pair.chunk_id for pair in asked}) as texts:
+    with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in asked}) as texts:
         asked = with_texts(asked, texts, observer)
         async with open_bench(
             settings,
@@ -59,7 +59,7 @@ async def judge_labels(
                 for query_id, chunk_id in todo:
                     yield Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
 
-            with JudgedSpool(dataset.path) as judged:
+            with JudgedSpool(dataset.files) as judged:
                 try:
                     if todo:
                         await Sitting(bench, judged, result, observer).judge(pairs, len(todo))

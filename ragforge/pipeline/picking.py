@@ -139,7 +139,7 @@ class Picked:
         there = self._chunks_by_id(self.chunk_ids)
         for chunk_id in self.chunk_ids:
             if chunk_id not in there:
-                path = self.dataset.path / "chunks.jsonl"
+                path = self.dataset.chunks_path
                 raise UsageError(f"--chunk: {path} has no {shown(chunk_id)}")
         return [there[chunk_id] for chunk_id in self.chunk_ids]
 

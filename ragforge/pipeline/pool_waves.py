@@ -150,7 +150,7 @@ class Waves:
         if not todo:
             return
         result = JudgingResult(self.bench.name, len(todo))
-        with JudgedSpool(self.dataset.path) as judged:
+        with JudgedSpool(self.dataset.files) as judged:
             try:
                 await self._sit(todo, judged, result)
             finally:

@@ -18,7 +18,7 @@ def as_the_pools(dataset: Dataset, settings: Settings, observer: Observer, mode:
     """
     how = settings.judge
     said_nothing = how == JudgeSettings(depth=how.depth, split=how.split)
-    if not said_nothing or mode.again or mode.mix or not (dataset.path / "pool.jsonl").exists():
+    if not said_nothing or mode.again or mode.mix or not (dataset.files / "pool.jsonl").exists():
         return settings
     for judgment in dataset.each_judgment():
         by = judgment.provenance

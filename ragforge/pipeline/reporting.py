@@ -86,7 +86,7 @@ def report_summary(
     names = [run.name for run in summary.runs]
     if options.base and options.base not in names:
         raise UsageError(f"base {options.base!r}: expected one of the runs: {', '.join(names)}")
-    history = read_history(dataset.path)
+    history = read_history(dataset.home)
     if history.evaluations:
         now = evaluate_gathered(dataset, summary.table.records)
         history = with_now(dataset, history, now)

@@ -97,15 +97,15 @@ def _check_evidence(
 
 
 def _check_history(dataset: Dataset, found: Findings) -> None:
-    for history in _read(lambda: [read_history(dataset.path)], found):
+    for history in _read(lambda: [read_history(dataset.home)], found):
         found.notes += history.notes
         for item in history.evaluations:
-            if values_path(dataset.path, item.evaluation_id).exists():
+            if values_path(dataset.home, item.evaluation_id).exists():
                 _read(partial(_values, dataset, history, item), found)
 
 
 def _values(dataset: Dataset, history: History, item: Evaluation) -> list[Baseline | None]:
-    return [values_in(dataset.path, history, item)]
+    return [values_in(dataset.home, history, item)]
 
 
 def _ungraded(checks: list[Judgment], judgments: list[Judgment]) -> list[str]:

@@ -45,7 +45,7 @@ def find_worst(
     )
     _check(dataset, found)
     finder = CauseFinder(found.runs, found.task, str(measure))
-    if (dataset.path / "chunks.jsonl").exists():
+    if (dataset.chunks_path).exists():
         for chunk in dataset.chunks():
             finder.take(chunk)
     causes = finder.causes()
@@ -89,7 +89,7 @@ def _quotes(listed: Sequence[BadQuery]) -> dict[str, tuple[str, ...]]:
 
 def _starts(dataset: Dataset, shown: Mapping[str, tuple[str, ...]]) -> dict[str, ChunkStart]:
     """Read the chunks that are shown; it ends with the last of them, as they are sorted."""
-    if not shown or not (dataset.path / "chunks.jsonl").exists():
+    if not shown or not (dataset.chunks_path).exists():
         return {}
     starts: dict[str, ChunkStart] = {}
     for chunk in dataset.chunks():

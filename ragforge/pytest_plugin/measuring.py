@@ -181,7 +181,7 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
 def _state(dataset: Dataset, asked: Asked) -> State:
     """Return what changes when a file does that the values rest on."""
     names = (*_FILES, "chunks.jsonl" if asked.retriever else f"runs/{asked.run}.jsonl")
-    paths = [path for path in (dataset.path / name for name in names) if path.exists()]
+    paths = [path for path in (dataset.files / name for name in names) if path.exists()]
     stats = [(path.name, path.stat()) for path in paths]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 

@@ -35,11 +35,11 @@ def retrieved_beside(dataset: Dataset, spec: str, folder: Path) -> tuple[Dataset
         with contextlib.suppress(OSError):
             dataset.store_path.parent.mkdir(exist_ok=True)
     for name in (*_READ, dataset.store_path.parent.name):
-        if (dataset.path / name).exists():
-            _link(dataset.path / name, folder / name)
+        if (dataset.files / name).exists():
+            _link(dataset.files / name, folder / name)
     for name in _WRITTEN:
-        if (dataset.path / name).exists():
-            shutil.copyfile(dataset.path / name, folder / name)
+        if (dataset.files / name).exists():
+            shutil.copyfile(dataset.files / name, folder / name)
     beside = Dataset(folder)
     specs = named_specs([spec])
     made = asyncio.run(make_runs(beside, specs, load(None, {}), silent))

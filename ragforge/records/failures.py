@@ -5,7 +5,7 @@ from typing import Literal
 from ragforge.records.record import FailureKind, NonEmpty, Record
 
 Stage = Literal[
-    "generate", "check", "retrieve", "judge", "ask", "facts", "answer", "ground", "audit"
+    "generate", "check", "retrieve", "judge", "ask", "facts", "answer", "ground", "audit", "recheck"
 ]
 
 

@@ -37,7 +37,7 @@ def take_census(
     n_chunks, seen = 0, set()
     starts: dict[str, ChunkStart] = {}
     documents: dict[str, str] = {}
-    if (dataset.path / "chunks.jsonl").exists():
+    if (dataset.chunks_path).exists():
         for chunk in dataset.chunks():
             n_chunks += 1
             for take in others:

@@ -31,7 +31,7 @@ def find_baseline(
         UsageError: It is the last one of answers.
     """
     if named == "main":
-        found = read_from_branch(file or dataset.path / FILE_NAME)
+        found = read_from_branch(file or dataset.home / FILE_NAME)
         return parse_baseline(found.text, found.where)
     if named != "last":
         return read_baseline(Path(named))

@@ -222,7 +222,7 @@ def _digests(
     records: SystemRecords,
     graded_by: Sequence[Judge],
 ) -> Digests:
-    chunks = dataset.path / "chunks.jsonl"
+    chunks = dataset.chunks_path
     asked = [[query.query_id, query.asked, query.expected_answer] for query in queries]
     grades = [[key, grade.verdict, grade.score] for key, grade in sorted(records.grades.items())]
     answers = [[key, answer.answer] for key, answer in sorted(records.answers.items())]

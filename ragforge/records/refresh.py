@@ -1,0 +1,159 @@
+"""What a refresh knows of documents, and what it did to a set: `documents.jsonl`, `diff.json`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ragforge.records.record import NonEmpty, Record
+
+Count = Annotated[int, Field(ge=0)]
+DocumentChange = Literal["added", "changed", "removed", "renamed", "unreadable", "cut anew"]
+"""What happened to a document. One that cannot be read any more stays as it was; one whose text is
+the same and whose chunks are not was cut anew."""
+Action = Literal[
+    "remapped",
+    "reverified",
+    "relinked",
+    "answer_changed",
+    "retired",
+    "converted",
+    "quarantined",
+    "revived",
+    "added",
+]
+"""What became of a query that was not kept as it was.
+
+remapped: its quotes stand where they did, at other offsets or in other chunks; no call.
+reverified: a quote stands in changed surroundings or another document, and still proves the answer.
+relinked: a quote is gone, and another one proves the same answer.
+answer_changed: the documents give another answer now; a new revision.
+retired: the documents do not answer it any more. converted: likewise, and it asks for that now.
+quarantined: another answer stands beside the old one, or nobody could check it.
+revived: what it had lost is back. added: it is new.
+"""
+
+
+class SourceDocument(Record):
+    """A document as it was read; a row of `documents.jsonl`."""
+
+    doc_id: NonEmpty
+    sha256: NonEmpty
+    """Of its title, format and normalised text."""
+    n_chars: Count
+    n_chunks: Count
+    aliases: tuple[str, ...] = ()
+    """Ids it had before it was renamed, oldest first."""
+    first_version: Annotated[int, Field(ge=1)] = 1
+    """Version of the set in which it came."""
+    last_version: Annotated[int, Field(ge=1)] = 1
+    """Version of the set in which its text or id last changed."""
+
+
+class Cause(Record):
+    """Why something became of a query."""
+
+    kind: Literal[
+        "document added",
+        "document changed",
+        "document removed",
+        "document renamed",
+        "document cut anew",
+        "new chunk",
+        "check failed",
+        "too few queries",
+        "by hand",
+    ]
+    doc_id: str = ""
+    before: str = ""
+    """First 16 hex digits of the document's sha256 before, or its earlier id; "" for none."""
+    after: str = ""
+    """Likewise now."""
+    detail: str = ""
+    """What was seen, in a sentence; text of documents and models is data."""
+
+
+class ItemChange(Record):
+    """What became of a query; a row of `events.jsonl`."""
+
+    version: Annotated[int, Field(ge=1)]
+    query_id: NonEmpty
+    action: Action
+    revision: Annotated[int, Field(ge=1)]
+    """Of the query after it."""
+    causes: Annotated[tuple[Cause, ...], Field(min_length=1)]
+    calls: Count = 0
+    """Calls that were needed to check it, those answered from the store included."""
+
+
+class RenamedDocument(Record):
+    """A document whose text is found under another id."""
+
+    before: NonEmpty
+    after: NonEmpty
+
+
+class DocumentsDiff(Record):
+    """How the documents of two versions differ; ids, sorted."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    renamed: tuple[RenamedDocument, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """Known before and not readable now; kept as they were."""
+    n_before: Count = 0
+    n_now: Count = 0
+    chunks_kept: Count = 0
+    chunks_added: Count = 0
+    chunks_removed: Count = 0
+    is_cut_anew: bool = False
+    """Whether other settings cut all documents again."""
+
+
+class JudgmentsDiff(Record):
+    """What became of grades."""
+
+    kept: Count = 0
+    carried: Count = 0
+    """Kept, and marked: their chunk has another id now, or another judge would give them today."""
+    dropped: Count = 0
+    """Of chunks that are gone."""
+    judged: Count = 0
+    failed: Count = 0
+
+
+class CallCounts(Record):
+    """Calls by purpose; those that the store answered included."""
+
+    verify: Count = 0
+    judge: Count = 0
+    generate: Count = 0
+
+
+class VersionCheck(Record):
+    """A check that a version has to pass before it is published."""
+
+    name: NonEmpty
+    passed: bool
+    found: float | None = None
+    limit: float | None = None
+    detail: str = ""
+
+
+class VersionDiff(Record):
+    """What a version changed; the contents of `diff.json`."""
+
+    version: Annotated[int, Field(ge=1)]
+    parent: Annotated[int, Field(ge=0)]
+    documents: DocumentsDiff
+    items: dict[str, Count]
+    """Action, or `kept`, to the number of queries; accepted ones of the parent, and new ones."""
+    changes: tuple[ItemChange, ...]
+    """All but what was kept, sorted by query id and action."""
+    judgments: JudgmentsDiff
+    calls: CallCounts
+    bridge: tuple[str, ...]
+    """Ids of queries that ask for the same and have the same grades in both versions, sorted."""
+    checks: tuple[VersionCheck, ...] = ()
+    shortfall: str = ""
+    """What could not be added, and why; "" for nothing."""
