@@ -34,6 +34,10 @@ class DataError(RagforgeError):
     exit_code = 3
 
 
+class ChurnError(DataError):
+    """A corpus changed so much that it may not be all there."""
+
+
 class EndpointError(RagforgeError):
     """The model endpoint cannot be used: every further call would fail alike, so the run stops."""
 

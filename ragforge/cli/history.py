@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     told = []
     for path in arguments.dataset:
         dataset = open_dataset(path)
-        history = read_history(path)
+        history = read_history(dataset.home)
         for note in history.notes:
             complain(f"warning: {note}")
         runs = run_histories(dataset, history, arguments.run, measures)

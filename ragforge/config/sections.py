@@ -214,6 +214,9 @@ class RefreshSettings(Section):
     """Where its documents are: files, folders, git:REPOSITORY@REVISION, sql:URL, or a bucket."""
     max_new: Annotated[int, Field(ge=0)] = 20
     """Queries that are generated in one refresh at most."""
+    at_least: PositiveInt | None = None
+    """Accepted queries that the set is to have, whether its corpus changed or not; as many as it
+    had, and some for new documents, where unset."""
     keep: Annotated[int, Field(ge=2)] = 7
     """Versions that are kept; older ones are removed."""
     vanished_most: Annotated[float, Field(ge=0, le=1)] = 0.3

@@ -1,6 +1,7 @@
 """Writing whole files: a reader sees the old file or the new one, never a part."""
 
 import contextlib
+import errno
 import glob
 import os
 import re
@@ -10,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ragforge.errors import DataError
+
+_BLOCK = 1024 * 1024
 
 
 def write_whole(path: Path, parts: Iterable[str]) -> None:
@@ -56,6 +59,22 @@ def write_whole_bytes(path: Path, parts: Iterable[bytes]) -> None:
     except BaseException:
         _remove(temporary)
         raise
+
+
+def move_whole(source: Path, path: Path) -> None:
+    """Give a file another name, in one step; from another disk it is copied first.
+
+    Raises:
+        DataError: As for `write_whole`.
+    """
+    try:
+        source.replace(path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+        with source.open("rb") as stream:
+            write_whole_bytes(path, iter(lambda: stream.read(_BLOCK), b""))
+        source.unlink()
 
 
 def _write_directly(path: Path, parts: Iterable[bytes]) -> None:

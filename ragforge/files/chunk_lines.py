@@ -8,10 +8,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ragforge.errors import DataError
-from ragforge.files.jsonl import explain
+from ragforge.files.sorted_lines import each_sorted
 from ragforge.records import Chunk
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def each_chunk(path: Path) -> Iterator[tuple[int, Chunk]]:
@@ -24,30 +22,7 @@ def each_chunk(path: Path) -> Iterator[tuple[int, Chunk]]:
         DataError: The file cannot be read, a line is no chunk, or an id is not above the one
             before.
     """
-    try:
-        with path.open("rb") as stream:
-            yield from _each(path, stream)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _each(path: Path, stream: Iterator[bytes]) -> Iterator[tuple[int, Chunk]]:
-    at, last = 0, ""
-    for number, line in enumerate(stream, start=1):
-        mark = len(_BYTE_ORDER_MARK) if number == 1 and line.startswith(_BYTE_ORDER_MARK) else 0
-        if line.strip():
-            try:
-                chunk = Chunk.model_validate_json(line[mark:])
-            except ValidationError as error:
-                raise DataError(f"{path}:{number}: {explain(error)}") from error
-            if chunk.chunk_id <= last:
-                raise DataError(
-                    f"{path}:{number}: chunk_id: expected one above {last!r}, as the file is "
-                    f"sorted by id, got {chunk.chunk_id!r}"
-                )
-            last = chunk.chunk_id
-            yield at + mark, chunk
-        at += len(line)
+    return each_sorted(path, Chunk, "chunk_id")
 
 
 class ChunkLines(AbstractContextManager["ChunkLines"]):

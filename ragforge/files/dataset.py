@@ -4,7 +4,6 @@ Every file is written whole and sorted, and its digest goes into the manifest. F
 are replaced by what the stage's next run leaves.
 """
 
-import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,11 +14,8 @@ from pydantic import BaseModel
 
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError
-from ragforge.files.atomic import write_whole
-from ragforge.files.jsonl import read_records, write_records
+from ragforge.files.jsonl import read_records
 from ragforge.files.keys import (
-    change_key,
-    id_and_revision,
     pair_and_judge,
     query_and_chunk,
     slot_and_place,
@@ -31,15 +27,16 @@ from ragforge.files.manifest import (
     digest_file,
 )
 from ragforge.files.merging import each_judgment, key_of, merged
-from ragforge.files.objects import read_object, write_object
-from ragforge.files.version_places import files_of, home_of
+from ragforge.files.set_files import SetFiles
+from ragforge.files.sorted_lines import each_document
+from ragforge.files.version_places import home_of
+from ragforge.files.version_records import VersionRecords
 from ragforge.records import (
     Answer,
     AnswerGrade,
     Chunk,
     Failure,
     GenerationReport,
-    ItemChange,
     JudgeAudit,
     Judgment,
     PoolEntry,
@@ -50,10 +47,10 @@ from ragforge.records import (
     Slot,
     SourceDocument,
     Stage,
-    VersionDiff,
 )
 
 R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
@@ -65,16 +62,23 @@ class Dataset:
     Args:
         path: The directory, or one of its versions; made on the first write.
         store_of: Directory whose call store is used; its own where None.
-        files: Folder with the files of the set: of the version that was published when this was
-            made. Whoever reads through one `Dataset` never sees two versions.
     """
 
     path: Path
     store_of: Path | None = None
-    files: Path = field(init=False)
+    _set: SetFiles = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "files", files_of(self.path))
+        object.__setattr__(self, "_set", SetFiles(self.path))
+
+    @property
+    def files(self) -> Path:
+        """The folder with the files of the version that was published when this was opened.
+
+        Whoever reads through one `Dataset` never sees two versions, not even where its directory
+        gets its first ones meanwhile.
+        """
+        return self._set.folder
 
     @property
     def home(self) -> Path:
@@ -97,54 +101,40 @@ class Dataset:
         return self.files / "chunks.jsonl"
 
     @property
+    def past(self) -> VersionRecords:
+        """What the version tells of those before it."""
+        return VersionRecords(self._set)
+
+    @property
     def manifest(self) -> Manifest:
         """The manifest as it stands on disk."""
-        return read_object(self.files / "manifest.json", Manifest)
+        return self._set.manifest
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks, sorted by id."""
-        return read_records(self.chunks_path, Chunk, key=lambda chunk: chunk.chunk_id)
+        return self._set.each(
+            lambda files: read_records(
+                files / "chunks.jsonl", Chunk, key=lambda chunk: chunk.chunk_id
+            )
+        )
 
     def documents(self) -> Iterator[SourceDocument]:
         """Yield the documents that the chunks were cut from, sorted by id; none if not recorded."""
         path = self.files / "documents.jsonl"
         if path.exists():
-            yield from read_records(path, SourceDocument, key=lambda item: item.doc_id)
+            yield from (document for _, document in each_document(path))
 
     def take_documents(self, path: Path, entry: FileEntry) -> None:
         """Make a file of documents the set's own, as `take_chunks` does."""
-        self._take("documents.jsonl", path, entry)
+        self._set.take("documents.jsonl", path, entry)
 
-    def revisions(self) -> list[Query]:
-        """Return what queries were before they were revised, by id and revision; [] for none."""
-        return self._optional("revisions.jsonl", Query, id_and_revision)
-
-    def write_revisions(self, revisions: Iterable[Query]) -> None:
-        """Write all earlier revisions."""
-        self._write("revisions.jsonl", revisions, id_and_revision)
-
-    def events(self) -> list[ItemChange]:
-        """Return what refreshes did to queries, by version, query and action; [] for none."""
-        return self._optional("events.jsonl", ItemChange, change_key)
-
-    def write_events(self, changes: Iterable[ItemChange]) -> None:
-        """Write all that refreshes did so far."""
-        self._write("events.jsonl", changes, change_key)
-
-    def diff(self) -> VersionDiff | None:
-        """Return what this version changed; None where it is the first."""
-        path = self.files / "diff.json"
-        return read_object(path, VersionDiff) if path.exists() else None
-
-    def write_diff(self, diff: VersionDiff) -> None:
-        """Write what this version changed."""
-        write_object(self.files / "diff.json", diff)
-        self._enter("diff.json", 1)
-
-    def write_changelog(self, text: str) -> None:
-        """Write what all versions changed, for people."""
-        write_whole(self.files / "CHANGELOG.md", [text])
-        self._enter("CHANGELOG.md", 1)
+    def drop_documents(self) -> None:
+        """Forget which documents the chunks were cut from: they were not."""
+        old = self.manifest
+        (self.files / "documents.jsonl").unlink(missing_ok=True)
+        files = {name: entry for name, entry in old.files.items() if name != "documents.jsonl"}
+        if old.cutting or files != old.files:
+            self.write_manifest(old.model_copy(update={"files": files, "cutting": ""}))
 
     def queries(self) -> list[Query]:
         """Return the accepted queries, sorted by id; [] where there are none."""
@@ -166,32 +156,31 @@ class Dataset:
 
     def all_queries(self) -> list[Query]:
         """Return the queries of any status, sorted by id; [] where there are none yet."""
-        return self._optional("queries.jsonl", Query, lambda query: query.query_id)
+        return self._set.records("queries.jsonl", Query, lambda query: query.query_id)
 
     def judgments(self) -> list[Judgment]:
         """Return the judgments, sorted by query and chunk; [] where there are none yet."""
-        return self._optional("judgments.jsonl", Judgment, key_of)
+        return self._set.records("judgments.jsonl", Judgment, key_of)
 
     def each_judgment(self) -> Iterator[Judgment]:
         """Yield the judgments, sorted by query and chunk, one at a time."""
-        return each_judgment(self.files / "judgments.jsonl")
+        return self._set.each(lambda files: each_judgment(files / "judgments.jsonl"))
 
     def label_checks(self) -> list[Judgment]:
         """Return what judges gave to pairs that people graded, sorted by pair and judge."""
-        return self._optional("label_checks.jsonl", Judgment, pair_and_judge)
+        return self._set.records("label_checks.jsonl", Judgment, pair_and_judge)
 
     def audit(self) -> JudgeAudit | None:
         """Return the audit of a judge; None where none was made."""
-        path = self.files / "judge_audit.json"
-        return read_object(path, JudgeAudit) if path.exists() else None
+        return self._set.object("judge_audit.json", JudgeAudit)
 
     def failures(self) -> list[Failure]:
         """Return what gave no result; [] where nothing failed."""
-        return self._optional("failures.jsonl", Failure, None)
+        return self._set.records("failures.jsonl", Failure, None)
 
     def run_names(self) -> list[str]:
         """Return the names of the runs, sorted."""
-        return self._names("runs")
+        return self._set.names("runs")
 
     def run(self, name: str) -> list[Ranking]:
         """Return the rankings of a run, one a query.
@@ -199,7 +188,7 @@ class Dataset:
         Raises:
             DataError: There is no such run, or its file does not hold to the format.
         """
-        return self._named("runs", name, Ranking)
+        return _of_queries(self._set.named("runs", name), Ranking)
 
     def each_ranking(self, name: str) -> Iterator[Ranking]:
         """Yield the rankings of a run, one at a time.
@@ -207,74 +196,77 @@ class Dataset:
         Raises:
             DataError: As for `run`.
         """
-        return read_records(self._file("runs", name), Ranking, key=lambda item: item.query_id)
+        return read_records(self._set.named("runs", name), Ranking, key=lambda item: item.query_id)
 
     def answer_names(self) -> list[str]:
         """Return the names of the systems whose answers are here, sorted."""
-        return self._names("answers")
+        return self._set.names("answers")
 
     def answers(self, name: str) -> list[Answer]:
         """Return the answers of a system."""
-        return self._named("answers", name, Answer)
+        return _of_queries(self._set.named("answers", name), Answer)
 
     def answer_grade_names(self) -> list[str]:
         """Return the names of the systems whose answers are graded, sorted."""
-        return self._names("answer_grades")
+        return self._set.names("answer_grades")
 
     def answer_grades(self, name: str) -> list[AnswerGrade]:
         """Return the grades of a system's answers."""
-        return self._named("answer_grades", name, AnswerGrade)
+        return _of_queries(self._set.named("answer_grades", name), AnswerGrade)
 
     def plan(self) -> list[Slot]:
         """Return the plan of generation, sorted by slot; [] where there is none."""
-        return self._optional("plan.jsonl", Slot, lambda slot: slot.slot_id)
+        return self._set.records("plan.jsonl", Slot, lambda slot: slot.slot_id)
 
     def rejected(self) -> list[Rejected]:
         """Return the candidates that gates stopped, sorted by slot and place."""
-        return self._optional("rejected.jsonl", Rejected, slot_and_place)
+        return self._set.records("rejected.jsonl", Rejected, slot_and_place)
 
     def pool(self) -> list[PoolEntry]:
         """Return what the probes found, sorted by query and chunk; [] where none were made."""
-        return self._optional("pool.jsonl", PoolEntry, query_and_chunk)
+        return self._set.records("pool.jsonl", PoolEntry, query_and_chunk)
+
+    def each_pool_entry(self) -> Iterator[PoolEntry]:
+        """Yield what the probes found, in the order of its file."""
+        path = self.files / "pool.jsonl"
+        if path.exists():
+            yield from read_records(path, PoolEntry)
 
     def generation(self) -> GenerationReport | None:
         """Return what generating the set came to; None where it was not generated."""
-        path = self.files / "generation.json"
-        return read_object(path, GenerationReport) if path.exists() else None
+        return self._set.object("generation.json", GenerationReport)
 
     def write_generation(self, report: GenerationReport) -> None:
         """Write what generating the set came to."""
-        write_object(self.files / "generation.json", report)
-        self._enter("generation.json", 1)
+        self._set.write_object("generation.json", report)
 
     def write_card(self, text: str) -> None:
         """Write the card of the set, its README.md."""
-        write_whole(self.files / "README.md", [text])
-        self._enter("README.md", 1)
+        self._set.write_text("README.md", text)
 
     def real_queries(self) -> list[RealQuery]:
         """Return what users asked, sorted by text; [] where no log was brought in."""
-        return self._optional("real_queries.jsonl", RealQuery, lambda real: real.query)
+        return self._set.records("real_queries.jsonl", RealQuery, lambda real: real.query)
 
     def write_real_queries(self, real: Iterable[RealQuery]) -> None:
         """Write what users asked."""
-        self._write("real_queries.jsonl", real, lambda one: one.query)
+        self._set.write("real_queries.jsonl", real, lambda one: one.query)
 
     def write_plan(self, slots: Iterable[Slot]) -> None:
         """Write the plan of generation."""
-        self._write("plan.jsonl", slots, lambda slot: slot.slot_id)
+        self._set.write("plan.jsonl", slots, lambda slot: slot.slot_id)
 
     def write_rejected(self, rejected: Iterable[Rejected]) -> None:
         """Write the candidates that gates stopped."""
-        self._write("rejected.jsonl", rejected, slot_and_place)
+        self._set.write("rejected.jsonl", rejected, slot_and_place)
 
     def write_pool(self, entries: Iterable[PoolEntry]) -> None:
         """Write what the probes found."""
-        self._write("pool.jsonl", entries, query_and_chunk)
+        self._set.write("pool.jsonl", entries, query_and_chunk)
 
     def write_chunks(self, chunks: Iterable[Chunk]) -> None:
         """Write the chunks."""
-        self._write("chunks.jsonl", chunks, lambda chunk: chunk.chunk_id)
+        self._set.write("chunks.jsonl", chunks, lambda chunk: chunk.chunk_id)
 
     def take_chunks(self, path: Path, entry: FileEntry) -> None:
         """Make a file of chunks the set's own; it is moved, unless the set has the same already.
@@ -283,40 +275,49 @@ class Dataset:
             path: Sorted by id and on the same disk.
             entry: Its digest, and how many chunks it has.
         """
-        self._take("chunks.jsonl", path, entry)
+        self._set.take("chunks.jsonl", path, entry)
 
     def write_queries(self, queries: Iterable[Query]) -> None:
         """Write all queries."""
-        self._write("queries.jsonl", queries, lambda query: query.query_id)
+        self._set.write("queries.jsonl", queries, lambda query: query.query_id)
 
     def write_judgments(self, judgments: Iterable[Judgment]) -> None:
         """Write all judgments."""
-        self._write("judgments.jsonl", judgments, key_of)
+        self._set.write("judgments.jsonl", judgments, key_of)
 
     def add_judgments(self, new: Iterator[Judgment]) -> None:
         """Write judgments, sorted by query and chunk, beside those that are there; see `merged`."""
-        self._write_sorted("judgments.jsonl", merged(self.each_judgment(), new))
+        self._set.write_sorted("judgments.jsonl", merged(self.each_judgment(), new))
+
+    def put_judgments(self, judgments: Iterable[Judgment]) -> None:
+        """Write all judgments, one at a time; sorted by query and chunk."""
+        self._set.write_sorted("judgments.jsonl", judgments)
+
+    def put_pool(self, entries: Iterable[PoolEntry]) -> None:
+        """Write what the probes found, one at a time; sorted by query and chunk."""
+        self._set.write_sorted("pool.jsonl", entries)
 
     def write_label_checks(self, checks: Iterable[Judgment]) -> None:
         """Write all label checks; in no measure, and beside the grades of people."""
-        self._write("label_checks.jsonl", checks, pair_and_judge)
+        self._set.write("label_checks.jsonl", checks, pair_and_judge)
 
     def write_audit(self, audit: JudgeAudit) -> None:
         """Write the audit of a judge; an older one is replaced."""
-        write_object(self.files / "judge_audit.json", audit)
-        self._enter("judge_audit.json", 1)
+        self._set.write_object("judge_audit.json", audit)
 
     def write_run(self, name: str, rankings: Iterable[Ranking]) -> None:
         """Write a run; an older one of that name is replaced."""
-        self._write(f"runs/{checked_name(name)}.jsonl", rankings, lambda item: item.query_id)
+        self._set.write(f"runs/{checked_name(name)}.jsonl", rankings, lambda item: item.query_id)
 
     def write_answers(self, name: str, answers: Iterable[Answer]) -> None:
         """Write the answers of a system; older ones of that name are replaced."""
-        self._write(f"answers/{checked_name(name)}.jsonl", answers, lambda item: item.query_id)
+        self._set.write(f"answers/{checked_name(name)}.jsonl", answers, lambda item: item.query_id)
 
     def write_answer_grades(self, name: str, grades: Iterable[AnswerGrade]) -> None:
         """Write the grades of a system's answers; older ones of that name are replaced."""
-        self._write(f"answer_grades/{checked_name(name)}.jsonl", grades, lambda item: item.query_id)
+        self._set.write(
+            f"answer_grades/{checked_name(name)}.jsonl", grades, lambda item: item.query_id
+        )
 
     def replace_failures(
         self, what: Stage, failures: Iterable[Failure], tried: Callable[[str], bool]
@@ -332,11 +333,11 @@ class Dataset:
         latest = {(item.what, item.key): item for item in (*kept, *failures)}
         everything = latest.values()
         if everything or (self.files / "failures.jsonl").exists():
-            self._write("failures.jsonl", everything, lambda item: (item.what, item.key))
+            self._set.write("failures.jsonl", everything, lambda item: (item.what, item.key))
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest as given."""
-        write_object(self.files / "manifest.json", manifest)
+        self._set.write_manifest(manifest)
 
     def note(
         self,
@@ -364,52 +365,6 @@ class Dataset:
         path = self.files / name
         return entry is not None and path.exists() and digest_file(path) != entry.sha256
 
-    def _take(self, name: str, path: Path, entry: FileEntry) -> None:
-        mine = self.files / name
-        if not mine.exists() or digest_file(mine) != entry.sha256:
-            path.replace(mine)
-        self._list(name, entry)
-
-    def _optional(self, name: str, record: type[R], key: Callable[[R], object] | None) -> list[R]:
-        path = self.files / name
-        return list(read_records(path, record, key=key)) if path.exists() else []
-
-    def _names(self, folder: str) -> list[str]:
-        return sorted(path.stem for path in (self.files / folder).glob("*.jsonl"))
-
-    def _named(self, folder: str, name: str, record: type[R]) -> list[R]:
-        path = self._file(folder, name)
-        return list(read_records(path, record, key=lambda item: getattr(item, "query_id", None)))
-
-    def _file(self, folder: str, name: str) -> Path:
-        names = self._names(folder)
-        if name not in names:
-            there = ", ".join(names) or "none yet"
-            raise DataError(f"{self.files / folder}: no {name!r}; there are: {there}")
-        return self.files / folder / f"{name}.jsonl"
-
-    def _write(
-        self, name: str, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
-    ) -> None:
-        count = write_records(self.files / name, records, key)
-        self._enter(name, count)
-
-    def _write_sorted(self, name: str, records: Iterable[R]) -> None:
-        count = itertools.count()
-        lines = (f"{record.model_dump_json()}\n" for record, _ in zip(records, count, strict=False))
-        write_whole(self.files / name, lines)
-        self._enter(name, next(count))
-
-    def _enter(self, name: str, count: int) -> None:
-        """Put a file that was written into the manifest."""
-        self._list(name, FileEntry(sha256=digest_file(self.files / name), records=count))
-
-    def _list(self, name: str, entry: FileEntry) -> None:
-        old = self.manifest
-        if old.files.get(name) != entry:
-            files = dict(sorted({**old.files, name: entry}.items()))
-            self.write_manifest(old.model_copy(update={"files": files}))
-
 
 def checked_name(name: str) -> str:
     """Return the name of a run or system if it is fit for a file name.
@@ -423,3 +378,7 @@ def checked_name(name: str) -> str:
             "underscores, starting with a letter or digit"
         )
     return name
+
+
+def _of_queries(path: Path, record: type[R]) -> list[R]:
+    return list(read_records(path, record, key=lambda item: getattr(item, "query_id", None)))

@@ -64,6 +64,18 @@ class GenerationStep(BaseModel):
     """Ids of generated queries that were rejected since the step before, sorted."""
 
 
+class Aim(BaseModel):
+    """How many accepted queries refreshes keep a set at."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    wanted: Annotated[int, Field(ge=0)]
+    """The largest number so far, and one for some of the documents that came; what a version falls
+    short of it, later ones catch up."""
+    accepted: Annotated[int, Field(ge=0)]
+    """How many there were when it was set; those that come by other ways raise what is wanted."""
+
+
 class Manifest(BaseModel):
     """The contents of `manifest.json`."""
 
@@ -82,6 +94,8 @@ class Manifest(BaseModel):
     steps: tuple[GenerationStep, ...] = ()
     """What generation was asked for, one after the other; made again in the same order, a set
     that grew comes out as it is."""
+    aim: Aim | None = None
+    """None before the first refresh."""
     models: tuple[str, ...] = ()
     prompts: dict[str, str] = {}
     """Prompt name to the sha256 of its file."""

@@ -7,19 +7,36 @@ from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import Manifest
+from ragforge.files.version_places import (
+    CURRENT,
+    MANIFEST,
+    VERSIONS,
+    home_of,
+    published,
+    versions_of,
+)
 
 
 def open_dataset(path: Path) -> Dataset:
-    """Return the dataset in a directory.
+    """Return the dataset in a directory: the version that is published, or one that is named.
 
     Raises:
         DataError: The directory is missing or holds no dataset.
     """
+    dataset = Dataset(path)
+    if path.is_dir() and (dataset.files / MANIFEST).is_file():
+        return dataset
+    home = path.parent if path.name == CURRENT else home_of(path)
+    if there := ", ".join(map(str, versions_of(home))):
+        if home_of(path) != path and path.parent.name == VERSIONS:
+            raise DataError(f"{home}: has no version {path.name}; there are: {there}")
+        raise DataError(
+            f"{home / CURRENT}: expected a link to a version, found none that leads to one; there "
+            f"are: {there}; `ragforge refresh --dataset {home} --rollback N` publishes one of them"
+        )
     if not path.is_dir():
         raise DataError(f"{path}: no such directory; `ragforge generate --out DIR` makes a dataset")
-    if not (path / "manifest.json").is_file():
-        raise DataError(f"{path}: holds no dataset (no manifest.json)")
-    return Dataset(path)
+    raise DataError(f"{path}: holds no dataset (no manifest.json)")
 
 
 def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
@@ -34,6 +51,8 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
         DataError: The directory cannot be made or read.
     """
     refuse_other_files(path)
+    if is_refreshed(path):
+        return _refreshed(path, made_from)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,6 +81,24 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
     return dataset
 
 
+def is_refreshed(path: Path) -> bool:
+    """Whether a directory holds a dataset with versions, or is one of them."""
+    return published(path) is not None or home_of(path) != path
+
+
+def refuse_refreshed(path: Path) -> None:
+    """Check that queries can be generated into a directory.
+
+    Raises:
+        UsageError: It holds a dataset that was refreshed, which grows otherwise.
+    """
+    if is_refreshed(path):
+        raise UsageError(
+            f"{path}: holds a set that was refreshed; `ragforge refresh --dataset {home_of(path)} "
+            "--at-least N` adds queries to it, and another --out makes a new set"
+        )
+
+
 def refuse_other_files(path: Path) -> None:
     """Check that a directory is absent, empty, or a dataset.
 
@@ -77,3 +114,17 @@ def refuse_other_files(path: Path) -> None:
         raise UsageError(
             f"{path}: is not empty and holds no dataset; name an empty or a new directory"
         )
+
+
+def _refreshed(path: Path, made_from: Mapping[str, str]) -> Dataset:
+    """Return a dataset that was refreshed, for adding what was made with its chunks of now."""
+    dataset = open_dataset(path)
+    entry = dataset.manifest.files.get("chunks.jsonl")
+    if set(made_from) != {"chunks"}:
+        refuse_refreshed(path)
+    if entry is None or made_from.get("chunks") != entry.sha256:
+        raise UsageError(
+            f"{path}: holds a set that was refreshed, with other chunks than these; add to it with "
+            f"--dataset {path}, or name another --out"
+        )
+    return dataset

@@ -8,12 +8,16 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.baseline import FORMAT
 from ragforge.files.manifest import Manifest
 from ragforge.files.objects import read_object
+from ragforge.files.version_links import FOLDERS
+from ragforge.files.version_places import CURRENT, REJECTED, VERSIONS
 
 BASELINE: Final = "--write-baseline"
 """The one flag whose file may be a baseline, in a dataset or elsewhere."""
 _BASELINE_INPUTS: Final = ("--baseline", "--baseline-file")
 _LINES: Final = (
     "chunks",
+    "documents",
+    "events",
     "failures",
     "history",
     "judgments",
@@ -23,10 +27,12 @@ _LINES: Final = (
     "queries",
     "real_queries",
     "rejected",
+    "revisions",
 )
 _OWN_FILES: Final = frozenset(
     {
         "manifest.json",
+        "diff.json",
         "generation.json",
         "judge_audit.json",
         ".ragforge/calls.sqlite",
@@ -34,7 +40,7 @@ _OWN_FILES: Final = frozenset(
     }
 )
 """Those of any dataset, whether its manifest lists them or not."""
-_OWN_FOLDERS: Final = frozenset({"runs", "answers", "answer_grades", "history"})
+_OWN_FOLDERS: Final = frozenset({*FOLDERS, "history", CURRENT, VERSIONS, REJECTED})
 _DEEPEST: Final = 3
 """Folders below that of a dataset in which it keeps files."""
 _HEADER_BYTES: Final = 4096

@@ -10,6 +10,8 @@ from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History, read_history
 from ragforge.files.item_values import values_in, values_path
+from ragforge.files.version_links import own_files
+from ragforge.files.version_places import CURRENT, number_of
 from ragforge.records import Baseline, Evaluation, Judgment, Query
 
 T = TypeVar("T")
@@ -41,6 +43,7 @@ def validate(dataset: Dataset) -> Findings:
     checks = _read(dataset.label_checks, found)
     _read(lambda: [dataset.audit()], found)
     _read(dataset.real_queries, found)
+    _check_version(dataset, found)
     found.notes += _ungraded(checks, judgments)
     for name in dataset.run_names():
         rankings, where = _read(partial(dataset.run, name), found), f"runs/{name}.jsonl"
@@ -94,6 +97,26 @@ def _check_evidence(
             found.problems.append(
                 f"queries.jsonl: {query_id}: evidence does not occur in chunk {item.chunk_id}"
             )
+
+
+def _check_version(dataset: Dataset, found: Findings) -> None:
+    """Check what refreshes wrote, and that scripts read by name what is published."""
+    _read(dataset.documents, found)
+    _read(dataset.past.revisions, found)
+    _read(dataset.past.events, found)
+    version = dataset.manifest.version
+    for diff in _read(lambda: [dataset.past.diff()], found):
+        if diff is not None and diff.version != version:
+            found.problems.append(
+                f"diff.json: version: expected {version}, as in manifest.json, got {diff.version}"
+            )
+    number = number_of(dataset.files.name) if dataset.files != dataset.home else None
+    if number not in (None, version):
+        found.problems.append(f"manifest.json: version: expected {number}, got {version}")
+    found.problems += [
+        f"{name}: differs from {CURRENT}/{name}, which is published; it should be a link to it"
+        for name in own_files(dataset.home)
+    ]
 
 
 def _check_history(dataset: Dataset, found: Findings) -> None:

@@ -102,7 +102,7 @@ class Case:
     problem: str = field(default="", compare=False)
 
 
-State: TypeAlias = tuple[tuple[str, int, int], ...]
+State: TypeAlias = tuple[Path, tuple[tuple[str, int, int], ...]]
 _CACHE: Final = pytest.StashKey[dict[tuple[Asked, State], Measured | RagforgeError]]()
 
 
@@ -183,7 +183,7 @@ def _state(dataset: Dataset, asked: Asked) -> State:
     names = (*_FILES, "chunks.jsonl" if asked.retriever else f"runs/{asked.run}.jsonl")
     paths = [path for path in (dataset.files / name for name in names) if path.exists()]
     stats = [(path.name, path.stat()) for path in paths]
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+    return dataset.files, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
 def _measure(dataset: Dataset, asked: Asked) -> Measured | RagforgeError:

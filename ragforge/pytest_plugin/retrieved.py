@@ -34,9 +34,9 @@ def retrieved_beside(dataset: Dataset, spec: str, folder: Path) -> tuple[Dataset
         # Embeddings are paid for, and must outlive the session.
         with contextlib.suppress(OSError):
             dataset.store_path.parent.mkdir(exist_ok=True)
-    for name in (*_READ, dataset.store_path.parent.name):
-        if (dataset.files / name).exists():
-            _link(dataset.files / name, folder / name)
+    for path in (*(dataset.files / name for name in _READ), dataset.own_place):
+        if path.exists():
+            _link(path, folder / path.name)
     for name in _WRITTEN:
         if (dataset.files / name).exists():
             shutil.copyfile(dataset.files / name, folder / name)

@@ -49,6 +49,18 @@ class SourceDocument(Record):
     """Version of the set in which its text or id last changed."""
 
 
+class MovedChunk(Record):
+    """A chunk whose text is found under other ids; a row of `moved_chunks.jsonl`.
+
+    Earlier rankings and grades name chunks as they were called then.
+    """
+
+    before: NonEmpty
+    """Its id in this version's parent, or in any version before that."""
+    now: Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
+    """Ids of the chunks of this version that read the same, sorted."""
+
+
 class Cause(Record):
     """Why something became of a query."""
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
+from ragforge.files.version_places import REJECTED, VERSIONS, files_of, home_of
 from ragforge.viewer.shelf import Shown, Stamp, open_shown, stamp
 
 KEPT: Final = 8
@@ -58,28 +59,42 @@ class Reports:
 
     def _page(self, shown: Shown) -> _Page:
         """Return the page that is kept if it is still the right one: stamps first, then digests."""
-        stamps = tuple(sorted((name, stamp(shown.path / name)) for name in _names(shown.path)))
+        files = _files(shown.path)
+        stamps = tuple(sorted((name, stamp(path)) for name, path in files.items()))
         known = self._pages.get(shown.path)
         if known is not None and known.stamps == stamps:
             return known
-        digest = _digest(shown.path, stamps)
+        digest = _digest(files, stamps)
         if known is not None and known.digest == digest:
             return _Page(stamps, digest, known.html)
         return _Page(stamps, digest, self.render(open_shown(shown)))
 
 
-def _names(folder: Path) -> Iterator[str]:
-    """Yield the files of a dataset; of the hidden ones the call store, which holds replies."""
+def _files(dataset: Path) -> dict[str, Path]:
+    """Return what a report rests on: the files of the set, and what its versions share."""
+    files, home = files_of(dataset), home_of(dataset)
+    if files == home:
+        return dict(_below(home))
+    version = {f"{files.name}/{name}": path for name, path in _below(files)}
+    return version | {
+        name: path
+        for name, path in _below(home)
+        if not path.is_symlink() and not name.startswith((f"{VERSIONS}/", f"{REJECTED}/"))
+    }
+
+
+def _below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder; of the hidden ones the call store, which holds replies."""
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and (not name.startswith(".") or name.startswith(".ragforge/calls.")):
-            yield name
+            yield name, path
 
 
-def _digest(folder: Path, stamps: tuple[tuple[str, Stamp], ...]) -> str:
+def _digest(files: dict[str, Path], stamps: tuple[tuple[str, Stamp], ...]) -> str:
     """Return what the files say; of the call store, which may be large, only its stamp."""
     found = hashlib.sha256()
     for name, stamped in stamps:
-        said = repr(stamped) if name.startswith(".") else digest_file(folder / name)
+        said = repr(stamped) if name.startswith(".") else digest_file(files[name])
         found.update(f"{name}\0{said}\0".encode("utf-8", "surrogateescape"))
     return found.hexdigest()

@@ -13,6 +13,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.history import FILE, History, read_history
 from ragforge.files.manifest import Manifest
 from ragforge.files.opening import open_dataset
+from ragforge.files.version_places import files_of, home_of
 
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME_CHARS: Final = 60
@@ -59,7 +60,7 @@ class Shelf:
     """
 
     roots: Sequence[Path]
-    _known: dict[Path, tuple[tuple[Stamp, Stamp], Shown]] = field(default_factory=dict)
+    _known: dict[Path, tuple[tuple[Path, Stamp, Stamp], Shown]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def datasets(self) -> list[Shown]:
@@ -93,7 +94,8 @@ class Shelf:
         }
 
     def _shown(self, path: Path, name: str) -> Shown:
-        stamps = stamp(path / _MANIFEST), stamp(path / FILE)
+        files = files_of(path)
+        stamps = files, stamp(files / _MANIFEST), stamp(home_of(path) / FILE)
         known = self._known.get(path)
         if known is None or known[0] != stamps or known[1].name != name or known[1].problem:
             known = self._known[path] = stamps, _read(path, name)
@@ -107,7 +109,7 @@ def _read(path: Path, name: str) -> Shown:
     except (RagforgeError, OSError, ValueError) as error:
         problems.append(_said(path, error))
     try:
-        history = read_history(path)
+        history = read_history(home_of(path))
     except (RagforgeError, OSError, ValueError) as error:
         problems.append(_said(path, error))
     return Shown(name, path, manifest, history, "; ".join(problems))
@@ -122,7 +124,7 @@ def check_roots(roots: Iterable[Path]) -> None:
     for root in roots:
         if not root.is_dir():
             raise DataError(f"{root}: no such directory; expected a dataset, or a folder of some")
-        if not any((place / _MANIFEST).is_file() for place in _places(root)):
+        if not any(map(_is_dataset, _places(root))):
             raise DataError(f"{root}: holds no dataset, nor does a folder directly in it")
 
 
@@ -137,13 +139,17 @@ def open_shown(shown: Shown) -> Dataset:
 
 def _places(root: Path) -> list[Path]:
     """Return the datasets of a root; the root itself where there are none to be seen."""
-    if (root / _MANIFEST).exists():
+    if _is_dataset(root):
         return [root]
     try:
-        children = [child for child in root.iterdir() if (child / _MANIFEST).is_file()]
+        children = [child for child in root.iterdir() if _is_dataset(child)]
     except OSError:
         children = []
     return sorted(children) or [root]
+
+
+def _is_dataset(path: Path) -> bool:
+    return (files_of(path) / _MANIFEST).is_file()
 
 
 def _plain(path: Path) -> str:

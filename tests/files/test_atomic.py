@@ -1,10 +1,12 @@
+import errno
+import os
 import subprocess
 import sys
 
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.atomic import write_whole
+from ragforge.files.atomic import move_whole, write_whole
 
 KILLED = """
 import os, pathlib, sys
@@ -56,3 +58,32 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
 
     with pytest.raises(DataError, match="file/out"):
         write_whole(tmp_path / "file" / "out", ["x"])
+
+
+def test_a_file_from_another_disk_is_moved_too(tmp_path, monkeypatch):
+    """The folder of the call store is often mounted by itself."""
+    source, path = tmp_path / "made.jsonl", tmp_path / "set" / "chunks.jsonl"
+    source.write_text("new", "utf-8")
+    path.parent.mkdir()
+    path.write_text("old", "utf-8")
+    replace = os.replace
+
+    def across(one, other):
+        if os.fspath(one) == os.fspath(source):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        replace(one, other)
+
+    monkeypatch.setattr(os, "replace", across)
+
+    move_whole(source, path)
+
+    assert path.read_text("utf-8") == "new"
+    assert [each.name for each in sorted(tmp_path.rglob("*"))] == ["set", "chunks.jsonl"]
+
+
+def test_a_file_that_cannot_be_moved_is_named(tmp_path):
+    """The user must see where there is no room."""
+    (tmp_path / "new").touch()
+
+    with pytest.raises(DataError, match=r"there/chunks\.jsonl: cannot be written: No such file"):
+        move_whole(tmp_path / "new", tmp_path / "there" / "chunks.jsonl")

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from versioned_sets import make_set, refreshed
 
 from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
@@ -92,7 +93,7 @@ def test_a_folder_is_no_output():
 
 
 @pytest.mark.parametrize(
-    "name", ["gate.xml", "set/report.html", "set/events.jsonl", "set/out/gate.xml", "/dev/null"]
+    "name", ["gate.xml", "set/report.html", "set/log.jsonl", "set/out/gate.xml", "/dev/null"]
 )
 def test_other_files_are_taken(name):
     """People keep things together."""
@@ -108,3 +109,37 @@ def test_a_manifest_of_somebody_else_makes_no_dataset():
     check_outputs({"--junit": Path("runs/x.jsonl")})
 
     assert not Path("runs").exists()
+
+
+@pytest.fixture
+def versions():
+    """The dataset, refreshed."""
+    refreshed(make_set(Path("versioned")).path, "b")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "queries.jsonl",
+        "current/queries.jsonl",
+        "runs/new.xml",
+        "versions/000001/queries.jsonl",
+        "versions/000001/runs/new.xml",
+        "versions/new.xml",
+        "rejected/000003/queries.jsonl",
+        "documents.jsonl",
+        "diff.json",
+        "history.jsonl",
+    ],
+)
+@pytest.mark.usefixtures("versions")
+def test_files_of_versions_are_not_written_over(name):
+    """Going back to a version needs it as it was."""
+    with pytest.raises(UsageError, match=r": is a file of the dataset .*versioned"):
+        check_outputs({"--junit": Path("versioned") / name})
+
+
+@pytest.mark.usefixtures("versions")
+def test_a_report_beside_the_versions_is_no_file_of_theirs():
+    """The directory is where people look for it."""
+    assert check_outputs({"--junit": Path("versioned/report.xml")}) is None

@@ -22,7 +22,7 @@ def write(path, text):
     ("name", "text"),
     [
         ("p.jsonl", LINE),
-        ("p.jsonl.gz", gzip.compress(LINE.encode())),
+        ("p.jsonl.gz", gzip.compress(LINE.encode(), mtime=0)),
         ("p.json", f"[{LINE}]"),
         ("p.csv", "query_id,query,chunk_id,text\r\n1,Why?,7,So.\r\n"),
         ("p.tsv", "qid\tquestion\tdoc_id\tpassage\n1\tWhy?\t7\tSo.\n"),

@@ -9,6 +9,7 @@ from measured_set import make_measured_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.baseline import write_baseline
+from ragforge.files.versions.store import publish, refresh_lock, stage_version
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pytest_plugin import asserting, retrieved
 from ragforge.retrieval import bm25
@@ -376,3 +377,42 @@ def test_marked_tests_that_measure_or_are_skipped_are_not_told(run, test):
     result = run(marked(test, run="bad"))
 
     result.stdout.no_fnmatch_line("*measured nothing*")
+
+
+def test_a_version_that_is_published_meanwhile_is_measured_anew(run, dataset):
+    """A session may be long, and the set is refreshed every night."""
+    with refresh_lock(dataset.path), stage_version(dataset, 2) as staged:
+        staged.write_run("bad", dataset.run("bad")[:10])
+        publish(staged, dataset.path)
+    source = (
+        "from pathlib import Path\n"
+        "from ragforge.files.versions.store import roll_back\n"
+        + marked(RUN.format("assert ragforge_run.evaluation.version == 2"), run="bad")
+        + marked(
+            "def test_again(request):\n"
+            "    roll_back(Path('set'), 1)\n"
+            "    found = request.getfixturevalue('ragforge_run')\n"
+            "    assert found.evaluation.version == 1",
+            run="bad",
+        )
+    )
+
+    run(source).assert_outcomes(passed=2)
+
+
+def test_a_refreshed_set_is_retrieved_from_with_the_call_store_of_its_home(run, dataset):
+    """Embeddings are paid for once for all versions."""
+    with refresh_lock(dataset.path), stage_version(dataset, 2) as staged:
+        publish(staged, dataset.path)
+    dataset.store_path.write_bytes(b"kept")
+    source = marked(
+        "def test_run(ragforge_run, tmp_path):\n"
+        "    from pathlib import Path\n"
+        "    from ragforge.files.opening import open_dataset\n"
+        "    from ragforge.pytest_plugin.retrieved import retrieved_beside\n"
+        "    beside, _ = retrieved_beside(open_dataset(Path('set')), 'bm25', tmp_path)\n"
+        "    assert beside.store_path.read_bytes() == b'kept'",
+        retriever="bm25",
+    )
+
+    run(source).assert_outcomes(passed=1)

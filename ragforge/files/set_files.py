@@ -1,0 +1,157 @@
+"""The files of a dataset: written whole and sorted, each with its digest in the manifest.
+
+While a directory gets its first versions its files move; whoever reads or writes notices.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from ragforge.errors import DataError
+from ragforge.files.atomic import move_whole, write_whole
+from ragforge.files.jsonl import read_records, write_records
+from ragforge.files.manifest import FileEntry, Manifest, digest_file
+from ragforge.files.objects import read_object, write_object
+from ragforge.files.version_links import show_in_home
+from ragforge.files.version_places import MANIFEST, files_of, first_of
+
+R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SetFiles:
+    """The files of the version of a set that was published when this was made.
+
+    Args:
+        path: The directory of the set, or one of its versions.
+    """
+
+    path: Path
+    _opened: Path = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_opened", files_of(self.path))
+
+    @property
+    def folder(self) -> Path:
+        """The folder they are in.
+
+        It is that of one version throughout, also where the directory gets its first ones
+        meanwhile.
+        """
+        return self._opened if self._opened != self.path else first_of(self.path)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it stands on disk."""
+        return self.steady(lambda files: read_object(files / MANIFEST, Manifest))
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write the manifest as given."""
+        write_object(self.folder / MANIFEST, manifest)
+
+    def steady(self, read: Callable[[Path], T]) -> T:
+        """Return what a folder holds; read anew where another one holds the set by then."""
+        files = self.folder
+        found = read(files)
+        return found if files == self.folder else read(self.folder)
+
+    def each(self, read: Callable[[Path], Iterator[R]]) -> Iterator[R]:
+        """Yield the records of a file, all of one version."""
+
+        # The first record opens the file; what is open stays what it is.
+        def begin(files: Path) -> tuple[Iterator[R], list[R]]:
+            rest = read(files)
+            return rest, list(itertools.islice(rest, 1))
+
+        rest, first = self.steady(begin)
+        yield from first
+        yield from rest
+
+    def records(self, name: str, record: type[R], key: Callable[[R], object] | None) -> list[R]:
+        """Return the records of a file; [] where it is not there."""
+
+        def read(files: Path) -> list[R]:
+            path = files / name
+            return list(read_records(path, record, key=key)) if path.exists() else []
+
+        return self.steady(read)
+
+    def object(self, name: str, kind: type[R]) -> R | None:
+        """Return what a file of one object holds; None where it is not there."""
+        path = self.folder / name
+        return read_object(path, kind) if path.exists() else None
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files of records in a folder, sorted, without their suffix."""
+        return sorted(path.stem for path in (self.folder / folder).glob("*.jsonl"))
+
+    def named(self, folder: str, name: str) -> Path:
+        """Return the file of records of a name in a folder.
+
+        Raises:
+            DataError: There is none.
+        """
+        names = self.names(folder)
+        if name not in names:
+            there = ", ".join(names) or "none yet"
+            raise DataError(f"{self.folder / folder}: no {name!r}; there are: {there}")
+        return self.folder / folder / f"{name}.jsonl"
+
+    def write(
+        self, name: str, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
+    ) -> None:
+        """Write a file of records, sorted by their key."""
+        files = self.folder
+        count = write_records(files / name, records, key)
+        self._require_unmoved(files)
+        self._enter(name, count)
+
+    def write_sorted(self, name: str, records: Iterable[R]) -> None:
+        """Write a file of records that are sorted, one at a time."""
+        count = itertools.count()
+        lines = (f"{record.model_dump_json()}\n" for record, _ in zip(records, count, strict=False))
+        files = self.folder
+        write_whole(files / name, lines)
+        self._require_unmoved(files)
+        self._enter(name, next(count))
+
+    def write_object(self, name: str, value: BaseModel) -> None:
+        """Write a file of one object."""
+        write_object(self.folder / name, value)
+        self._enter(name, 1)
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a file for people."""
+        write_whole(self.folder / name, [text])
+        self._enter(name, 1)
+
+    def take(self, name: str, path: Path, entry: FileEntry) -> None:
+        """Make a file the set's own; it is moved, unless the set has the same already."""
+        mine = self.folder / name
+        if not mine.exists() or digest_file(mine) != entry.sha256:
+            move_whole(path, mine)
+        self._list(name, entry)
+
+    def _require_unmoved(self, files: Path) -> None:
+        if files != self.folder:
+            raise DataError(
+                f"{self.path}: got its first versions while this was written; run it "
+                "again, replies of models are kept"
+            )
+
+    def _enter(self, name: str, count: int) -> None:
+        """Put a file that was written into the manifest."""
+        self._list(name, FileEntry(sha256=digest_file(self.folder / name), records=count))
+
+    def _list(self, name: str, entry: FileEntry) -> None:
+        old = self.manifest
+        if old.files.get(name) != entry:
+            files = dict(sorted({**old.files, name: entry}.items()))
+            self.write_manifest(old.model_copy(update={"files": files}))
+            show_in_home(self.folder, name)

@@ -1,0 +1,127 @@
+"""The links of a refreshed dataset: `current`, and one for each file that scripts read by name."""
+
+import contextlib
+import filecmp
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.swapping import drop, put_link, sync
+from ragforge.files.version_places import CURRENT, VERSIONS, home_of, published, version_name
+
+FOLDERS: Final = ("answer_grades", "answers", "runs")
+"""Have a link even where a version has none of them yet."""
+_FOR_PEOPLE: Final = frozenset({"CHANGELOG.md", "README.md"})
+"""May be somebody's own in the directory of a dataset."""
+
+
+def switch(home: Path, number: int) -> None:
+    """Make a version the published one.
+
+    Raises:
+        OSError: The link cannot be made; the version before is still published.
+    """
+    folder = home / VERSIONS / version_name(number)
+    add_links(home, folder)
+    put_link(home / CURRENT, f"{VERSIONS}/{folder.name}")
+    sync(home)
+    drop_dead_links(home)
+
+
+def add_links(home: Path, folder: Path) -> None:
+    """Make the links that a version needs and that are not there."""
+    for name in _names(folder):
+        if not os.path.lexists(home / name):
+            put_link(home / name, f"{CURRENT}/{name}")
+
+
+def link_own_files(home: Path) -> None:
+    """Put links in the place of files that are the same in the published version."""
+    current = home / CURRENT
+    if published(home) is None or not current.is_dir():
+        return
+    for name in _names(current):
+        if _is_own(home / name) and is_same(home / name, current / name):
+            put_link(home / name, f"{CURRENT}/{name}")
+    add_links(home, current)
+
+
+def drop_dead_links(home: Path) -> None:
+    """Remove links to files that the published version does not have."""
+    for link in home.iterdir():
+        if link.name not in FOLDERS and _is_ours(link) and not link.exists():
+            drop(link)
+
+
+def own_files(home: Path) -> list[str]:
+    """Return the names of files that differ from those of the published version beside them."""
+    current = home / CURRENT
+    if published(home) is None or not current.is_dir():
+        return []
+    names = (name for name in _names(current) if name not in _FOR_PEOPLE)
+    return [
+        name for name in names if _is_own(home / name) and not is_same(home / name, current / name)
+    ]
+
+
+def require_links(home: Path) -> None:
+    """Check that what scripts read by name is what is published.
+
+    Raises:
+        DataError: A file that somebody changed took the place of a link.
+    """
+    current = home / CURRENT
+    if os.path.lexists(current) and published(home) is None:
+        raise DataError(
+            f"{current}: expected a link to a version, found something else; if this is a copy "
+            f"that followed links, remove {current} and {home / VERSIONS}, and what lies beside "
+            "them is the set"
+        )
+    if found := own_files(home):
+        raise DataError(
+            f"{home / found[0]}: differs from {current / found[0]}, which it should be a link to; "
+            "what is published is the latter: move the former there, or remove it"
+        )
+
+
+def show_in_home(folder: Path, name: str) -> None:
+    """Make the link to a new file of a version, where that is the published one.
+
+    One that cannot be made now is made by the next refresh.
+    """
+    home, top = home_of(folder), Path(name).parts[0]
+    if home == folder or published(home) is None or os.path.lexists(home / top):
+        return
+    with contextlib.suppress(OSError):
+        if (home / CURRENT).samefile(folder):
+            put_link(home / top, f"{CURRENT}/{top}")
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two files, or two folders with all that is in them, are the same."""
+    if not one.is_dir():
+        return other.is_file() and (one.samefile(other) or filecmp.cmp(one, other, shallow=False))
+    names = sorted(path.relative_to(one) for path in _files(one))
+    if not other.is_dir() or names != sorted(path.relative_to(other) for path in _files(other)):
+        return False
+    return all(is_same(one / name, other / name) for name in names)
+
+
+def _names(folder: Path) -> list[str]:
+    there = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    return sorted({*there, *FOLDERS})
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder; what begins with a dot is a stray of writing."""
+    return (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+def _is_own(path: Path) -> bool:
+    return path.exists() and not _is_ours(path)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_symlink() and path.readlink().parts[0] == CURRENT
