@@ -139,11 +139,11 @@ def sentences(found: list[str]) -> str:
 def chunk(folder: Path, n: int) -> str:
     """Cut the documents into a sorted chunks.jsonl."""
     from ragforge.config import ChunkSettings
+    from ragforge.corpus.cutting import write_corpus
     from ragforge.observe import silent
-    from ragforge.pipeline.corpus import write_corpus
 
     out = folder / "chunks.jsonl"
-    count = write_corpus([folder / "documents"], None, ChunkSettings(), silent, out)
+    count = write_corpus([folder / "documents"], ChunkSettings(), silent, out)
     return f"{count:,} chunks, {out.stat().st_size / 1e6:.0f} MB"
 
 

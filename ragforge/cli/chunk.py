@@ -1,17 +1,24 @@
-"""Cut documents into chunks, or report on the quality of chunks.
+r"""Cut documents into chunks, or report on the quality of chunks.
 
-Reads Markdown, reStructuredText, plain text, HTML, CSV and TSV (a document for each row), PDF and
-DOCX (extras `pdf` and `docx`), folders to any depth. Chunks follow the headings, keep code fences
-and tables whole, and get ids from their content. With --report nothing is written unless --out
-says where: chunks that are too small, too large, cut in two, repeated, stale or unreadable are
-shown with what to do about them.
+Reads Markdown, reStructuredText, plain text, HTML, CSV, TSV and exports in JSON Lines (a document
+for each row), PDF and DOCX (extras `pdf` and `docx`), folders to any depth, git repositories at a
+revision, queries of a database (extra `sql`) and buckets (extra `buckets`). Chunks follow the
+headings, keep code fences and tables whole, and get ids from their content. With --report nothing
+is written unless --out says where: chunks that are too small, too large, cut in two, repeated,
+stale or unreadable are shown with what to do about them.
 
-Example: ragforge chunk docs/ --out chunks.jsonl
+Examples:
+  ragforge chunk docs/ --out chunks.jsonl
+  ragforge chunk git:../handbook@v2.1:docs --out chunks.jsonl
+  ragforge chunk 'sql:postgresql://me:${DB_PASSWORD}@db/kb#SELECT id, title, body FROM articles' \
+      --out chunks.jsonl
 """
 
 import argparse
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
@@ -25,7 +32,12 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("documents", nargs="*", type=Path, metavar="DOCS", help="files or folders")
+    parser.add_argument(
+        "documents",
+        nargs="*",
+        metavar="DOCS",
+        help="files, folders, git:REPOSITORY@REVISION, sql:URL#QUERY or addresses such as s3://…",
+    )
     parser.add_argument(
         "--chunks", type=Path, metavar="FILE", help="ready-made chunks instead of documents"
     )
@@ -41,11 +53,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     _check(arguments)
     settings = settings_of(arguments).chunk
-    if arguments.out is not None:
-        from ragforge.pipeline.corpus import write_corpus
+    with _fetched(arguments, settings) as arguments.documents:
+        return _run(arguments, settings)
 
-        given = arguments.documents, arguments.chunks
-        write_corpus(*given, settings, Progress(arguments.quiet), arguments.out)
+
+def _run(arguments: argparse.Namespace, settings: "ChunkSettings") -> int:
+    if arguments.out is not None:
+        from ragforge.corpus.cutting import write_corpus, write_ready_made
+
+        if arguments.chunks is not None:
+            write_ready_made(arguments.chunks, arguments.out)
+        else:
+            observer = Progress(arguments.quiet)
+            write_corpus(arguments.documents, settings, observer, arguments.out)
     if arguments.report:
         _report(_chunks(arguments, settings), settings.max_chars, arguments)
     else:
@@ -60,11 +80,25 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("chunk: expected --out FILE, or --report, or both")
 
 
+@contextmanager
+def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[list[Path]]":
+    """Lend the documents as files and folders; mirrors stay beside what is written, if anything."""
+    from ragforge.corpus.origins.fetching import ORIGINS, fetched
+
+    with ExitStack() as stack:
+        if arguments.out is None:
+            place = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
+        else:
+            place = arguments.out.absolute().parent / ".ragforge" / ORIGINS
+        observer = Progress(arguments.quiet)
+        yield stack.enter_context(fetched(arguments.documents, place, observer, settings))
+
+
 def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[Chunk]":
     """Yield the chunks: those that were written, else as they come."""
+    from ragforge.corpus.cutting import chunks_of
     from ragforge.files.chunks import read_chunks
     from ragforge.files.jsonl import read_records
-    from ragforge.pipeline.corpus import chunks_of
     from ragforge.records import Chunk
 
     if arguments.out is not None:

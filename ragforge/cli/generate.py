@@ -34,7 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument(
-        "--documents", nargs="+", type=Path, metavar="DOCS", help="files or folders to chunk"
+        "--documents",
+        nargs="+",
+        metavar="DOCS",
+        help="files, folders, git:REPOSITORY@REVISION, sql:URL#QUERY or addresses such as s3://…",
     )
     source.add_argument("--chunks", type=Path, metavar="FILE", help="ready-made chunks")
     parser.add_argument(

@@ -212,18 +212,18 @@ class CardReader(AbstractContextManager["CardReader"]):
             KeyError: There is none of that id.
             DataError: The chunks were written over in place.
         """
-        return self._lines.at(int(self._of["begins"][self._row(chunk_id)]))
+        return self._lines.at(int(self._of["begins"][self.row(chunk_id)]))
 
     def neighbours(self, chunk_id: str) -> list[str]:
         """Return the ids of the chunk before and the chunk behind in its document, if any."""
-        row = self._row(chunk_id)
+        row = self.row(chunk_id)
         place, first, behind = int(self._of["place"][row]), *self._span(self._of["document"][row])
         beside = [near for near in (place - 1, place + 1) if first <= near < behind]
         return [self._ids[int(self._of["order"][near])] for near in beside]
 
     def twins(self, chunk_id: str) -> list[str]:
         """Return the ids of the other chunks that are near-duplicates of this one, sorted."""
-        row = self._row(chunk_id)
+        row = self.row(chunk_id)
         grouped, stands = self._of["grouped"], self._of["stands"]
         low = _first(lambda at: bool(stands[grouped[at]] >= stands[row]), len(grouped))
         high = _first(lambda at: bool(stands[grouped[at]] > stands[row]), len(grouped))
@@ -237,7 +237,12 @@ class CardReader(AbstractContextManager["CardReader"]):
         first, behind = self._span(number)
         return [self._ids[row] for row in self._of["order"][first:behind].tolist()]
 
-    def _row(self, chunk_id: str) -> int:
+    def row(self, chunk_id: str) -> int:
+        """Return the place of a chunk in the order of ids.
+
+        Raises:
+            KeyError: There is none of that id.
+        """
         row = self._ids.find(chunk_id)
         if row is None:
             raise KeyError(chunk_id)

@@ -1,13 +1,15 @@
 """Chunkers of users: what they return is looked up in the document, so that offsets hold."""
 
+import hashlib
 import inspect
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ragforge.corpus.anchors import FoldedText, Location
-from ragforge.corpus.chunking import chunk_document, chunks_at, sections_of
+from ragforge.corpus.chunking import CHUNKING_VERSION, chunk_document, chunks_at, sections_of
 from ragforge.corpus.documents import Document
 from ragforge.corpus.packing import Passage
 from ragforge.corpus.splitting import Stretch
@@ -22,6 +24,7 @@ Chunker = Callable[[Document], list[Chunk]]
 BUILT_IN = "headings"
 _METHODS = ("split_text", "chunk", "split")
 _SHOWN = 80
+_DIGITS = 16
 _TAKES_DOCUMENT = ("document", "doc")
 _TEXTS = ("text", "page_content")
 _NEARBY = 2000
@@ -62,6 +65,27 @@ def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
         return list(chunks_at(document, _passages(document, pieces, where)))
 
     return chunks
+
+
+def chunker_version(spec: str) -> str:
+    """Return what changes when a chunker cuts otherwise.
+
+    Args:
+        spec: As for `make_chunker`. That of a user's chunker is a digest of the file it is in;
+            what that file imports is not looked at.
+
+    Raises:
+        UsageError: There is no such chunker.
+    """
+    if spec == BUILT_IN:
+        return str(CHUNKING_VERSION)
+    found = find("chunkers", spec, (BUILT_IN,))
+    named = found if inspect.isroutine(found) or isinstance(found, type) else type(found)
+    try:
+        file = inspect.getsourcefile(named)
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:_DIGITS] if file else ""
+    except (TypeError, OSError):
+        return ""
 
 
 def _takes_document(cut: Callable[..., object]) -> bool:

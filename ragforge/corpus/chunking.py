@@ -13,6 +13,8 @@ from ragforge.corpus.sections import Section, sections
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 
+CHUNKING_VERSION = 1
+"""Goes up when the same document gives other chunks."""
 MAX_CHARS = 2000
 MIN_CHARS = 200
 _LEAST_MAX_CHARS = 20

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85]")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
 _TITLE_WITHIN = 20_000
 """A title is looked for in so many characters at the top; parsing twice would double the cost."""
+_TITLE_OFTEN_WITHIN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,13 @@ def read_documents(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     skipped: Skipped = lambda path, reason: None,
+    unread: Callable[[str], None] = lambda doc_id: None,
 ) -> Iterator[Document]:
     """Yield the documents of files and folders, folder by folder in sorted order.
 
     Hidden files and folders inside a folder are passed over, and links to folders are not
     followed. A file that several of the paths lead to is read once, with the doc_id that the
-    outermost folder gives it. Each row of a table is a document.
+    outermost folder gives it. Each row of a table or an export is a document.
 
     Args:
         paths: Files and folders; folders are searched to any depth.
@@ -50,6 +52,7 @@ def read_documents(
         skipped: Told of documents without text, of links to folders, and of files that cannot be
             read as what their suffix says: not UTF-8, a table with a broken row. How many these
             are comes last.
+        unread: Told the doc_id of each file that cannot be read; that of a row begins with it.
 
     Raises:
         DataError: A path is missing, a folder holds no document, two files would have the same
@@ -57,21 +60,26 @@ def read_documents(
     """
     found = find_sources(paths, include, exclude, skipped)
     sources = with_readers(found, skipped)
+    for source in _without(found, sources):
+        unread(source.doc_id)
     broken: list[str] = []
     any_read = False
     for source in sources:
+        n_broken = len(broken)
         for document in _unbroken(source, broken, skipped):
             any_read = True
             if document.text.strip():
                 yield document
             else:
                 skipped(_named(document, source), "holds no text")
-    unread = len(broken) + len(found) - len(sources)
-    if unread and not any_read:
+        if len(broken) > n_broken:
+            unread(source.doc_id)
+    n_unread = len(broken) + len(found) - len(sources)
+    if n_unread and not any_read:
         reason = broken[0] if broken else "what reads them is not installed"
         raise DataError(f"none of the {len(found)} files could be read: {reason}")
-    if unread > 1:
-        skipped(f"{unread} of {len(found)} files", "could not be read")
+    if n_unread > 1:
+        skipped(f"{n_unread} of {len(found)} files", "could not be read")
 
 
 def normalise(text: str) -> str:
@@ -84,6 +92,11 @@ def normalise(text: str) -> str:
     if not text.isascii() or _LINE_ENDS.search(text) or _INVISIBLE.search(text):
         text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
     return unicodedata.normalize("NFC", text)
+
+
+def _without(found: Sequence[FileSource], sources: Sequence[FileSource]) -> list[FileSource]:
+    kept = {source.suffix for source in sources}
+    return [source for source in found if source.suffix not in kept]
 
 
 def _unbroken(source: FileSource, broken: list[str], skipped: Skipped) -> Iterator[Document]:
@@ -117,9 +130,30 @@ def _read(source: FileSource) -> Iterator[Document]:
             from ragforge.corpus.html import read_page
 
             yield _paged(source.doc_id, read_page(normalise(_text(source))), "html")
+        case "export":
+            yield from _exported(source)
         case form:
-            text = normalise(_text(source))
-            yield Document(source.doc_id, _title(text[:_TITLE_WITHIN], form), text, form)
+            yield _plain(source.doc_id, "", _text(source), form)
+
+
+def _exported(source: FileSource) -> Iterator[Document]:
+    from ragforge.corpus.export import Export
+
+    # It is read once before the first row is taken: a fault or a deletion may come last.
+    for row in Export(_file(source)).rows():
+        doc_id = normalise(f"{source.doc_id}#{row.name}")
+        if row.format == "html":
+            from ragforge.corpus.html import read_page
+
+            page = read_page(normalise(row.text))
+            yield _paged(doc_id, Page(row.title or page.title, page.text), "html")
+        else:
+            yield _plain(doc_id, row.title, row.text, row.format)
+
+
+def _plain(doc_id: str, title: str, text: str, form: Format) -> Document:
+    text = normalise(text)
+    return Document(doc_id, normalise(title) or _title(text[:_TITLE_WITHIN], form), text, form)
 
 
 def _rows(source: FileSource) -> Iterator[Document]:
@@ -154,7 +188,11 @@ def _title(text: str, form: Format) -> str:
     if form == "markdown":
         from ragforge.corpus.markdown import markdown_title
 
-        return markdown_title(text, _TITLE_WITHIN)
+        # Most have it in the first line, and blocks do not depend on what follows them.
+        first = (
+            "" if text.startswith("---") else text[: text.rfind("\n", 0, _TITLE_OFTEN_WITHIN) + 1]
+        )
+        return markdown_title(first, _TITLE_WITHIN) or markdown_title(text, _TITLE_WITHIN)
     if form == "rst":
         from ragforge.corpus.rst import rst_title
 

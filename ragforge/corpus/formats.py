@@ -8,7 +8,7 @@ from ragforge.errors import DataError
 
 Format = Literal["markdown", "rst", "text", "html", "pdf", "docx", "row"]
 
-FORMATS: Final[dict[str, Format]] = {
+FORMATS: Final[dict[str, Format | Literal["export"]]] = {
     ".md": "markdown",
     ".markdown": "markdown",
     ".mdx": "markdown",
@@ -19,10 +19,15 @@ FORMATS: Final[dict[str, Format]] = {
     ".htm": "html",
     ".pdf": "pdf",
     ".docx": "docx",
+    ".jsonl": "export",
+    ".ndjson": "export",
+    ".jsonl.gz": "export",
+    ".ndjson.gz": "export",
     ".csv": "row",
     ".tsv": "row",
 }
-"""The suffixes that are read, lower case."""
+"""The suffixes that are read, lower case. The rows of an export say themselves what form they have.
+"""
 
 _LIBRARIES: Final = {".pdf": ("pypdf", "pdf"), ".docx": ("mammoth", "docx")}
 
@@ -37,6 +42,15 @@ class Page:
 
 class UnreadableError(DataError):
     """A document that is passed over: the others can be read without it."""
+
+
+def suffix_of(path: str) -> str:
+    """Return the suffix of a path in lower case, both where a packed file has one of `FORMATS`."""
+    name = path.lower().rpartition("/")[2]  # Of a million paths, pathlib would take a minute.
+    stem, _, last = name.rpartition(".")
+    suffix = f".{last}" if stem and last else ""
+    packed = f".{stem.rpartition('.')[2]}{suffix}"
+    return packed if packed in FORMATS else suffix
 
 
 def missing_extra(suffix: str) -> str:

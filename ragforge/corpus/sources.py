@@ -3,11 +3,11 @@
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragforge.corpus.formats import FORMATS, missing_extra
+from ragforge.corpus.formats import FORMATS, missing_extra, suffix_of
 from ragforge.corpus.globs import path_matcher
 from ragforge.errors import DataError
 
@@ -28,7 +28,7 @@ class FileSource:
     @property
     def suffix(self) -> str:
         """The suffix in lower case, one of `FORMATS`."""
-        return self.path.suffix.lower()
+        return suffix_of(self.path.name)
 
 
 def find_sources(
@@ -40,7 +40,7 @@ def find_sources(
         DataError: A path is missing, a folder holds no document, or two files would have the same
             doc_id.
     """
-    wanted = _Filter(path_matcher(include) if include else lambda _: True, path_matcher(exclude))
+    wanted = folder_filter(include, exclude)
     sources = _each_once([_sources(path, wanted, skipped) for path in paths])
     _refuse_twins(sources)
     return sources
@@ -57,43 +57,47 @@ def with_readers(sources: Sequence[FileSource], skipped: Skipped) -> list[FileSo
     return [source for source in sources if not missing[source.suffix]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Filter:
-    included: Callable[[str], bool]
-    excluded: Callable[[str], bool]
+def folder_filter(include: Sequence[str], exclude: Sequence[str]) -> Callable[[str], bool]:
+    """Return a test of paths relative to a folder, posix and NFC: is it read as a document?
 
-    def takes(self, relative: str) -> bool:
-        return self.included(relative) and not self.excluded(relative)
+    Hidden files are not. Exports in JSON Lines are only where `include` says so: data of any kind
+    has that form, the files of a dataset of ragforge too.
+    """
+    included, excluded = path_matcher(include), path_matcher(exclude)
+
+    def takes(relative: str) -> bool:
+        form = FORMATS.get(suffix_of(relative))
+        if form is None or any(part.startswith(".") for part in relative.split("/")):
+            return False
+        named = included(relative) if include else form != "export"
+        return named and not excluded(relative)
+
+    return takes
 
 
-def _sources(path: Path, wanted: _Filter, skipped: Skipped) -> list[FileSource]:
+def _sources(path: Path, wanted: Callable[[str], bool], skipped: Skipped) -> list[FileSource]:
     if path.is_dir():
         return _folder_sources(path, wanted, skipped)
     if not path.exists():
         raise DataError(f"{path}: does not exist; expected a document or a folder of documents")
-    if path.suffix.lower() not in FORMATS:
+    if suffix_of(path.name) not in FORMATS:
         found = path.suffix or "no suffix"
         raise DataError(f"{path}: expected one of {_suffixes()}, got {found}")
     return [FileSource(unicodedata.normalize("NFC", path.name), path, in_folder=False)]
 
 
-def _folder_sources(folder: Path, wanted: _Filter, skipped: Skipped) -> list[FileSource]:
-    seen: Counter[str] = Counter()
-    unwanted = 0
-    sources: list[FileSource] = []
-    for path in _files(folder, skipped):
-        suffix = path.suffix.lower()
-        relative = unicodedata.normalize("NFC", path.relative_to(folder).as_posix())
-        seen[suffix or "no suffix"] += 1
-        if suffix not in FORMATS:
-            continue
-        if wanted.takes(relative):
-            sources.append(FileSource(relative, path, in_folder=True))
-        else:
-            unwanted += 1
+def _folder_sources(
+    folder: Path, wanted: Callable[[str], bool], skipped: Skipped
+) -> list[FileSource]:
+    files = [FileSource(_relative(path, folder), path, True) for path in _files(folder, skipped)]
+    sources = [file for file in files if wanted(file.doc_id)]
     if not sources:
-        raise DataError(_nothing_in(folder, seen, unwanted))
+        raise no_documents(str(folder), [file.doc_id for file in files])
     return sources
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return unicodedata.normalize("NFC", path.relative_to(folder).as_posix())
 
 
 def _files(folder: Path, skipped: Skipped) -> list[Path]:
@@ -111,11 +115,17 @@ def _unreadable(error: OSError) -> None:
     raise DataError(f"{error.filename}: cannot be read: {error.strerror}") from error
 
 
-def _nothing_in(folder: Path, seen: Counter[str], unwanted: int) -> str:
+def no_documents(place: str, paths: Collection[str]) -> DataError:
+    """Return the error about a place in which no file is taken; the paths are what it has."""
+    seen = Counter(suffix_of(path) or "no suffix" for path in paths)
     kinds = ", ".join(f"{suffix}: {count}" for suffix, count in sorted(seen.items()))
     held = f"{seen.total()} files ({kinds})" if seen else "no file"
+    forms = Counter(FORMATS.get(suffix_of(path)) for path in paths)
+    unwanted = forms.total() - forms[None] - forms["export"]
     hint = f"; include and exclude pass over {unwanted} of them" if unwanted else ""
-    return f"{folder}: expected documents ({_suffixes()}), got {held}{hint}"
+    if forms["export"]:
+        hint += "; exports in JSON Lines are read where include names them"
+    return DataError(f"{place}: expected documents ({_suffixes()}), got {held}{hint}")
 
 
 def _suffixes() -> str:

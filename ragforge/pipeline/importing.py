@@ -9,7 +9,7 @@ from ragforge.files.opening import create_dataset, refuse_other_files
 from ragforge.files.queries import ImportedQuery, read_queries
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.generation.source import ChunkSource
+from ragforge.pipeline.generation.source import ChunkSource, take_corpus
 from ragforge.pipeline.imported_truth import ImportedTruth
 from ragforge.pipeline.reimporting import Reimported, is_of_former_wording, reimported
 from ragforge.pipeline.reviewing import review_audit
@@ -172,7 +172,7 @@ def dataset_for(out: Path, source: ChunkSource) -> Dataset:
     refuse_other_files(out)
     with source.prepared(out / ".ragforge") as chunks:
         dataset = create_dataset(out, {"chunks": chunks.digest})
-        dataset.take_chunks(chunks.path, chunks.entry)
+        take_corpus(dataset, chunks)
     return dataset
 
 

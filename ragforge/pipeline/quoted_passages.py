@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ragforge.corpus.anchors import ChunkIndex, Placement
+from ragforge.corpus.anchors import ChunkIndex, Placement, standing_at
 from ragforge.files.relevance import Anchor
 from ragforge.records import Evidence
-from ragforge.stages.generate.truth import grades_at, moved
+from ragforge.stages.generate.truth import grades_at
 from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.words import words
 
@@ -56,7 +56,7 @@ def find_passage(anchor: Anchor, index: ChunkIndex) -> Passage | Lost:
         return Lost("is part of a word or number, or says nothing; quote more")
     placed = telling[0]
     item = Evidence(doc_id=doc_ids[0], chunk_id=placed.chunks[0].chunk_id, quote=placed.text)
-    return Passage(moved(item, placed), grades_at(placed, anchor.grade), len(telling))
+    return Passage(standing_at(item, placed), grades_at(placed, anchor.grade), len(telling))
 
 
 def _telling(quote: str, places: Iterable[Placement]) -> list[Placement]:

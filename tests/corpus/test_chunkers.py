@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragforge.corpus.chunkers import make_chunker
+from ragforge.corpus.chunkers import chunker_version, make_chunker
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
 from ragforge.errors import UsageError
@@ -211,3 +211,22 @@ def test_many_pieces_of_a_large_document_are_found_in_order(chunks):
     found = chunks(lambda text: text.splitlines(), document)
 
     assert found[-1].start == 14 * 19_999
+
+
+def test_the_version_of_a_chunker_follows_its_file(tmp_path, monkeypatch):
+    """A set whose chunker was edited has to be cut anew."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "my_versioned_chunker.py"
+    file.write_text("def cut(text):\n    return [text]\n")
+    before = chunker_version("my_versioned_chunker:cut")
+    file.write_text("def cut(text):\n    return text.split('.')\n")
+
+    assert chunker_version("my_versioned_chunker:cut") != before != ""
+
+
+def test_a_chunker_without_a_file_has_no_version(monkeypatch):
+    """It may be made while the program runs."""
+    monkeypatch.setitem(sys.modules, "users_module", SimpleNamespace(cut=str.split))
+
+    assert chunker_version("users_module:cut") == ""

@@ -345,6 +345,21 @@ def test_title_is_else_the_first_top_heading(tmp_path):
     assert read_one(tmp_path / "x.md", "## Sub\n\n# `Top` [link](u) {#id}\n").title == "Top link"
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "text\n\n" * 300,
+        "x" * 3000,
+        "```\n# comment\n" + "code\n" * 400 + "```\n",
+        "---\nlayout: page\n# comment\n" + "more: text\n" * 200 + "---\n",
+    ],
+    ids=["far down", "one long line", "open fence", "front matter"],
+)
+def test_a_title_far_down_is_found_as_one_at_the_top(tmp_path, head):
+    """Looking at the first lines alone must not take a comment in code for a title."""
+    assert read_one(tmp_path / "x.md", f"{head}\n# Title\n\ntext\n").title == "Title"
+
+
 def test_rst_title_is_the_outermost(tmp_path):
     """Level follows from the order in which styles appear."""
     assert read_one(tmp_path / "x.rst", "=====\n Top\n=====\n\nSub\n---\n\nx\n").title == "Top"
@@ -400,3 +415,14 @@ def test_html_title_is_else_the_first_heading(tmp_path):
 def test_deeply_nested_html_is_read(tmp_path):
     """Recursion would end at a thousand levels."""
     assert read_one(tmp_path / "x.html", f"{'<div>' * 3000}text").text == "text"
+
+
+def test_files_that_cannot_be_read_are_told_by_id(tmp_path):
+    """Who knows them from before must not take them for deleted."""
+    (tmp_path / "a.md").write_text("Text.")
+    (tmp_path / "b.md").write_bytes(b"caf\xe9")
+    (tmp_path / "c.csv").write_text("id,text\n1,one\n2\n")
+    unread = []
+    list(read_documents([tmp_path], unread=unread.append))
+
+    assert unread == ["b.md", "c.csv"]

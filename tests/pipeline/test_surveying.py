@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ragforge.config import Settings
+from ragforge.corpus.cutting import write_corpus
 from ragforge.errors import DataError
 from ragforge.files.jsonl import write_records
 from ragforge.observe import silent
-from ragforge.pipeline.corpus import write_corpus
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk
 
@@ -29,7 +29,7 @@ surveying.open_survey(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sile
 @pytest.fixture
 def sample(tmp_path):
     """The chunks of the shipped corpus, on disk."""
-    write_corpus([DOCUMENTS], None, Settings().chunk, silent, tmp_path / "chunks.jsonl")
+    write_corpus([DOCUMENTS], Settings().chunk, silent, tmp_path / "chunks.jsonl")
     return tmp_path / "chunks.jsonl"
 
 

@@ -15,7 +15,7 @@ from ragforge.pipeline.generation.writers import writer_of
 from ragforge.pipeline.surveyed import Surveyed
 from ragforge.stages.generate.checks.checking import calls_for
 from ragforge.stages.generate.plan import OpenCell, Sources
-from ragforge.stages.generate.quotas import make_cells
+from ragforge.stages.generate.quotas import Cell, make_cells
 
 SOURCES_A_QUERY = 1.15
 """Sources that are asked about for each accepted query, rejections included."""
@@ -47,6 +47,22 @@ async def estimate_generation(
     how = settings.generate
     n_open = max(0, how.n - n_there)
     cells = make_cells(how, settings.model.seed)[:n_open]
+    return await estimate_cells(team, survey, settings, real, cells)
+
+
+async def estimate_cells(
+    team: Team, survey: Surveyed, settings: Settings, real: Sequence[str], cells: Sequence[Cell]
+) -> dict[str, object]:
+    """Return what `estimate_generation` does, for the queries of some cells.
+
+    Args:
+        team: In a dry run.
+        survey: Of the corpus.
+        settings: As given.
+        real: Queries of users, whose manner is taken on.
+        cells: One for each query that is wanted.
+    """
+    how = settings.generate
     sources = Sources(
         survey.cards(), cells, per_chunk=how.per_chunk, seed=settings.model.seed, used={}
     )

@@ -1,6 +1,7 @@
 """What generation writes: queries with their truth and splits, then the report and the card."""
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.corpus.survey import Survey
@@ -43,10 +44,10 @@ def keep_generated(
     for query in before:
         if is_own(query) and query.query_id not in mine and (is_kept(query) or not is_whole):
             mine[query.query_id] = query
-    index = _index([*mine.values()], survey)
+    index = index_of([*mine.values()], survey)
     derived = [derive(query, index) for query in keeping_facts(mine.values(), before)]
     everything = [*others, *(each.query for each in derived)]
-    split = assign_splits(everything, _documents(everything, survey), dev_share)
+    split = assign_splits(everything, documents_of(everything, survey), dev_share)
     evidence = [judgment for each in derived for judgment in each.judgments]
     dataset.write_queries(split)
     ids = {query.query_id for query in split}
@@ -67,21 +68,26 @@ def _settled(query: Query, old: Query | None) -> Query:
     return query.model_copy(update={"split": old.split})
 
 
-def _index(queries: Iterable[Query], survey: Survey) -> ChunkIndex:
+def index_of(queries: Iterable[Query], survey: Survey) -> ChunkIndex:
+    """Return the chunks of all documents that the evidence of queries is of."""
     documents = sorted({item.doc_id for query in queries for item in query.evidence})
     return ChunkIndex(
         survey.chunk(chunk_id) for doc_id in documents for chunk_id in survey.in_document(doc_id)
     )
 
 
-def _documents(queries: Iterable[Query], survey: Survey) -> dict[str, set[str]]:
-    """Return the documents that each query rests on, and those that hold the same text."""
+def documents_of(queries: Iterable[Query], survey: Survey) -> dict[str, set[str]]:
+    """Return the documents that each query rests on, and those that hold the same text, by id.
+
+    A source chunk that the corpus does not have any more tells of none.
+    """
     found: dict[str, set[str]] = {}
     for query in queries:
         documents = {item.doc_id for item in query.evidence}
         for chunk_id in query.source_chunk_ids:
-            for twin in (chunk_id, *survey.twins(chunk_id)):
-                documents.add(survey.chunk(twin).doc_id)
+            with suppress(KeyError):
+                for twin in (chunk_id, *survey.twins(chunk_id)):
+                    documents.add(survey.chunk(twin).doc_id)
         found[query.query_id] = documents
     return found
 

@@ -10,7 +10,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import GenerationStep
 from ragforge.files.opening import create_dataset
 from ragforge.pipeline.generation.settling import is_own, is_settled
-from ragforge.pipeline.generation.source import Prepared
+from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.pipeline.generation.team import Team
 from ragforge.records import Query
 from ragforge.stages.generate.gates.taken import Taken
@@ -72,7 +72,7 @@ def open_inputs(
             f"{dataset.path / 'queries.jsonl'}: was changed by hand since it was generated; "
             "name another --out so that no edit is lost, or make edits with `ragforge review`"
         )
-    dataset.take_chunks(chunks.path, chunks.entry)
+    take_corpus(dataset, chunks)
     queries = dataset.all_queries()
     steps = _steps(dataset, settings.generate.n, queries)
     return Inputs(

@@ -12,6 +12,7 @@ from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.generation.briefs import Briefs
 from ragforge.pipeline.generation.files import keep_generated
 from ragforge.pipeline.generation.inputs import Inputs
+from ragforge.pipeline.generation.measuring import with_rank
 from ragforge.pipeline.generation.missing import cell_like, missing_cells
 from ragforge.pipeline.generation.settling import is_kept
 from ragforge.pipeline.generation.team import Team
@@ -19,16 +20,12 @@ from ragforge.pipeline.generation.writers import checks_of, writer_of
 from ragforge.pipeline.surveyed import Surveyed
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
-from ragforge.stages.generate.checks.agreement import measured_difficulty
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.stage import Generated, Generation, generate
 
 if TYPE_CHECKING:
     from ragforge.pipeline.completing import Completion
-
-RANKS = 20
-"""Depth to which the evidence of a query is looked for, to tell how hard it is to find."""
 
 MOST_REPLACEMENTS = 3
 """Rounds in which queries that the pools refute are replaced."""
@@ -150,22 +147,8 @@ class Rounds:
 
     async def _measure(self) -> None:
         """Label the accepted queries with the rank of their evidence and how hard that is."""
-        self.generated.queries = [await self._measured(each) for each in self.generated.queries]
-
-    async def _measured(self, query: Query) -> Query:
-        if query.measured is None or not query.answerable or query.measured.depth:
-            return query
-        wanted = {item.chunk_id for item in query.evidence}
-        hits = await self.survey.bm25.retrieve(query.asked, RANKS)
-        ranks = (rank for rank, hit in enumerate(hits, start=1) if hit.chunk_id in wanted)
-        rank = next(ranks, None)
-        update = {
-            "bm25_rank": rank,
-            "depth": RANKS,
-            "difficulty": measured_difficulty(rank, RANKS, query.measured.agreement),
-        }
-        measured = query.measured.model_copy(update=update)
-        return query.model_copy(update={"measured": measured})
+        bm25 = self.survey.bm25
+        self.generated.queries = [await with_rank(each, bm25) for each in self.generated.queries]
 
     @property
     def _completes(self) -> bool:

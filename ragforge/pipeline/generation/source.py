@@ -1,5 +1,6 @@
 """The corpus that a set is generated from, put on disk before anything is asked about it."""
 
+import itertools
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
+from ragforge.corpus.cutting import cutting_of, write_corpus, write_ready_made, write_rows
+from ragforge.corpus.document_rows import renewed_rows
+from ragforge.corpus.origins.fetching import ORIGINS, fetched
 from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, digest_file
+from ragforge.files.sorted_lines import each_document
 from ragforge.observe import Observer
-from ragforge.pipeline.corpus import write_corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +25,14 @@ class Prepared:
     Args:
         path: The file; gone when it is closed, unless it was taken.
         entry: Its digest, and how many chunks it has.
+        rows: Likewise a file with a row for each document; None for ready-made chunks.
+        cutting: What tells how the documents were cut; "" for ready-made chunks.
     """
 
     path: Path
     entry: FileEntry
+    rows: Path | None = None
+    cutting: str = ""
 
     @property
     def digest(self) -> str:
@@ -36,13 +45,13 @@ class ChunkSource:
     """Where chunks come from.
 
     Args:
-        documents: Files and folders to cut into chunks.
+        documents: Files, folders and origins to cut into chunks; see `fetched`.
         chunk_file: Ready-made chunks instead; None where there are none.
         settings: How documents are cut.
         observer: Told of documents that are passed over.
     """
 
-    documents: Sequence[Path]
+    documents: Sequence[str | Path]
     chunk_file: Path | None
     settings: ChunkSettings
     observer: Observer
@@ -63,8 +72,38 @@ class ChunkSource:
         except OSError as error:
             raise DataError(f"{folder}: cannot be made: {error.strerror or error}") from error
         with place as name:
-            path = Path(name) / "chunks.jsonl"
-            count = write_corpus(
-                self.documents, self.chunk_file, self.settings, self.observer, path
-            )
-            yield Prepared(path, FileEntry(sha256=digest_file(path), records=count))
+            yield self._prepared(Path(name), folder / ORIGINS)
+
+    def _prepared(self, folder: Path, origins: Path) -> Prepared:
+        path, rows = folder / "chunks.jsonl", folder / "rows.jsonl"
+        if self.chunk_file is not None:
+            count = write_ready_made(self.chunk_file, path)
+            return Prepared(path, FileEntry(sha256=digest_file(path), records=count))
+        with fetched(self.documents, origins, self.observer, self.settings) as documents:
+            count = write_corpus(documents, self.settings, self.observer, path, rows)
+        entry = FileEntry(sha256=digest_file(path), records=count)
+        return Prepared(path, entry, rows, cutting_of(self.settings))
+
+
+def take_corpus(dataset: Dataset, prepared: Prepared) -> None:
+    """Make a corpus the set's own: its chunks, its documents, and how these were cut.
+
+    Documents that the set knew keep their past. Taking the same again changes nothing.
+
+    Raises:
+        DataError: A file cannot be written.
+    """
+    dataset.take_chunks(prepared.path, prepared.entry)
+    if prepared.rows is None:
+        dataset.drop_documents()
+        return
+    path = prepared.rows.with_name("documents.jsonl")
+    count = itertools.count()
+    rows = (row for _, row in each_document(prepared.rows))
+    renewed = renewed_rows(rows, dataset.documents(), dataset.manifest.version)
+    write_rows(path, (row for row, _ in zip(renewed, count, strict=False)))
+    entry = FileEntry(sha256=digest_file(path), records=next(count))
+    dataset.take_documents(path, entry)
+    manifest = dataset.manifest
+    if manifest.cutting != prepared.cutting:
+        dataset.write_manifest(manifest.model_copy(update={"cutting": prepared.cutting}))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragforge.corpus.anchors import ChunkIndex, Placement, fold
+from ragforge.corpus.anchors import ChunkIndex, Placement, fold, standing_at
 from ragforge.records import Chunk, Evidence, Judgment, Provenance, Query
 
 _WHOLE, _PART = 3, 2
@@ -44,7 +44,7 @@ def derive(query: Query, index: ChunkIndex) -> Rederived:
             lost.append(item)
             evidence.append(item)
             continue
-        evidence.append(moved(item, placed))
+        evidence.append(standing_at(item, placed))
         for chunk in placed.chunks:
             found.setdefault(chunk.chunk_id, []).append((evidence[-1], _is_whole(placed, chunk)))
     hops = {item.hop for item in evidence}
@@ -64,20 +64,6 @@ def grades_at(placed: Placement, grade: int) -> dict[str, int]:
         chunk.chunk_id: grade if _is_whole(placed, chunk) else min(grade, _PART)
         for chunk in placed.chunks
     }
-
-
-def moved(item: Evidence, placed: Placement) -> Evidence:
-    """Return evidence as the document has it, at its place."""
-    return item.model_copy(
-        update={
-            "chunk_id": placed.chunks[0].chunk_id,
-            "quote": placed.text if placed.is_whole else item.quote,
-            "start": placed.start,
-            "end": placed.end,
-            "prefix": placed.before,
-            "suffix": placed.after,
-        }
-    )
 
 
 def _is_whole(placed: Placement, chunk: Chunk) -> bool:

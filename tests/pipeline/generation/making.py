@@ -32,6 +32,7 @@ _STAGES = {
     "found": "find_answer",
     "verdicts": "judge",
     "grade": "judge",
+    "verdict": "recheck",
 }
 
 Change = Callable[[str, Body, Body], object]

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 import pytest
 
 from ragforge.config import Settings
+from ragforge.corpus.cutting import chunks_of, write_corpus, write_ready_made
 from ragforge.errors import DataError, UsageError
 from ragforge.files import spool
 from ragforge.observe import silent
-from ragforge.pipeline.corpus import chunks_of, write_corpus
 
 SETTINGS = Settings().chunk
 
@@ -30,7 +30,7 @@ def test_written_chunks_are_those_that_are_loaded(tmp_path, documents, monkeypat
     monkeypatch.setattr(spool, "PART", part)
     out = tmp_path / "new" / "chunks.jsonl"
 
-    count = write_corpus(documents, None, SETTINGS, silent, out)
+    count = write_corpus(documents, SETTINGS, silent, out)
 
     loaded = sorted(chunks_of(documents, SETTINGS, silent), key=lambda chunk: chunk.chunk_id)
     assert out.read_text() == "".join(f"{chunk.model_dump_json()}\n" for chunk in loaded)
@@ -43,7 +43,7 @@ def test_chunks_of_a_file_are_written_sorted(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "b", "text": "two"}\n{"id": "a", "text": "one"}\n')
 
-    assert write_corpus([], file, SETTINGS, silent, tmp_path / "out.jsonl") == 2
+    assert write_ready_made(file, tmp_path / "out.jsonl") == 2
     assert (tmp_path / "out.jsonl").read_text().index('"a"') == len('{"chunk_id":')
 
 
@@ -52,7 +52,7 @@ def test_one_id_for_two_chunks_is_refused_and_the_old_file_stays(tmp_path, docum
     monkeypatch.setattr("ragforge.corpus.chunking.chunk_id", lambda *_: 'c","doc_id":1')
     (tmp_path / "out.jsonl").write_text("old")
     with pytest.raises(DataError, match=r"comes twice, in a\.md and a\.md"):
-        write_corpus(documents, None, SETTINGS, silent, tmp_path / "out.jsonl")
+        write_corpus(documents, SETTINGS, silent, tmp_path / "out.jsonl")
 
     assert (tmp_path / "out.jsonl").read_text() == "old"
 
@@ -61,7 +61,7 @@ def test_documents_without_text_are_refused_in_the_same_words(tmp_path):
     """It tells what was given."""
     (tmp_path / "a.md").write_text("# Only a title\n")
     with pytest.raises(DataError, match=r"a\.md: no text to cut into chunks"):
-        write_corpus([tmp_path / "a.md"], None, SETTINGS, silent, tmp_path / "out.jsonl")
+        write_corpus([tmp_path / "a.md"], SETTINGS, silent, tmp_path / "out.jsonl")
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path, documents):
@@ -69,7 +69,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path, documents):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(DataError, match=r"out\.jsonl: cannot be written"):
-        write_corpus(documents, None, SETTINGS, silent, tmp_path / "file" / "out.jsonl")
+        write_corpus(documents, SETTINGS, silent, tmp_path / "file" / "out.jsonl")
 
 
 @pytest.fixture

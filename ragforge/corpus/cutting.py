@@ -1,0 +1,245 @@
+"""From documents or a chunk file to chunks on disk, and to the rows of the documents."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from ragforge.config import ChunkSettings
+from ragforge.corpus.chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
+from ragforge.corpus.chunking import MIN_CHARS
+from ragforge.corpus.document_rows import document_row, refuse_twins
+from ragforge.corpus.documents import Document, read_documents
+from ragforge.errors import DataError, UsageError
+from ragforge.files.atomic import write_whole
+from ragforge.files.chunks import read_chunks
+from ragforge.files.spool import Spool
+from ragforge.observe import Event, Observer
+from ragforge.records import Chunk, SourceDocument
+
+_SHOWN = 3
+
+
+def cutting_of(settings: ChunkSettings) -> str:
+    """Return what tells how documents are cut; equal documents give equal chunks under it.
+
+    Raises:
+        UsageError: There is no such chunker.
+    """
+    size = f", max_chars {settings.max_chars}" if settings.chunker == BUILT_IN else ""
+    return f"{settings.chunker} {chunker_version(settings.chunker)}{size}"
+
+
+def cutter(settings: ChunkSettings) -> Chunker:
+    """Return what cuts a document.
+
+    Raises:
+        UsageError: There is no such chunker.
+    """
+    smallest = min(MIN_CHARS, settings.max_chars // 2)
+    return make_chunker(settings.chunker, max_chars=settings.max_chars, min_chars=smallest)
+
+
+def documents_of(
+    documents: Sequence[Path],
+    settings: ChunkSettings,
+    observer: Observer,
+    unread: Callable[[str], None] = lambda doc_id: None,
+) -> Iterator[Document]:
+    """Yield the documents of files and folders.
+
+    Args:
+        documents: Files and folders.
+        settings: Patterns.
+        observer: Told of documents that are passed over.
+        unread: Told the id of each file that cannot be read; those of a table's rows begin with
+            it and `#`.
+
+    Raises:
+        DataError: As for `read_documents`.
+    """
+
+    def skipped(path: str, reason: str) -> None:
+        observer(Event("note", message=f"{path}: passed over: {reason}"))
+
+    return read_documents(
+        documents,
+        include=settings.include,
+        exclude=settings.exclude,
+        skipped=skipped,
+        unread=unread,
+    )
+
+
+def chunks_of(
+    documents: Sequence[Path], settings: ChunkSettings, observer: Observer
+) -> Iterator[Chunk]:
+    """Yield the chunks of documents, one document at a time.
+
+    Args:
+        documents: Files and folders.
+        settings: Sizes, patterns and the chunker.
+        observer: Told of documents that are passed over, and of those without a chunk.
+
+    Raises:
+        DataError: A document cannot be read.
+        UsageError: There is no such chunker, it returned what is not in the document, or no chunk
+            of any document.
+    """
+    chunker = cutter(settings)
+    found = CutDocuments(settings, observer)
+    for document in documents_of(documents, settings, observer):
+        chunks = chunker(document)
+        found.count(document, chunks)
+        yield from chunks
+    found.tell()
+
+
+class CutDocuments:
+    """Counts documents that were cut, and those of them that gave no chunk."""
+
+    def __init__(self, settings: ChunkSettings, observer: Observer) -> None:
+        self._settings = settings
+        self._observer = observer
+        self._n_empty = 0
+        self._empty: list[str] = []
+        self._any_cut = False
+
+    def count(self, document: Document, chunks: Sequence[Chunk]) -> None:
+        """Count a document."""
+        if chunks:
+            self._any_cut = True
+            return
+        self._n_empty += 1
+        if self._n_empty <= _SHOWN:
+            self._empty.append(document.doc_id)
+
+    def tell(self, *, any_kept: bool = False) -> None:
+        """Tell of documents without a chunk.
+
+        Args:
+            any_kept: Whether there are chunks of documents that were not cut now.
+
+        Raises:
+            UsageError: A chunker of the user's gave none at all.
+        """
+        if not self._n_empty:
+            return
+        if not (self._any_cut or any_kept) and self._settings.chunker != BUILT_IN:
+            raise UsageError(
+                f"chunker {self._settings.chunker}: gave no chunk for any of {self._n_empty} "
+                "documents"
+            )
+        told = f"{self._n_empty} documents gave no chunk: {', '.join(self._empty)}"
+        self._observer(Event("note", message=told))
+
+
+def write_corpus(
+    documents: Sequence[Path],
+    settings: ChunkSettings,
+    observer: Observer,
+    path: Path,
+    rows: Path | None = None,
+) -> int:
+    """Write all chunks of documents, sorted by id; return how many.
+
+    Memory does not grow with the corpus.
+
+    Args:
+        documents: Files and folders.
+        settings: Sizes and patterns.
+        observer: Told of documents that are passed over.
+        path: The file; missing folders above it are made.
+        rows: Where to write a row for each document, sorted by id; None for nowhere.
+
+    Raises:
+        DataError: A file cannot be read, two documents or chunks have one id, or there is no
+            chunk; or the file cannot be written. The old one is untouched.
+    """
+    _make_room(path)
+    chunker = cutter(settings)
+    found = CutDocuments(settings, observer)
+    with Spool(id_and_document, path.parent) as spool, Spool(row_id, path.parent) as spooled:
+        for document in documents_of(documents, settings, observer):
+            chunks = chunker(document)
+            found.count(document, chunks)
+            for chunk in chunks:
+                spool.add(chunk)
+            if rows is not None:
+                spooled.add(document_row(document, len(chunks)))
+        found.tell()
+        if not spool.count:
+            raise nothing_in(documents)
+        write_whole(path, each_once(spool.lines()))
+        if rows is not None:
+            write_rows(rows, refuse_twins(rows_in(spooled)))
+        return spool.count
+
+
+def write_ready_made(chunk_file: Path, path: Path) -> int:
+    """Write the chunks of a ready-made file, sorted by id, as `write_corpus` does.
+
+    Memory does not grow with the corpus but for the ids.
+    """
+    _make_room(path)
+    with Spool(id_and_document, path.parent) as spool:
+        for chunk in read_chunks(chunk_file):
+            spool.add(chunk)
+        write_whole(path, each_once(spool.lines()))
+        return spool.count
+
+
+def rows_in(spool: Spool[SourceDocument]) -> Iterator[SourceDocument]:
+    """Yield the rows of documents in a spool, sorted by id."""
+    return map(SourceDocument.model_validate_json, spool.lines())
+
+
+def write_rows(path: Path, rows: Iterator[SourceDocument]) -> None:
+    """Write rows of documents as they come.
+
+    Raises:
+        DataError: The file cannot be written; the old one is untouched.
+    """
+    write_whole(path, (f"{row.model_dump_json()}\n" for row in rows))
+
+
+def row_id(row: SourceDocument) -> tuple[str, ...]:
+    """Return what rows of documents are sorted by."""
+    return (row.doc_id,)
+
+
+def id_and_document(chunk: Chunk) -> tuple[str, ...]:
+    """Return what chunks are sorted by."""
+    return chunk.chunk_id, chunk.doc_id
+
+
+def each_once(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of chunks that are sorted by id.
+
+    Raises:
+        DataError: Two have one id.
+    """
+    last, last_id = "", ""
+    for line in lines:
+        # In JSON, no string can hold the bare quotes that end the first field.
+        chunk_id = line.partition('","doc_id":')[0]
+        if chunk_id == last_id:
+            raise _twice(Chunk.model_validate_json(last), Chunk.model_validate_json(line))
+        last, last_id = line, chunk_id
+        yield line
+
+
+def nothing_in(documents: Sequence[Path]) -> DataError:
+    """Return the error about documents without text."""
+    return DataError(
+        f"{', '.join(map(str, documents))}: no text to cut into chunks; every document is empty"
+    )
+
+
+def _make_room(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _twice(first: Chunk, second: Chunk) -> DataError:
+    return DataError(f"chunk {first.chunk_id} comes twice, in {first.doc_id} and {second.doc_id}")

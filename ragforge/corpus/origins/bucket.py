@@ -1,0 +1,135 @@
+"""Documents of a bucket, or of anything else that fsspec reaches: s3, gs, az, https, memory."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ragforge.corpus.origins.origin import Address, Origin, address_of
+from ragforge.errors import DataError, UsageError
+
+_AT_ONCE: Final = 8
+_ETAG: Final = ("etag", "contentmd5", "md5hash", "checksum", "crc32c")
+_TIMES: Final = ("lastmodified", "mtime", "modified", "updated", "created")
+_SIZES: Final = ("size", "contentlength")
+
+
+@dataclass(frozen=True, slots=True)
+class BucketSpec:
+    """Everything below an address, or the one file there."""
+
+    address: Address
+    key: str
+
+    @property
+    def shown(self) -> str:
+        """The address without user, password and query."""
+        return self.address.shown
+
+    @property
+    def name(self) -> str:
+        """What tells it from others to a reader."""
+        scheme, _, path = self.shown.partition("?")[0].partition("://")
+        return path.rstrip("/").rpartition("/")[2] or scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """What is there.
+
+    Args:
+        origin: The files.
+        is_file: Whether the address is that of one file.
+    """
+
+    origin: Origin
+    is_file: bool
+
+
+def parse_bucket(spec: str) -> BucketSpec:
+    """Take a spec apart.
+
+    Raises:
+        UsageError: A variable of it is not set, or it holds a password.
+    """
+    return BucketSpec(address_of(spec), spec)
+
+
+@contextmanager
+def opened_bucket(spec: BucketSpec) -> Iterator[Bucket]:
+    """Lend the files of a bucket.
+
+    Raises:
+        UsageError: What reads such an address is not installed.
+        DataError: It cannot be reached, or nothing is there.
+    """
+    system, root = _reached(spec)
+    try:
+        system.invalidate_cache()
+        root = root.rstrip("/") if root.strip("/") else root
+        found: Mapping[str, Mapping[str, Any]] = system.find(root, detail=True)
+        if not found:
+            system.info(root)  # Some find nothing where they should have failed.
+    except Exception as error:  # the libraries behind fsspec raise what they like
+        raise _unreachable(spec, error) from error
+    if not found:
+        raise DataError(
+            f"{spec.shown}: nothing is there; expected documents (an empty bucket is taken for a "
+            "fault, not for documents that were all deleted)"
+        )
+    is_file = list(found) == [root]
+    places = {_relative(place, root): place for place in found}
+    states = {path: _state_of(found[place]) for path, place in places.items()}
+
+    def fetch(path: str, target: Path) -> str:
+        try:
+            system.get_file(places[path], str(target))
+        except Exception as error:
+            raise _unreachable(spec, error, path) from error
+        return ""
+
+    yield Bucket(Origin(states, fetch, _AT_ONCE), is_file)
+
+
+def _reached(spec: BucketSpec) -> tuple[Any, str]:
+    """Return a file system of fsspec, which has no types, and the path in it."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise UsageError(
+            f"{spec.shown}: needs the package fsspec; pip install 'ragforge[buckets]', and for "
+            "s3:// s3fs, for gs:// gcsfs, for az:// adlfs"
+        ) from error
+    try:
+        system, root = url_to_fs(spec.address.full, skip_instance_cache=True)
+    except ImportError as error:
+        told = spec.address.cleared(error).rstrip(".")
+        raise UsageError(f"{spec.shown}: needs a package: {told}") from error
+    except Exception as error:
+        raise _unreachable(spec, error) from error
+    return system, root
+
+
+def _unreachable(spec: BucketSpec, error: Exception, path: str = "") -> DataError:
+    told = spec.address.cleared(error) or type(error).__name__
+    what = f"{path}: cannot be fetched" if path else "cannot be listed"
+    return DataError(f"{spec.shown}: {what}: {type(error).__name__}: {told}")
+
+
+def _relative(place: str, root: str) -> str:
+    if place == root:
+        return place.partition("?")[0].rpartition("/")[2]
+    return place.removeprefix(root).removeprefix("/")
+
+
+def _state_of(info: Mapping[str, Any]) -> str:
+    """Return what changes when a file does, "" where nothing tells."""
+    told = {
+        str(name).replace("-", "").replace("_", "").lower(): value for name, value in info.items()
+    }
+    size = next((told[name] for name in _SIZES if told.get(name) is not None), None)
+    for name in (*_ETAG, *_TIMES):
+        if told.get(name):
+            return f"{name} {told[name]} size {size}"
+    return ""
