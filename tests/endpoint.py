@@ -214,7 +214,7 @@ def valid(body: Body) -> Body:
             return reply(prompt)
     if "facts" in fields:
         return _statuses(prompt) if "claims" in fields else _facts(prompt)
-    return _verdict(prompt)
+    return _recheck(prompt) if {"quote", "answer"} <= fields else _verdict(prompt)
 
 
 def answering(path: str, body: Body, number: int) -> Reply:
@@ -337,6 +337,13 @@ def _from_quotes(prompt: str) -> Body:
 
 def _search(_prompt: str) -> Body:
     return {"id": "", "quote": "", "found": "no"}
+
+
+def _recheck(prompt: str) -> Body:
+    texts = " ".join(shown["text"] for shown in datum(prompt, "passages"))
+    there = [quote for quote in datum(prompt, "quotes") if quote in texts]
+    quote, verdict = (there[0], "same") if there else ("", "none")
+    return {"quote": quote, "verdict": verdict, "answer": ""}
 
 
 _GENERATION: dict[str, Callable[[str], Body]] = {

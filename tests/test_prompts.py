@@ -33,6 +33,7 @@ HOLES = {
     "check_answer": {"marker", "question", "quotes"},
     "compare_answers": {"marker", "pairs"},
     "find_answer": {"marker", "question", "passages"},
+    "recheck_answer": {"marker", "question", "expects", "expected", "quotes", "others", "passages"},
     "check_claims": {"marker", "question", "answer", "passages"},
     "extract_facts": {"marker", "question", "expected"},
     "grade_facts": {"marker", "question", "facts", "answer", "passages"},

@@ -21,9 +21,12 @@ COMMANDS = {
     "compare": "tell which of several runs or systems is better, and how surely",
     "gate": "decide whether a run may ship, by thresholds and a baseline: an exit code for CI",
     "history": "show how runs did over time: what changed, and where measures go",
+    "diff": "show how two versions of a set differ, and why",
     "report": "write a page about a dataset: measures, worst queries, failures",
     "worst": "show where a run does badly, and the likely cause",
     "view": "serve live pages about datasets on loopback",
+    "refresh": "follow a corpus that changed: the next version of a set, night by night",
+    "schedule": "print a schedule for every night: systemd, cron, GitHub, Kubernetes, Airflow",
     "import": "bring a hand-made set of queries with relevant passages into a dataset",
     "review": "have people approve, edit, reject or pin queries: a sheet out, decisions in",
     "validate": "check a dataset: formats, ids, digests",
@@ -40,7 +43,7 @@ _TWO_WORDS: dict[tuple[str, ...], str] = {("judge", "audit"): "judge_audit"}
 """Commands of two words with their modules; the first word alone is a command too."""
 
 _KEPT = dict.fromkeys(
-    ("generate", "retrieve", "judge", "answer", "ground", "evaluate", "compare", "demo"),
+    ("generate", "retrieve", "judge", "answer", "ground", "evaluate", "compare", "demo", "refresh"),
     "what was done is kept",
 )
 """Commands that keep what an interrupt leaves half done."""

@@ -19,13 +19,14 @@ from ragforge.mock.claim_replies import checked_claims
 from ragforge.mock.draws import Draws
 from ragforge.mock.fact_replies import drawn_facts, fact_statuses, shortened
 from ragforge.mock.query_replies import written_follow_ups, written_near_misses, written_queries
+from ragforge.mock.recheck_replies import rechecked
 
 _DATUM = re.compile(
     r"^(query|passage|expected answer|answer|facts|passages|type|difficulty|question|questions"
-    r"|quotes|pairs): (.+)$",
+    r"|quotes|other quotes|pairs): (.+)$",
     re.MULTILINE,
 )
-_LISTS = frozenset({"facts", "passages", "questions", "quotes", "pairs"})
+_LISTS = frozenset({"facts", "passages", "questions", "quotes", "other quotes", "pairs"})
 _DECODER = json.JSONDecoder()
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LONGEST_QUOTE = 400
@@ -145,6 +146,10 @@ def _search(data: Data, draws: Draws) -> Reply:
     return no_answer_found()
 
 
+def _recheck(data: Data, draws: Draws) -> Reply:
+    return rechecked(data, data.get("quotes", []), data.get("other quotes", []))
+
+
 _STAGES: tuple[tuple[set[str], Callable[[Data, Draws], Reply]], ...] = (
     ({"grade", "evidence", "contains_answer"}, _relevance),
     ({"grade"}, _grade),
@@ -157,6 +162,7 @@ _STAGES: tuple[tuple[set[str], Callable[[Data, Draws], Reply]], ...] = (
     ({"premise", "answerable"}, _from_quotes),
     ({"pairs"}, _pairs),
     ({"found", "quote"}, _search),
+    ({"quote", "verdict", "answer"}, _recheck),
     ({"claims", "no_claim"}, _claims),
     ({"facts", "claims"}, _statuses),
     ({"facts"}, _facts),

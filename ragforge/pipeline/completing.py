@@ -86,8 +86,8 @@ async def complete_dataset(
     queries = queries_to_complete(dataset, settings.judge.split, query_ids)
     items = items_of(dataset, queries, survey, observer)
     if mode.dry_run:
-        retrievers = _free(retrievers, observer)
-    looked = await _look(items, survey, retrievers, settings, observer)
+        retrievers = free_retrievers(retrievers, observer)
+    looked = await look_for(items, survey, retrievers, settings, observer)
     if not mode.dry_run:
         tried = {probe.key for probe in probes_of(items, retrievers)}
         dataset.replace_failures("retrieve", looked.failures, tried.__contains__)
@@ -106,7 +106,7 @@ async def complete_dataset(
         waves = Waves(dataset, survey, bench, asked, growth, mode, observer)
         await waves.judge()
         if mode.dry_run:
-            return Completion(waves.result, None, failed, _estimate(waves))
+            return Completion(waves.result, None, failed, estimate_of(waves))
     summary = _summary(dataset, waves)
     if not summary.n_calls and not waves.result.n_judged:
         refused_if_all_failed(waves.result, waves.result.n_failed)
@@ -186,7 +186,9 @@ def judging_settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"judge": how.model_copy(update=changes)})
 
 
-def _free(retrievers: Mapping[str, Retriever], observer: Observer) -> dict[str, Retriever]:
+def free_retrievers(
+    retrievers: Mapping[str, Retriever], observer: Observer
+) -> dict[str, Retriever]:
     """Return the retrievers that ask nobody."""
     free = {name: one for name, one in retrievers.items() if not isinstance(one, Buildable)}
     costly = sorted(set(retrievers).difference(free))
@@ -196,13 +198,14 @@ def _free(retrievers: Mapping[str, Retriever], observer: Observer) -> dict[str, 
     return free
 
 
-async def _look(
+async def look_for(
     items: Sequence[Item],
     survey: Survey,
     retrievers: Mapping[str, Retriever],
     settings: Settings,
     observer: Observer,
 ) -> Collected[Found]:
+    """Return what retrievers find for items, and what stands beside their sources."""
     most = settings.pool.pool_most
     looked = await look(
         probes_of(items, retrievers),
@@ -246,7 +249,7 @@ def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
     )
 
 
-def _estimate(waves: Waves) -> dict[str, object]:
+def estimate_of(waves: Waves) -> dict[str, object]:
     """Return what the first blocks take, and how far that goes if all pools grow to the end."""
     bench, result, blocks = waves.bench, waves.result, list(waves.open_blocks())
     new = sum(first for first, *_ in blocks)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
-from ragforge.files.opening import refuse_other_files
+from ragforge.files.opening import refuse_other_files, refuse_refreshed
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generation.estimate import estimate_generation
@@ -77,6 +77,7 @@ async def generate_dataset(
     targets(settings.generate)
     dataset = Dataset(out)
     refuse_other_files(out)
+    refuse_refreshed(out)
     folder = dataset.store_path.parent
     real = real_queries(dataset, settings.generate.like)
     async with AsyncExitStack() as stack:

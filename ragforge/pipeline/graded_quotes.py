@@ -1,10 +1,9 @@
 """Grades that people gave to quotes, which follow the quotes into other chunks."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from ragforge.corpus.anchors import CONTEXT_CHARS, ChunkIndex, fold, locate
-from ragforge.files.dataset import Dataset
 from ragforge.records import Chunk, Evidence, Judgment, Query
 from ragforge.stages.generate.truth import grades_at
 
@@ -22,24 +21,39 @@ class Followed:
     pairs: set[tuple[str, str]]
 
 
-class GradedQuotes:
-    """The quotes of a dataset that people graded, at their places in its present chunks."""
+def _same(doc_id: str) -> str:
+    return doc_id
 
-    def __init__(self, dataset: Dataset) -> None:
-        graded = [
-            judgment
-            for judgment in dataset.each_judgment()
-            if judgment.source == "human" and judgment.evidence and judgment.grade is not None
-        ]
+
+class GradedQuotes:
+    """Quotes that people graded, at their places in the chunks that they graded.
+
+    Args:
+        judgments: Of any kind; the others are passed over.
+        chunks: All that these name; read to the end, others are not kept.
+        queries: Those that are judged; their evidence knows where a quote stands.
+        doc_of: Gives the id that a document has now.
+    """
+
+    def __init__(
+        self,
+        judgments: Iterable[Judgment],
+        chunks: Iterable[Chunk],
+        queries: Iterable[Query],
+        doc_of: Callable[[str], str] = _same,
+    ) -> None:
+        graded = [judgment for judgment in judgments if is_graded_quote(judgment)]
         wanted = {judgment.chunk_id for judgment in graded}
-        chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks() if chunk.chunk_id in wanted}
-        known = _known(dataset.all_queries())
+        found = _named(chunks, wanted) if wanted else {}
+        known = _known(queries)
         self._quotes: list[tuple[Judgment, Evidence]] = []
         for judgment in graded:
-            chunk = chunks.get(judgment.chunk_id)
+            chunk = found.get(judgment.chunk_id)
             if chunk is not None:
                 key = (judgment.query_id, chunk.doc_id, fold(judgment.evidence))
-                self._quotes.append((judgment, known.get(key) or _quote(judgment, chunk)))
+                item = known.get(key) or _quote(judgment, chunk)
+                item = item.model_copy(update={"doc_id": doc_of(item.doc_id)})
+                self._quotes.append((judgment, item))
 
     @property
     def documents(self) -> set[str]:
@@ -61,6 +75,15 @@ class GradedQuotes:
                     update = {"chunk_id": chunk_id, "grade": grade, "copied_from": ""}
                     found[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
         return Followed(list(found.values()), pairs)
+
+
+def is_graded_quote(judgment: Judgment) -> bool:
+    """Whether a person graded a quote, rather than a chunk."""
+    return judgment.source == "human" and bool(judgment.evidence) and judgment.grade is not None
+
+
+def _named(chunks: Iterable[Chunk], wanted: Collection[str]) -> dict[str, Chunk]:
+    return {chunk.chunk_id: chunk for chunk in chunks if chunk.chunk_id in wanted}
 
 
 def _known(queries: Iterable[Query]) -> dict[tuple[str, str, str], Evidence]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
+from ragforge.files.keys import query_and_chunk
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.bench import Bench
@@ -46,6 +47,8 @@ class Waves:
         growth: How deep pools get.
         mode: A dry run counts the first wave.
         observer: Told of progress.
+        starts: Depths at which pools begin, by query id; that of `growth` where one is not in it.
+        adds: Whether pools are added to those that are there, rather than put in their place.
         depths: Of each pool so far, by query id.
         result: Of all waves.
     """
@@ -57,6 +60,8 @@ class Waves:
     growth: Growth
     mode: Mode
     observer: Observer
+    starts: Mapping[str, int] = field(default_factory=dict)
+    adds: bool = False
     depths: dict[str, int] = field(default_factory=dict)
     result: JudgingResult = field(default_factory=lambda: JudgingResult(""))
     _standing: Standing = field(init=False)
@@ -77,7 +82,8 @@ class Waves:
             UsageError: Another model or prompt graded a part of the pools; see `Mode`.
             EndpointError, BudgetError: The run was stopped.
         """
-        self.depths = dict.fromkeys(self.asked, self.growth.start)
+        start = self.growth.start
+        self.depths = {query_id: self.starts.get(query_id, start) for query_id in self.asked}
         self._read()
         above = dict.fromkeys(self.asked, 0)
         todo = self._todo(above)
@@ -107,15 +113,15 @@ class Waves:
 
     def open_blocks(self) -> Iterator[list[int]]:
         """Yield, for each pool, the pairs without a grade in each of its blocks, if it grew."""
-        depths = self.growth.depths()
-        blocks = [(0, depths[0]), *pairwise(depths)]
         for query_id, one in self.asked.items():
+            first = self.starts.get(query_id, self.growth.start)
+            depths = [0, first, *(depth for depth in self.growth.depths() if depth > first)]
             yield [
                 sum(
                     (query_id, chunk_id) not in self._grades
                     for chunk_id in one.ranked.pool(to, above)
                 )
-                for above, to in blocks
+                for above, to in pairwise(depths)
             ]
 
     def _read(self) -> None:
@@ -185,8 +191,13 @@ class Waves:
         return self._grades.get((query_id, chunk_id), 0) >= RELEVANT
 
     def _write_pools(self) -> None:
-        others = [old for old in self.dataset.pool() if old.query_id not in self.depths]
-        self.dataset.write_pool([*others, *self.entries()])
+        found = {query_and_chunk(entry): entry for entry in self.entries()}
+        others = (
+            old
+            for old in self.dataset.each_pool_entry()
+            if old.query_id not in self.depths or (self.adds and query_and_chunk(old) not in found)
+        )
+        self.dataset.write_pool([*others, *found.values()])
 
     def _add(self, wave: JudgingResult) -> None:
         total = self.result

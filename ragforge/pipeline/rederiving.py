@@ -9,10 +9,11 @@ from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.pipeline.cards import renew_card
+from ragforge.pipeline.carried_grades import at_chunks, by_rank, moved_pool
 from ragforge.pipeline.generation.settling import settle
-from ragforge.pipeline.generation.source import Prepared
+from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.pipeline.graded_quotes import GradedQuotes
-from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query
+from ragforge.records import Chunk, Evidence, Judgment, Query
 from ragforge.stages.generate.truth import derive
 
 
@@ -71,7 +72,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     """
     queries = dataset.all_queries()
     found = Rederivation()
-    graded = GradedQuotes(dataset)
+    graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries)
     index = _index(queries, graded.documents, prepared)
     derived, evidence = _derive_all(queries, index, found)
     if found.n_quotes and not found.n_found:
@@ -83,12 +84,12 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     followed = graded.place(index)
     carried = _carried(dataset.each_judgment(), moves, followed.pairs, found)
     judgments = [*followed.judgments, *carried, *evidence]
-    pool = list(_pool(dataset.pool(), moves))
+    pool = moved_pool(dataset.pool(), moves)
     if pool or dataset.pool():
         dataset.write_pool(pool)
-    dataset.write_judgments({(j.query_id, j.chunk_id): j for j in _by_rank(judgments)}.values())
+    dataset.write_judgments({(j.query_id, j.chunk_id): j for j in by_rank(judgments)}.values())
     dataset.write_queries(derived)
-    dataset.take_chunks(prepared.path, prepared.entry)
+    take_corpus(dataset, prepared)
     manifest = dataset.manifest
     if manifest.made_from.get("chunks") == prepared.digest:
         renew_card(dataset)
@@ -175,24 +176,4 @@ def _carried(
             found.n_dropped += 1
         else:
             found.n_kept += 1
-        for chunk_id in now:
-            if chunk_id == judgment.chunk_id:
-                yield judgment
-            else:
-                source = "carried" if judgment.source == "judge" else judgment.source
-                update = {"chunk_id": chunk_id, "source": source, "copied_from": ""}
-                yield judgment.model_copy(update=update)
-
-
-def _by_rank(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """Order judgments so that the last of a pair stands: a person's, a judge's, the evidence's."""
-    rank = {"evidence": 1, "carried": 2, "judge": 3, "human": 4}
-    return sorted(judgments, key=lambda item: (item.grade is not None, rank[item.source]))
-
-
-def _pool(entries: Iterable[PoolEntry], moves: _Moves) -> Iterable[PoolEntry]:
-    merged: dict[tuple[str, str], PoolEntry] = {}
-    for entry in entries:
-        for chunk_id in moves.of(entry.chunk_id):
-            merged[entry.query_id, chunk_id] = entry.model_copy(update={"chunk_id": chunk_id})
-    return merged.values()
+        yield from at_chunks(judgment, now)

@@ -16,6 +16,7 @@ from ragforge.pipeline.picking import Picked
 from ragforge.pipeline.rendering_checks import (
     answer_from_evidence,
     answer_looked_for,
+    answer_rechecked,
     answers_compared,
     question_alone,
 )
@@ -144,6 +145,7 @@ STAGES: Final[Mapping[str, _Stage]] = {
     "evidence_answer": answer_from_evidence,
     "answers_comparison": answers_compared,
     "answer_search": answer_looked_for,
+    "answer_recheck": answer_rechecked,
 }
 """By the schema of the reply."""
 

@@ -1,6 +1,6 @@
 """An open survey: the cards of a corpus, its chunks, and its index for BM25."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from ragforge.corpus.cards import CardReader
 from ragforge.corpus.survey import ChunkCard
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever
+from ragforge.retrieval.newcomers import Newcomers
 from ragforge.retrieval.stored import StoredBM25
 
 INDEX = "bm25"
@@ -62,6 +63,20 @@ class Surveyed(AbstractContextManager["Surveyed"]):
             DataError: The chunks were written over in place.
         """
         return self._cards.chunk(chunk_id)
+
+    def newcomers(self, chunk_ids: Collection[str]) -> Newcomers:
+        """Return what tells whether some chunks can be among the best that BM25 finds.
+
+        Those that the corpus does not have are passed over.
+        """
+        rows = (self._row(chunk_id) for chunk_id in chunk_ids)
+        return Newcomers(self._bm25, sorted(row for row in rows if row is not None), self._row)
+
+    def _row(self, chunk_id: str) -> int | None:
+        try:
+            return self._cards.row(chunk_id)
+        except KeyError:
+            return None
 
     def neighbours(self, chunk_id: str) -> Sequence[str]:
         """Return the ids of the chunk before and the chunk behind in its document, if any."""

@@ -22,6 +22,7 @@ def yardstick_of(dataset: Dataset, evaluation: Evaluation, qrels: Qrels) -> Yard
         corpus=evaluation.digests.corpus,
         judgments=evaluation.digests.judgments,
         chunk_ids=lambda: {chunk.chunk_id for chunk in dataset.chunks()},
+        moved=dataset.past.moved_chunks,
     )
 
 
@@ -40,4 +41,5 @@ def yardstick_now(dataset: Dataset, rel_threshold: int) -> Yardstick:
         corpus=corpus_digest(dataset),
         judgments=judgments_digest(settled),
         chunk_ids=lambda: {chunk.chunk_id for chunk in dataset.chunks()},
+        moved=dataset.past.moved_chunks,
     )

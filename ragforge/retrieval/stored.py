@@ -21,6 +21,7 @@ LEAST_TERMS = 8
 """Terms of a query that are searched for, however common they are."""
 
 Scores = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.uint32]
 
 
 class StoredBM25:
@@ -49,12 +50,36 @@ class StoredBM25:
 
     async def retrieve(self, query: str, k: int) -> list[Hit]:
         """Return the best chunks; the score is the BM25 sum over the words of the query."""
-        terms = self._searched(query)
+        terms = self.searched(query)
         if not terms:
             return []
         return await asyncio.to_thread(self._best, terms, k)
 
-    def _searched(self, query: str) -> list[int]:
+    def postings(self, place: int) -> tuple[Rows, Scores]:
+        """Return the rows that have the term at a place of the index, ascending, and its scores."""
+        part = slice(int(self._starts[place]), int(self._starts[place + 1]))
+        return self._rows[part], self._weights[part]
+
+    def weights_at(self, places: npt.NDArray[np.int64], rows: Rows) -> Scores:
+        """Return what each of some terms gives to each of some rows, [term, row]; 0 for nothing.
+
+        Args:
+            places: Of the terms in the index.
+            rows: In any order.
+        """
+        low, behind = self._starts[places][:, None], self._starts[places + 1][:, None]
+        high = np.broadcast_to(behind, (len(places), len(rows)))
+        low = np.broadcast_to(low, high.shape)
+        last = len(self._rows) - 1
+        for _ in range(int((behind - self._starts[places][:, None]).max(initial=0)).bit_length()):
+            middle = (low + high) >> 1
+            is_below = (self._rows[np.minimum(middle, last)] < rows) & (low < high)
+            low, high = np.where(is_below, middle + 1, low), np.where(is_below, high, middle)
+        at = np.minimum(low, last)
+        held = (low < behind) & (self._rows[at] == rows)
+        return np.where(held, self._weights[at], np.float32(0))
+
+    def searched(self, query: str) -> list[int]:
         """Return the places of the query's terms in the index, in its order, repeated as there."""
         numbers = self._number(tokenize(query))
         places = np.searchsorted(self._terms, numbers)
@@ -80,6 +105,6 @@ class StoredBM25:
     def _scores(self, terms: list[int]) -> Scores:
         scores = np.zeros(self._n_chunks, np.float32)
         for place in terms:
-            part = slice(int(self._starts[place]), int(self._starts[place + 1]))
-            scores[self._rows[part]] += self._weights[part]
+            rows, weights = self.postings(place)
+            scores[rows] += weights
         return scores

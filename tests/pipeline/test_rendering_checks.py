@@ -88,10 +88,19 @@ def test_chunks_are_looked_through(turn):
     ]
 
 
+def test_an_answer_is_checked_again_by_the_chunks_of_its_evidence(turn):
+    """As they are now; a refresh shows what stands around them as well."""
+    prompt = turn("recheck_answer")
+
+    assert datum(prompt, "expected answer") == "5 seconds"
+    assert datum(prompt, "passages") == [{"titles": ["Top", "Time"], "text": f"{QUOTE} Mostly."}]
+
+
 @pytest.mark.parametrize(
     ("name", "picked", "error", "message"),
     [
         ("check_answer", {"query_id": "q2"}, DataError, "the query has no evidence to read"),
+        ("recheck_answer", {"query_id": "q2"}, DataError, "has no evidence to check again"),
         ("compare_answers", {"query_id": "q2", "system": "rag"}, DataError, "a rule decides"),
         ("compare_answers", {}, UsageError, "with --query QUERY_ID and --answers NAME"),
         ("find_answer", {}, UsageError, "--chunk CHUNK_ID twice or more"),

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.config import Settings
+from ragforge.corpus.cutting import chunks_of
 from ragforge.observe import silent
-from ragforge.pipeline.corpus import chunks_of
 from ragforge.records import Chunk
 from ragforge.retrieval import postings, stored
 from ragforge.retrieval.bm25 import BM25Retriever

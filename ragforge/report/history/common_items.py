@@ -33,6 +33,8 @@ class Yardstick:
     """Digest of the grades."""
     chunk_ids: Callable[[], Container[str]]
     """Reads those of the corpus; asked only where the corpus changed."""
+    moved: Callable[[], Mapping[str, Sequence[str]]] = dict
+    """Reads the ids of now of chunks that went by other ones, likewise."""
 
 
 class Reading(NamedTuple):
@@ -168,11 +170,14 @@ def _rescored(
     if not graded or not measures:
         return {}
     qrels = {item.query_id: yardstick.qrels[item.query_id] for item in graded}
+    known = None
+    if evaluation.digests.corpus != yardstick.corpus:
+        known, moved = yardstick.chunk_ids(), yardstick.moved()
+        graded = [_as_of_now(item, moved) for item in graded]
     run = {item.query_id: item.ranking for item in graded}
     threshold = yardstick.rel_threshold
     scores = evaluate(qrels, run, measures, rel_threshold=threshold)
     at_all = evaluate(qrels, {}, measures, rel_threshold=threshold, failed=[*qrels])
-    known = None if evaluation.digests.corpus == yardstick.corpus else yardstick.chunk_ids()
     found: dict[str, dict[str, Reading]] = {item.query_id: {} for item in graded}
     for name in measures:
         possible, any_ranking = scores.possible(name), at_all.possible(name)
@@ -183,6 +188,17 @@ def _rescored(
             read = widest if low is None or high is None else Reading(value, low, high)
             found[item.query_id][name] = _told(item, parse_measure(name), read, widest, known)
     return found
+
+
+def _as_of_now(item: ItemValues, moved: Mapping[str, Sequence[str]]) -> ItemValues:
+    """Return an item with the ids of now in its ranking.
+
+    A chunk that stands several times now is counted once, where it was found.
+    """
+    if moved.keys().isdisjoint(item.ranking):
+        return item
+    now = (next(iter(moved.get(chunk_id, ())), chunk_id) for chunk_id in item.ranking)
+    return item.model_copy(update={"ranking": tuple(dict.fromkeys(now))})
 
 
 def _told(

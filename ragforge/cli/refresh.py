@@ -1,0 +1,103 @@
+"""Follow a corpus that changed: make the next version of a set, or none where nothing changed.
+
+Every night the same command: documents are compared with those of the published version by their
+content. Queries whose quotes stand where they stood are kept for nothing; where the text around a
+quote changed, or it moved to another document, one call checks that it still proves the answer;
+where it is gone, the corpus is searched for another that does. A query that the documents do not
+answer any more is retired, or becomes one to abstain from. Grades stay with their chunks; only new
+chunks that enter the pool of a query are judged. What is missing then is generated, and the new
+version is checked before it is published in one step. Until then, and where a check fails, the
+published version stays as it is.
+
+Nothing changed: no call, no new version, exit code 0. A run that was stopped or killed is taken up
+by the next one: replies that were bought come from the call store.
+
+Exit codes: 0 published or nothing to do, 1 a check of the version failed (see rejected/), 2 a
+pinned query lost its evidence, 3 documents cannot be read or too many are gone, 4 model endpoint,
+5 budget.
+
+Examples:
+  ragforge refresh --documents docs/ --dataset set/ --model gpt-5-mini --dry-run
+  ragforge refresh --documents docs/ --dataset set/ --model gpt-5-mini --max-cost-usd 2
+  ragforge refresh --config configs/nightly.toml --json
+  ragforge refresh --documents git:../handbook@main:docs --dataset set/
+  ragforge refresh --dataset set/ --rollback 3
+"""
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
+from ragforge.cli.paid import add_mode, mode_of, observed
+from ragforge.cli.talk import complain, show
+from ragforge.config import Settings
+from ragforge.errors import UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "--chunks", type=Path, metavar="FILE", help="ready-made chunks, instead of documents"
+    )
+    parser.add_argument(
+        "--accept-churn",
+        action="store_true",
+        help="go on although much of the corpus is gone, and publish although much of the set "
+        "changed; for the night after a great move, not for a schedule",
+    )
+    parser.add_argument(
+        "--rollback",
+        type=int,
+        metavar="N",
+        help="publish version N again, and do nothing else; versions after it are kept",
+    )
+    add_mode(parser)
+    add_json(parser)
+    add_common(parser, "refresh", "chunk", "generate", "pool", *PAID)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    settings = settings_of(arguments)
+    if not settings.refresh.dataset:
+        raise UsageError("name the set: --dataset DIR, or dataset under [refresh] in --config")
+    path = Path(settings.refresh.dataset)
+    if arguments.rollback is not None:
+        return _roll_back(path, arguments)
+    if (arguments.chunks is None) == (not settings.refresh.documents):
+        raise UsageError(
+            "name the corpus: --documents DIR (or documents under [refresh] in --config), or "
+            "--chunks FILE, and not both"
+        )
+    return _refresh(path, settings, arguments)
+
+
+def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> int:
+    from ragforge.pipeline.refreshing.refreshing import RefreshOptions, refresh_dataset
+    from ragforge.report.refresh.text import refresh_text
+
+    options = RefreshOptions(
+        accept_churn=arguments.accept_churn,
+        chunk_file=arguments.chunks,
+        mode=mode_of(arguments),
+    )
+    with observed(arguments) as observer:
+        summary = asyncio.run(refresh_dataset(path, settings, observer, options))
+    if arguments.json:
+        print(dumps(summary.as_json()))
+    else:
+        show(refresh_text(summary))
+    return summary.exit_code
+
+
+def _roll_back(path: Path, arguments: argparse.Namespace) -> int:
+    from ragforge.files.versions.store import roll_back
+
+    version = roll_back(path, arguments.rollback).manifest.version
+    if arguments.json:
+        print(dumps({"status": "rolled back", "dataset": str(path), "version": version}))
+        return 0
+    complain(f"version {version} is published again; the next refresh starts from it")
+    show(str(path))
+    return 0

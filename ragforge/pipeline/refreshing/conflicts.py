@@ -1,0 +1,276 @@
+"""New chunks that say otherwise than a query expects: what is then in doubt is set aside."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ragforge.corpus.survey import Survey
+from ragforge.files.dataset import Dataset
+from ragforge.pipeline.refreshing.recheckers import Recheckers
+from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
+from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
+from ragforge.report.completion import RELEVANT
+from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.recheck.subject import Finding, Passage, Subject
+from ragforge.stages.runner import Work
+
+MOST_PASSAGES: Final = 8
+"""Chunks that one check looks at; more are looked at in further checks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """What new chunks put in doubt.
+
+    Args:
+        items: Queries that are quarantined now, sorted by id.
+        broken_pins: What would have become of queries that a person pinned; nothing may be
+            published.
+        failures: Checks that gave no result, pair by pair; their queries stay.
+        n_calls: Checks that were made, those that the store answered included.
+    """
+
+    items: Sequence[SettledItem] = ()
+    broken_pins: Sequence[ItemChange] = ()
+    failures: Sequence[Failure] = ()
+    n_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """Chunks to be looked at for queries, by id; the more relevant first.
+
+    Args:
+        unanswerable: That answer a query which is to have no answer.
+        answerable: That may give another answer than a query expects.
+        earlier: Keys of the failed checks of an earlier refresh that are made again, or needless.
+    """
+
+    unanswerable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    answerable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    earlier: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    item: SettledItem
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """Name its pairs in failures."""
+        return [f"{self.item.query.query_id}/{chunk.chunk_id}" for chunk in self.chunks]
+
+    @property
+    def key(self) -> str:
+        """Names it while it is in work: by its first pair."""
+        return self.keys[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    check: _Check
+    finding: Finding
+
+
+def doubted(
+    staged: Dataset,
+    parent: Dataset,
+    settled: SettledSet,
+    new_chunks: Collection[str],
+    whole: Collection[str] = (),
+) -> Doubted:
+    """Return which chunks may say otherwise than accepted queries expect.
+
+    These are new ones that a judge found relevant, where they do not hold evidence of the query,
+    and with them those of which an earlier refresh failed to tell. One whose text is not new was
+    there when the query was accepted.
+
+    Args:
+        staged: With the grades of all that is in pools.
+        parent: The version before; it knows which checks failed.
+        settled: The queries as they are now.
+        new_chunks: Ids of the chunks that the version before did not have.
+        whole: Ids of queries that were never held against the corpus; all chunks count for them.
+    """
+    queries = {query.query_id: query for query in settled.queries if query.status == "accepted"}
+    failed = {failure.key for failure in parent.failures() if failure.what == "recheck"}
+    earlier = failed - {query.query_id for query in settled.queries} if new_chunks else set[str]()
+    retried = _Retried(earlier, staged)
+    found: dict[str, list[tuple[int, str]]] = {}
+    for judgment in staged.each_judgment():
+        query = queries.get(judgment.query_id)
+        if query is None or judgment.source == "evidence" or (judgment.grade or 0) < RELEVANT:
+            continue
+        is_new = _is_new(judgment, new_chunks) or retried.has(judgment)
+        if is_new if query.answerable else is_new or query.query_id in whole:
+            of_query = found.setdefault(query.query_id, [])
+            of_query.append((-(judgment.grade or 0), judgment.chunk_id))
+    chunks = {name: [chunk_id for _, chunk_id in sorted(of)] for name, of in found.items()}
+    return Doubted(
+        {name: of for name, of in chunks.items() if not queries[name].answerable},
+        {
+            name: others
+            for name, of in chunks.items()
+            if queries[name].answerable and (others := _besides(queries[name], of))
+        },
+        frozenset(earlier),
+    )
+
+
+async def find_conflicts(
+    staged: Dataset,
+    survey: Survey,
+    settled: SettledSet,
+    recheckers: Recheckers,
+    *,
+    found: Doubted,
+    version: int,
+) -> Conflicts:
+    """Quarantine queries that new chunks contradict.
+
+    An unanswerable query that a chunk answers is one; so is another query where a model finds
+    another answer in chunks than the one that is expected. Where the check fails the query stays,
+    as its own evidence does; the failure is recorded, and the next refresh tries again.
+
+    Args:
+        staged: Gets the failures.
+        survey: The corpus as it is now.
+        settled: The queries; nothing is changed in it.
+        recheckers: Say whether chunks give the expected answer.
+        found: The chunks; see `doubted`.
+        version: Number of the version that is made.
+
+    Raises:
+        EndpointError, BudgetError: The run was stopped.
+    """
+    items = {item.query.query_id: item for item in settled.items}
+    causes = {
+        name: [_answered(survey.chunk(chunk_ids[0]))]
+        for name, chunk_ids in found.unanswerable.items()
+    }
+    checks = [
+        check for name in sorted(found.answerable) for check in _checks(items[name], survey, found)
+    ]
+    done = await _check_all(checks, recheckers)
+    for checked in sorted(done.results, key=lambda one: one.check.key):
+        if checked.finding.verdict == "changed":
+            name = checked.check.item.query.query_id
+            causes.setdefault(name, []).append(_contradicted(checked))
+    failures = list(_by_pair(checks, done.failures))
+    tried = {key for check in checks for key in check.keys} | found.earlier
+    staged.replace_failures("recheck", failures, tried.__contains__)
+    calls = Counter(check.item.query.query_id for check in checks)
+    return _sorted_out(items, causes, calls, failures, version)
+
+
+async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collected[_Checked]:
+    async def recheck(check: _Check) -> _Checked:
+        return _Checked(check, await recheckers.recheck.recheck(_subject(check)))
+
+    work: Work[_Check, _Checked] = Work(
+        stage="recheck",
+        key=lambda check: check.key,
+        do=recheck,
+        concurrency=recheckers.concurrency,
+        observer=recheckers.observer,
+        on_stop=recheckers.on_stop,
+    )
+    return await collect(checks, work, blank=None, keep=lambda collected: None)
+
+
+def _sorted_out(
+    items: Mapping[str, SettledItem],
+    causes: Mapping[str, Sequence[Cause]],
+    calls: Mapping[str, int],
+    failures: Sequence[Failure],
+    version: int,
+) -> Conflicts:
+    changed, pins = [], []
+    for name in sorted(causes):
+        item = items[name]
+        before = item.change
+        change = ItemChange(
+            version=version,
+            query_id=name,
+            action="quarantined",
+            revision=item.query.revision,
+            causes=(*(before.causes if before else ()), *causes[name]),
+            calls=calls.get(name, 0) + (before.calls if before else 0),
+        )
+        if item.query.pinned is not None:
+            pins.append(change)
+            continue
+        query = item.query.model_copy(update={"status": "quarantined"})
+        changed.append(SettledItem(item.before, query, change, item.is_moved))
+    return Conflicts(changed, pins, failures, sum(calls.values()))
+
+
+class _Retried:
+    """Pairs of which an earlier refresh could not tell whether they are in conflict."""
+
+    def __init__(self, keys: Collection[str], staged: Dataset) -> None:
+        self._keys = keys
+        self._before: dict[str, list[str]] = {}
+        for before, now in staged.past.moved_chunks().items() if keys else ():
+            for chunk_id in now:
+                self._before.setdefault(chunk_id, []).append(before)
+
+    def has(self, judgment: Judgment) -> bool:
+        if not self._keys:
+            return False
+        names = (judgment.chunk_id, *self._before.get(judgment.chunk_id, ()))
+        return any(f"{judgment.query_id}/{name}" in self._keys for name in names)
+
+
+def _is_new(judgment: Judgment, new_chunks: Collection[str]) -> bool:
+    """Whether a judge saw a text that was not there before."""
+    original = judgment.copied_from or judgment.chunk_id
+    return judgment.source == "judge" and judgment.chunk_id in new_chunks and original in new_chunks
+
+
+def _besides(query: Query, chunk_ids: Iterable[str]) -> list[str]:
+    """Return the chunks without those of the evidence; none where no answer is expected."""
+    own = {item.chunk_id for item in query.evidence}
+    return [one for one in chunk_ids if one not in own] if query.expected_answer else []
+
+
+def _checks(item: SettledItem, survey: Survey, found: Doubted) -> Iterator[_Check]:
+    chunks = [survey.chunk(chunk_id) for chunk_id in found.answerable[item.query.query_id]]
+    for first in range(0, len(chunks), MOST_PASSAGES):
+        yield _Check(item, tuple(chunks[first : first + MOST_PASSAGES]))
+
+
+def _subject(check: _Check) -> Subject:
+    query = check.item.query
+    return Subject(
+        key=query.query_id,
+        question=query.asked,
+        expected=query.expected_answer or "",
+        expects=query.expected_behaviour,
+        language=query.language,
+        quotes=tuple(item.quote for item in query.evidence),
+        others=(),
+        passages=tuple(Passage(chunk.text, chunk.heading_path) for chunk in check.chunks),
+    )
+
+
+def _answered(chunk: Chunk) -> Cause:
+    detail = f"chunk {chunk.chunk_id} is relevant to a query that is to have no answer"
+    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail)
+
+
+def _contradicted(checked: _Checked) -> Cause:
+    proof = checked.finding.proof
+    chunk = checked.check.chunks[proof.passage if proof else 0]
+    detail = f"chunk {chunk.chunk_id} gives another answer: {checked.finding.answer}"
+    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail)
+
+
+def _by_pair(checks: Iterable[_Check], failures: Iterable[Failure]) -> Iterator[Failure]:
+    """Yield the failure of a check for each of its chunks: that is how they are found again."""
+    by_key = {check.key: check for check in checks}
+    for failure in failures:
+        for key in by_key[failure.key].keys:
+            yield failure.model_copy(update={"key": key})

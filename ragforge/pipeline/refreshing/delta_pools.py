@@ -1,0 +1,180 @@
+"""Pools under a changed corpus: what is new and comes into them is judged, and nothing else."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ragforge.config import Settings
+from ragforge.files.dataset import Dataset
+from ragforge.llm.budget import Purse
+from ragforge.observe import Observer
+from ragforge.pipeline.backend import EARNEST, Mode, of_stages
+from ragforge.pipeline.bench import open_bench
+from ragforge.pipeline.completing import (
+    Completion,
+    complete_dataset,
+    estimate_of,
+    free_retrievers,
+    judging_settings,
+)
+from ragforge.pipeline.judging import refused_if_all_failed
+from ragforge.pipeline.pool_waves import Asked, Waves
+from ragforge.pipeline.refreshing.entering import Entering, entering_chunks
+from ragforge.pipeline.sitting import JudgingResult
+from ragforge.pipeline.surveyed import Surveyed
+from ragforge.records import Failure
+from ragforge.retrieval import Retriever
+from ragforge.stages.complete.growth import Growth
+from ragforge.stages.judge.examples import refuse_shared_queries
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaPools:
+    """What judging the new chunks came to.
+
+    Args:
+        n_pairs: That had no grade and were judged or tried; in a dry run those of the first wave.
+        n_judged, n_failed: Of these.
+        n_calls: Calls that this took, those that the store answered included.
+        n_searched: Queries for which the corpus was searched.
+        conflicts: Ids of unanswerable queries that got a whole pool, and an answer in it; sorted.
+        failed_probes: For how many queries a probe failed, by its name.
+        estimates: What a dry run counted, for whole pools and for new chunks; () in earnest.
+    """
+
+    n_pairs: int = 0
+    n_judged: int = 0
+    n_failed: int = 0
+    n_calls: int = 0
+    n_searched: int = 0
+    conflicts: tuple[str, ...] = ()
+    failed_probes: Mapping[str, int] = field(default_factory=dict)
+    estimates: tuple[Mapping[str, object], ...] = ()
+
+
+async def judge_new_chunks(
+    staged: Dataset,
+    survey: Surveyed,
+    retrievers: Mapping[str, Retriever],
+    settings: Settings,
+    observer: Observer,
+    *,
+    new_chunks: Collection[str],
+    whole: Collection[str] = (),
+    mode: Mode = EARNEST,
+    purse: Purse | None = None,
+) -> DeltaPools:
+    """Judge the new chunks that come into the pools of accepted queries.
+
+    A pool stays as deep as it was, with what it holds; new chunks within its depth are added and
+    judged, and it grows where a new chunk at its end is relevant. A pair of the pool that could not
+    be judged before is tried again. Some queries get a whole pool anew: those named, and those of
+    which a probe failed before. Without any new chunk only those named are looked at.
+
+    Args:
+        staged: With the queries, grades and pools that the changed corpus leaves.
+        survey: The corpus as it is now.
+        retrievers: Who looks, by the name that the pool gives them.
+        settings: Depth of the pools, models and budget.
+        observer: Told of progress.
+        new_chunks: Ids of the chunks that the version before did not have.
+        whole: Ids of queries that are new, or whose evidence or answer changed.
+        mode: A dry run writes nothing, and asks no retriever that has to be built first.
+        purse: What was spent of the budget before; nothing where None.
+
+    Raises:
+        UsageError: Another model or prompt graded a part of a whole pool, and is not marked so.
+        EndpointError, BudgetError: The run was stopped; or nothing could be judged.
+    """
+    purse = purse or Purse()
+    before = _call_keys(staged)
+    accepted = {query.query_id for query in staged.queries()}
+    again = _unprobed(staged.failures()) if new_chunks else set[str]()
+    entire = accepted & again.union(whole)
+    done = Completion(JudgingResult(""), None, {})
+    if entire:
+        done = await complete_dataset(
+            staged, survey, retrievers, settings, observer, mode, sorted(entire), purse
+        )
+    if mode.dry_run:
+        retrievers = free_retrievers(retrievers, observer)
+    entering = Entering()
+    if new_chunks:
+        new, others = frozenset(new_chunks), accepted - entire
+        entering = await entering_chunks(
+            staged, survey, retrievers, settings, observer, others, new
+        )
+    if not mode.dry_run and entering.tried:
+        staged.replace_failures("retrieve", entering.failures, entering.tried.__contains__)
+    result, estimate = await _judge(staged, survey, settings, observer, entering, mode, purse)
+    if not before:
+        refused_if_all_failed(result, result.n_failed)
+    probes = Counter(failure.key.partition("/")[0] for failure in entering.failures)
+    return DeltaPools(
+        n_pairs=_n_new(done.judging, done.estimate) + _n_new(result, estimate),
+        n_judged=done.judging.n_judged + result.n_judged,
+        n_failed=done.judging.n_failed + result.n_failed,
+        n_calls=len(_call_keys(staged) - before),
+        n_searched=len(entire) + entering.n_searched,
+        conflicts=done.conflicts,
+        failed_probes=probes + Counter(done.failed_probes),
+        estimates=tuple(one for one in (done.estimate, estimate) if one is not None),
+    )
+
+
+async def _judge(
+    staged: Dataset,
+    survey: Surveyed,
+    settings: Settings,
+    observer: Observer,
+    entering: Entering,
+    mode: Mode,
+    purse: Purse,
+) -> tuple[JudgingResult, dict[str, object] | None]:
+    if not entering.ranked:
+        return JudgingResult(""), None
+    queries = {query.query_id: query for query in staged.queries()}
+    asked = {
+        found.query_id: Asked(
+            queries[found.query_id].asked, queries[found.query_id].answerable, found
+        )
+        for found in entering.ranked
+    }
+    async with open_bench(
+        judging_settings(settings),
+        staged.store_path,
+        observer,
+        mode=mode,
+        failures=of_stages(staged.failures, "judge"),
+        purse=purse,
+    ) as bench:
+        refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})
+        growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
+        waves = Waves(
+            staged, survey, bench, asked, growth, mode, observer, starts=entering.depths, adds=True
+        )
+        await waves.judge()
+        return waves.result, estimate_of(waves) if mode.dry_run else None
+
+
+def _n_new(result: JudgingResult, estimate: Mapping[str, object] | None) -> int:
+    if estimate is None:
+        return result.n_judged + result.n_failed
+    pairs = estimate["pairs"]
+    assert isinstance(pairs, Mapping)
+    return int(pairs["new"])
+
+
+def _unprobed(failures: Sequence[Failure]) -> set[str]:
+    """Return the ids of queries of which a probe failed; a run's name has no colon."""
+    parts = (failure.key.partition("/") for failure in failures if failure.what == "retrieve")
+    return {query_id for name, _, query_id in parts if ":" in name}
+
+
+def _call_keys(dataset: Dataset) -> set[str]:
+    """Return the keys of all calls that grades, or failures to grade, rest on."""
+    keys = {key for old in dataset.failures() if old.what == "judge" for key in old.call_keys}
+    for judgment in dataset.each_judgment():
+        if judgment.source != "evidence" and judgment.provenance:
+            keys |= {judgment.provenance.call_key, *(vote.call_key for vote in judgment.votes)}
+    return keys - {""}

@@ -1,0 +1,208 @@
+"""Refreshing a set: its next version, or none where nothing changed; never a worse one."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+from ragforge.config import Settings
+from ragforge.corpus.origins.fetching import fetched
+from ragforge.errors import DataError, RagforgeError
+from ragforge.files.dataset import Dataset
+from ragforge.files.opening import open_dataset
+from ragforge.files.versions.store import (
+    next_version,
+    prune,
+    publish,
+    refresh_lock,
+    reject,
+    stage_version,
+)
+from ragforge.observe import Observer
+from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.generation.team import assemble
+from ragforge.pipeline.refreshing.endings import tell_of_failure, tell_of_summary
+from ragforge.pipeline.refreshing.plan import plan_version
+from ragforge.pipeline.refreshing.recheckers import recheckers_of
+from ragforge.pipeline.refreshing.second_tries import try_again
+from ragforge.pipeline.refreshing.spending import Counting
+from ragforge.pipeline.refreshing.version import Version
+from ragforge.pipeline.refreshing.version_checks import CHURN
+from ragforge.records import VersionDiff
+from ragforge.refresh.churn import check_churn
+from ragforge.refresh.corpus_diff import CorpusDiff
+from ragforge.refresh.documents import diff_chunks, diff_corpus
+from ragforge.report.refresh.summary import RefreshSummary, Status
+
+_WORK = "refresh-"
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshOptions:
+    """What is asked of one refresh.
+
+    Args:
+        mode: In earnest, or counting only.
+        chunk_file: Ready-made chunks instead of documents.
+        accept_churn: Go on however much is gone, and publish however much changed.
+    """
+
+    mode: Mode = EARNEST
+    chunk_file: Path | None = None
+    accept_churn: bool = False
+
+
+async def refresh_dataset(
+    path: Path,
+    settings: Settings,
+    observer: Observer,
+    options: RefreshOptions = RefreshOptions(),
+) -> RefreshSummary:
+    """Make and publish the next version of a dataset; hooks are told how it ended.
+
+    Nothing is published that a check stops, that lost a pinned query, or that was not finished.
+    Replies that were bought are kept, so that the next run goes on with them.
+
+    Args:
+        path: The directory of the dataset.
+        settings: Documents, models, budget and limits.
+        observer: Told of progress.
+        options: What is asked of this run.
+
+    Raises:
+        ChurnError: Too much of the corpus is gone.
+        DataError: The set or its documents cannot be read, or a file cannot be written.
+        UsageError: Another refresh of the set is running, or a setting does not fit.
+        EndpointError, BudgetError: The run was stopped.
+    """
+    counting = Counting(observer)
+    try:
+        with refresh_lock(path):
+            summary = await _refresh(path, settings, counting, options)
+    except RagforgeError as error:
+        if not options.mode.dry_run:
+            tell_of_failure(path, error, settings.refresh, observer)
+        raise
+    summary = replace(summary, spent=counting.spent)
+    tell_of_summary(summary, settings.refresh, observer)
+    return summary
+
+
+async def _refresh(
+    path: Path, settings: Settings, observer: Observer, options: RefreshOptions
+) -> RefreshSummary:
+    parent, number = open_dataset(path), next_version(path)
+    with _work_folder(parent) as place:
+        diff = _diff(parent, settings, observer, options, place, number)
+        if diff.is_empty and not _is_asked_for(parent, settings, options):
+            return _summary("unchanged", parent)
+        if not options.accept_churn:
+            check_churn(diff, settings.refresh)
+        with stage_version(parent, number) as staged:
+            return await _make(parent, staged, diff, settings, observer, options)
+
+
+def _diff(
+    parent: Dataset,
+    settings: Settings,
+    observer: Observer,
+    options: RefreshOptions,
+    place: Path,
+    number: int,
+) -> CorpusDiff:
+    if options.chunk_file is not None:
+        return diff_chunks(parent, options.chunk_file, place, observer, number)
+    sources = parent.own_place / "sources"
+    with fetched(settings.refresh.documents, sources, observer, settings.chunk) as documents:
+        return diff_corpus(parent, documents, settings.chunk, place, observer, number)
+
+
+async def _make(
+    parent: Dataset,
+    staged: Dataset,
+    diff: CorpusDiff,
+    settings: Settings,
+    observer: Observer,
+    options: RefreshOptions,
+) -> RefreshSummary:
+    """Make a version of what changed, and publish it if it may be."""
+    diff = _taken(staged, diff)
+    async with AsyncExitStack() as stack:
+        team = await assemble(stack, settings, parent, observer, options.mode)
+        checker = team.checker or team.writer
+        if (
+            checker.store is not None
+            and not options.mode.dry_run
+            and not options.mode.offline_replay
+        ):
+            try_again(checker.store, parent.failures())
+        who = recheckers_of(checker, settings, observer)
+        version = Version(parent, staged, diff, settings, observer, options.mode, team, who, stack)
+        if options.mode.dry_run:
+            plan = await plan_version(version)
+            return _summary("planned", parent, version=version.number, plan=plan)
+        made = await version.make()
+    if made is None:
+        pins = tuple(version.settled.broken_pins)
+        return _summary("pins broken", parent, version=version.number, broken_pins=pins)
+    if diff.is_empty and not made.changes:
+        return _summary("unchanged", parent)
+    if _stops(made, options):
+        reject(staged, parent.home)
+        return _summary("rejected", parent, version=made.version, diff=made)
+    publish(staged, parent.home)
+    removed = tuple(prune(parent.home, settings.refresh.keep))
+    return _summary("published", parent, version=made.version, diff=made, removed=removed)
+
+
+def _is_asked_for(parent: Dataset, settings: Settings, options: RefreshOptions) -> bool:
+    """Whether there is something to do although the corpus did not change."""
+    at_least = settings.refresh.at_least
+    return options.mode.retry_failed or (at_least is not None and at_least > len(parent.queries()))
+
+
+def _taken(staged: Dataset, diff: CorpusDiff) -> CorpusDiff:
+    """Put the corpus as it is now into a version, and say where it is now."""
+    if not diff.is_empty:
+        staged.take_chunks(diff.chunks_path, diff.chunks)
+        staged.take_documents(diff.documents_path, diff.documents_entry)
+    return replace(
+        diff, chunks_path=staged.chunks_path, documents_path=staged.files / "documents.jsonl"
+    )
+
+
+def _stops(made: VersionDiff, options: RefreshOptions) -> bool:
+    return any(
+        not check.passed and not (options.accept_churn and check.name == CHURN)
+        for check in made.checks
+    )
+
+
+def _summary(status: Status, parent: Dataset, **more: object) -> RefreshSummary:
+    manifest = parent.manifest
+    summary = RefreshSummary(
+        status, str(parent.path), manifest.name, manifest.version, manifest.version
+    )
+    return replace(summary, **more)  # type: ignore[arg-type]  # fields of it, by name
+
+
+@contextmanager
+def _work_folder(parent: Dataset) -> Iterator[Path]:
+    """Give a folder for files on the way to a version; what killed runs left is removed.
+
+    The caller has the `refresh_lock`, so that nobody else has one.
+    """
+    own = parent.own_place
+    try:
+        own.mkdir(exist_ok=True)
+        for stray in own.glob(f"{_WORK}*/"):
+            shutil.rmtree(stray, ignore_errors=True)
+        folder = Path(mkdtemp(prefix=_WORK, dir=own))
+    except OSError as error:
+        raise DataError(f"{own}: cannot be written: {error.strerror or error}") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""What a refresh did, in words: for the terminal, the changelog and the tools of schedulers."""

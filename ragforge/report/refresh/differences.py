@@ -1,0 +1,229 @@
+"""How two versions of a set differ, as data: for `--json` and for the text."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final, Literal
+
+from ragforge.records import Cause, Query, RenamedDocument
+
+Kind = Literal[
+    "added",
+    "gone",
+    "status",
+    "revision",
+    "question",
+    "answer",
+    "evidence",
+    "places",
+    "grades",
+    "split",
+    "labels",
+]
+"""What differs. evidence: other quotes. places: the same quotes, elsewhere. labels: anything else
+about the query, such as its difficulty or who reviewed it."""
+
+_EXAMPLES: Final = 5
+"""Other grades that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two.
+
+    Args:
+        path: As it was given.
+        name: Of the dataset.
+        version: Its number.
+        n_queries: Queries of any status.
+        n_accepted: Those that count.
+    """
+
+    path: str
+    name: str
+    version: int
+    n_queries: int
+    n_accepted: int
+
+
+@dataclass(frozen=True, slots=True)
+class OtherGrade:
+    """A chunk that has another grade; None where a judge failed."""
+
+    chunk_id: str
+    before: int | None
+    after: int | None
+
+
+@dataclass(slots=True)
+class Grades:
+    """How the grades of a query, or of a set, differ.
+
+    Args:
+        same: Pairs of the same grade.
+        moved: Pairs of the same grade whose chunk has another id now.
+        changed: Pairs of another one.
+        added: Pairs that only the later one has.
+        gone: Pairs that only the earlier one has.
+        examples: Some of those that changed.
+    """
+
+    same: int = 0
+    moved: int = 0
+    changed: int = 0
+    added: int = 0
+    gone: int = 0
+    examples: list[OtherGrade] = field(default_factory=list)
+
+    @property
+    def differs(self) -> bool:
+        """Whether any grade is another."""
+        return bool(self.changed or self.added or self.gone)
+
+    def in_words(self) -> str:
+        """Return the counts of what is not the same."""
+        moved = f"{self.moved:,} moved, " if self.moved else ""
+        return f"{moved}{self.changed:,} changed, {self.added:,} new, {self.gone:,} gone"
+
+    def compare(self, pair: OtherGrade) -> None:
+        """Count a pair that both have."""
+        if pair.before == pair.after:
+            self.same += 1
+            return
+        self.changed += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(pair)
+
+    def add(self, other: "Grades") -> None:
+        """Count those of a query in."""
+        self.same += other.same
+        self.moved += other.moved
+        self.changed += other.changed
+        self.added += other.added
+        self.gone += other.gone
+        self.examples = (self.examples + other.examples)[:_EXAMPLES]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDifference:
+    """A query that differs.
+
+    Args:
+        query_id: Of the query.
+        kinds: What about it; never empty.
+        before, after: The query; None where it is not there.
+        grades: Of its chunks.
+        causes: Why, as refreshes wrote it down; () where that is not known.
+    """
+
+    query_id: str
+    kinds: tuple[Kind, ...]
+    before: Query | None
+    after: Query | None
+    grades: Grades
+    causes: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Chunks, by what became of them; kept ones may stand elsewhere in their document."""
+
+    before: int
+    after: int
+    kept: int
+    added: int
+    gone: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDifferences:
+    """Documents, by what became of them.
+
+    Args:
+        before, after: How many there are.
+        added, gone: Ids, sorted.
+        changed: Likewise; None where only the names of the documents are known.
+        renamed: Documents whose text has another id now.
+    """
+
+    before: int
+    after: int
+    added: tuple[str, ...]
+    gone: tuple[str, ...]
+    changed: tuple[str, ...] | None
+    renamed: tuple[RenamedDocument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How two versions of a set differ.
+
+    Args:
+        before, after: The two.
+        queries: Those that differ, sorted by id.
+        n_same: Queries that are equal, grades included.
+        documents, chunks: Of their corpora.
+        grades: Of all queries.
+        is_one_line: Whether the later one came of the earlier, so that causes are known.
+    """
+
+    before: Side
+    after: Side
+    queries: Sequence[QueryDifference]
+    n_same: int
+    documents: DocumentDifferences
+    chunks: Counts
+    grades: Grades
+    is_one_line: bool
+
+    def as_json(self) -> dict[str, object]:
+        """Return one object for scripts."""
+        found = asdict(self.documents)
+        renamed = [one.model_dump() for one in self.documents.renamed]
+        return {
+            "before": asdict(self.before),
+            "after": asdict(self.after),
+            "is_one_line": self.is_one_line,
+            "documents": {**found, "renamed": renamed},
+            "chunks": asdict(self.chunks),
+            "grades": _grades_json(self.grades),
+            "counts": kind_counts(self.queries),
+            "n_same": self.n_same,
+            "queries": [_query_json(one) for one in self.queries],
+        }
+
+
+def kind_counts(queries: Sequence[QueryDifference]) -> dict[str, int]:
+    """Return in how many queries each kind of difference is found, sorted by kind."""
+    return dict(sorted(Counter(kind for one in queries for kind in one.kinds).items()))
+
+
+def _query_json(one: QueryDifference) -> dict[str, object]:
+    return {
+        "query_id": one.query_id,
+        "kinds": list(one.kinds),
+        "before": _side_json(one.before),
+        "after": _side_json(one.after),
+        "grades": _grades_json(one.grades),
+        "causes": [cause.model_dump() for cause in one.causes] or None,
+    }
+
+
+def _side_json(query: Query | None) -> Mapping[str, object] | None:
+    if query is None:
+        return None
+    fields = (
+        "query",
+        "expected_answer",
+        "answerable",
+        "status",
+        "revision",
+        "split",
+        "evidence",
+        "source_chunk_ids",
+    )
+    return query.model_dump(mode="json", include=set(fields))
+
+
+def _grades_json(grades: Grades) -> dict[str, object]:
+    return asdict(grades)

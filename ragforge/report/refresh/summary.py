@@ -1,0 +1,88 @@
+"""What a refresh came to, as data: for `--json`, schedulers and hooks."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from ragforge.records import ItemChange, VersionDiff
+from ragforge.report.refresh.plan import RefreshPlan
+
+Status = Literal["unchanged", "planned", "published", "rejected", "pins broken"]
+"""unchanged: nothing to do, no new version. planned: a dry run. rejected: a check of the version
+failed; the published one stays. pins broken: a query that a person pinned lost its evidence."""
+
+EXIT_CODES: Final[dict[Status, int]] = {
+    "unchanged": 0,
+    "planned": 0,
+    "published": 0,
+    "rejected": 1,
+    "pins broken": 2,
+}
+"""What the command ends with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was bought in this run; replies of the call store cost nothing."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = None
+    """None where the price is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSummary:
+    """What a refresh came to.
+
+    Args:
+        status: How it ended.
+        dataset: The directory.
+        name: Of the dataset.
+        parent: The version that was published before.
+        version: The new one, or the one that would be; the parent's where nothing changed.
+        diff: What changed; None where nothing did, and in a dry run before anything is asked.
+        spent: What was bought.
+        plan: What a dry run counted; None in earnest.
+        removed: Old versions that were removed.
+        broken_pins: What would have become of queries that a person pinned.
+    """
+
+    status: Status
+    dataset: str
+    name: str
+    parent: int
+    version: int
+    diff: VersionDiff | None = None
+    spent: Spent = field(default_factory=Spent)
+    plan: RefreshPlan | None = None
+    removed: tuple[int, ...] = ()
+    broken_pins: tuple[ItemChange, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with."""
+        return EXIT_CODES[self.status]
+
+    def as_json(self) -> dict[str, object]:
+        """Return one object for machines; the published diff is in it whole but for the bridge."""
+        found: dict[str, object] = {
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "dataset": self.dataset,
+            "name": self.name,
+            "parent": self.parent,
+            "version": self.version,
+            "spent": {
+                "calls": self.spent.calls,
+                "tokens": self.spent.tokens,
+                "cost_usd": self.spent.cost_usd,
+            },
+            "removed_versions": list(self.removed),
+            "broken_pins": [change.model_dump(mode="json") for change in self.broken_pins],
+        }
+        if self.plan is not None:
+            found["plan"] = self.plan.as_json()
+        if self.diff is not None:
+            diff = self.diff.model_dump(mode="json", exclude={"version", "parent", "bridge"})
+            found |= {**diff, "n_bridge": len(self.diff.bridge)}
+        return found

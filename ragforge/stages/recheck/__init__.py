@@ -1,0 +1,1 @@
+"""Whether documents that changed still answer a query as it is expected."""

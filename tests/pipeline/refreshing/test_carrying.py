@@ -1,0 +1,274 @@
+import pytest
+from pipeline.refreshing.two_versions import (
+    JUDGE,
+    OTHER,
+    asking,
+    diff_of,
+    graded,
+    id_of,
+    make_parent,
+    pooled,
+    stage,
+)
+
+from ragforge.pipeline.refreshing.carrying import carry_judgments
+from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
+from ragforge.records import Cause, Evidence, ItemChange, Provenance
+
+FEES = "The fee is ten percent."
+DAYS = "Parcels arrive in three days."
+COLOURS = "Boxes are brown or white."
+BEFORE = {"a": (FEES, DAYS), "b": (COLOURS,)}
+QUERY = asking("q", "a", FEES, FEES)
+
+
+class Carry:
+    """Make a set, another corpus, and what is carried from one to the other."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __call__(
+        self,
+        now,
+        judgments=(),
+        *,
+        items=None,
+        renamed=None,
+        before=BEFORE,
+        judges=(JUDGE,),
+        pool=(),
+    ):
+        items = items or [SettledItem(QUERY, QUERY)]
+        self.parent = make_parent(
+            self.place / "set", before, [item.before for item in items], judgments, pool
+        )
+        diff = diff_of(before, now, self.place / "diff", renamed)
+        self.staged = stage(self.parent, self.place / "staged", diff)
+        self.diff, self.settled, self.judges = diff, SettledSet(items), judges
+        return self.again()
+
+    def again(self):
+        return carry_judgments(self.staged, self.parent, self.diff, self.settled, self.judges)
+
+    @property
+    def grades(self):
+        return {
+            (one.query_id, one.chunk_id): (one.grade, one.source) for one in self.staged.judgments()
+        }
+
+
+@pytest.fixture
+def carry(tmp_path):
+    return Carry(tmp_path)
+
+
+def changed(before, now, action="remapped", **fields):
+    """Return an item as settling leaves it."""
+    cause = Cause(kind="document changed", doc_id="a")
+    change = ItemChange(
+        version=2, query_id="q", action=action, revision=now.revision, causes=(cause,)
+    )
+    return SettledItem(before, now, change, **fields)
+
+
+def counts(found):
+    return found.kept, found.carried, found.dropped
+
+
+def test_grades_of_chunks_that_stay_are_left_to_the_byte(carry):
+    """A file that changes where nothing did cannot be trusted to tell what did."""
+    judgments = [
+        graded("q", id_of("a", FEES), 3, "evidence"),
+        graded("q", id_of("a", DAYS), 1),
+        graded("q", id_of("b", COLOURS), None),
+    ]
+
+    found = carry({**BEFORE, "c": ("A new page.",)}, judgments)
+
+    name = "judgments.jsonl"
+    assert (carry.staged.path / name).read_bytes() == (carry.parent.path / name).read_bytes()
+    assert counts(found) == (1, 0, 0)
+
+
+def test_grade_of_a_chunk_that_is_gone_drops_out(carry):
+    """A grade of a text that nobody can retrieve any more says nothing."""
+    found = carry({"a": (FEES, DAYS)}, [graded("q", id_of("b", COLOURS), 2)])
+
+    assert carry.grades == {}
+    assert counts(found) == (0, 0, 1)
+
+
+def test_grade_follows_its_text_into_a_renamed_document(carry):
+    """To rename a page must not cost a call."""
+    now = {"a": (FEES, DAYS), "z": (COLOURS,)}
+
+    found = carry(now, [graded("q", id_of("b", COLOURS), 2)], renamed={"b": "z"})
+
+    assert carry.grades == {("q", id_of("z", COLOURS)): (2, "carried")}
+    assert counts(found) == (0, 1, 0)
+
+
+def test_text_that_stands_twice_is_looked_for_at_home_first(carry):
+    """A copy elsewhere is another chunk, which may come to the same text by chance."""
+    now = {"a": (FEES, DAYS), "y": (COLOURS,), "z": (COLOURS,)}
+
+    carry(now, [graded("q", id_of("b", COLOURS), 2)], renamed={"b": "z"})
+
+    assert carry.grades == {("q", id_of("z", COLOURS)): (2, "carried")}
+
+
+def test_text_is_found_in_another_document_too(carry):
+    """A page that was split in two leaves its texts where the grades were not."""
+    now = {"a": (FEES, DAYS), "y": (COLOURS,), "z": (COLOURS, "And more.")}
+
+    carry(now, [graded("q", id_of("b", COLOURS), 2)])
+
+    assert carry.grades == {
+        ("q", id_of("y", COLOURS)): (2, "carried"),
+        ("q", id_of("z", COLOURS)): (2, "carried"),
+    }
+
+
+def test_of_several_that_become_one_a_persons_grade_stands(carry):
+    """Two pages that are merged must not make what a person said depend on an order."""
+    before = {"a": (FEES,), "b": (COLOURS,), "c": (COLOURS,)}
+    judgments = [
+        graded("q", id_of("b", COLOURS), 1, "human"),
+        graded("q", id_of("c", COLOURS), 3),
+    ]
+
+    found = carry({"a": (FEES,), "z": (COLOURS,)}, judgments, before=before)
+
+    assert carry.grades == {("q", id_of("z", COLOURS)): (1, "human")}
+    assert counts(found) == (0, 2, 0)
+
+
+def test_blanks_make_no_other_text(carry):
+    """A reflowed page reads the same."""
+    now = {"a": (FEES, DAYS), "z": (COLOURS.replace(" ", "\n"),)}
+
+    carry(now, [graded("q", id_of("b", COLOURS), 2)], renamed={"b": "z"})
+
+    assert carry.grades == {("q", id_of("z", COLOURS)): (2, "carried")}
+
+
+def test_graded_quote_of_a_person_follows_the_quote(carry):
+    """What a person said of two sentences holds when the page around them is edited."""
+    before = {"a": (FEES,), "b": (f"{COLOURS} {DAYS}",)}
+    human = graded("q", id_of("b", before["b"][0]), 3, "human", None, DAYS)
+    now = {"a": (FEES,), "z": ("Boxes are gone.", f"Mind: {DAYS}")}
+
+    found = carry(now, [human], before=before, renamed={"b": "z"})
+
+    assert carry.grades == {("q", id_of("z", f"Mind: {DAYS}")): (3, "human")}
+    assert counts(found) == (0, 1, 0)
+
+
+def test_evidence_of_a_moved_query_is_told_anew(carry):
+    """Its old chunk is gone, and the new one holds the answer by its quote."""
+    longer = f"{FEES} It is due at once."
+    moved = QUERY.model_copy(
+        update={"evidence": (Evidence(doc_id="a", chunk_id=id_of("a", longer), quote=FEES),)}
+    )
+    item = changed(QUERY, moved, is_moved=True)
+    own = graded("q", id_of("a", FEES), 3, "evidence")
+
+    found = carry({**BEFORE, "a": (longer, DAYS)}, [own], items=[item])
+
+    assert carry.grades == {("q", id_of("a", longer)): (3, "evidence")}
+    assert counts(found) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("action", "update"),
+    [("retired", {"status": "retired"}), ("converted", {"answerable": False, "evidence": ()})],
+)
+def test_grades_of_judges_outlive_an_answer_and_its_evidence_does_not(carry, action, update):
+    """Relevance is judged against the question; evidence is of the answer."""
+    now = QUERY.model_copy(update=update)
+    judgments = [graded("q", id_of("a", FEES), 3, "evidence"), graded("q", id_of("a", DAYS), 1)]
+
+    carry(BEFORE, judgments, items=[changed(QUERY, now, action)])
+
+    assert carry.grades == {("q", id_of("a", DAYS)): (1, "judge")}
+
+
+@pytest.mark.parametrize(
+    ("old", "stands"),
+    [
+        (graded("q", id_of("a", DAYS), 0), (3, "evidence")),
+        (graded("q", id_of("a", DAYS), None), (3, "evidence")),
+        (graded("q", id_of("a", DAYS), 3), (3, "judge")),
+        (graded("q", id_of("a", DAYS), 1, "human"), (1, "human")),
+    ],
+)
+def test_new_evidence_is_not_given_up_for_a_lower_grade_of_a_judge(carry, old, stands):
+    """A query without a relevant chunk marks down every system, whatever it finds."""
+    now = asking("q", "a", DAYS, DAYS, revision=2)
+
+    carry(BEFORE, [old], items=[changed(QUERY, now, "answer_changed")])
+
+    assert carry.grades == {("q", id_of("a", DAYS)): stands}
+
+
+def test_grades_of_another_judge_are_marked(carry):
+    """A set with grades of two judges must say which are of which."""
+    judgments = [
+        graded("q", id_of("a", DAYS), 2),
+        graded("q", id_of("b", COLOURS), 1, "human"),
+    ]
+
+    found = carry({**BEFORE, "c": ("New.",)}, judgments, judges=(OTHER,))
+
+    assert carry.grades == {
+        ("q", id_of("a", DAYS)): (2, "carried"),
+        ("q", id_of("b", COLOURS)): (1, "human"),
+    }
+    assert counts(found) == (1, 1, 0)
+
+
+def test_a_baseline_that_judges_today_marks_nothing(carry):
+    """Grades of a model are worth more than its own, and stay what they are."""
+    baseline = Provenance(kind="baseline", model="offline")
+
+    carry({**BEFORE, "c": ("New.",)}, [graded("q", id_of("a", DAYS), 2)], judges=(baseline,))
+
+    assert carry.grades == {("q", id_of("a", DAYS)): (2, "judge")}
+
+
+def test_pools_follow_their_chunks(carry):
+    """A pool says what was looked at, and is told under the names of today."""
+    pool = [pooled("q", id_of("a", FEES)), pooled("q", id_of("b", COLOURS), 2)]
+
+    carry({"z": (COLOURS,)}, pool=pool, renamed={"b": "z"})
+
+    assert carry.staged.pool() == [pooled("q", id_of("z", COLOURS), 2)]
+
+
+def test_moves_are_told_over_several_versions(carry):
+    """A ranking of three versions ago names chunks as they were called then."""
+    now = {"a": (FEES, DAYS), "z": (COLOURS,)}
+    carry(now, [graded("q", id_of("b", COLOURS), 2)], renamed={"b": "z"})
+    assert carry.staged.past.moved_chunks() == {id_of("b", COLOURS): (id_of("z", COLOURS),)}
+
+    later = diff_of(now, {"a": (FEES,), "y": (COLOURS,)}, carry.place / "later", {"z": "y"})
+    third = stage(carry.staged, carry.place / "third", later)
+    carry_judgments(third, carry.staged, later, carry.settled, (JUDGE,))
+
+    assert third.past.moved_chunks() == {
+        id_of("b", COLOURS): (id_of("y", COLOURS),),
+        id_of("z", COLOURS): (id_of("y", COLOURS),),
+    }
+
+
+def test_doing_it_again_writes_the_same(carry):
+    """A run that was killed is repeated, and comes to the same version."""
+    now = {"a": (DAYS, FEES), "z": (COLOURS,)}
+    judgments = [graded("q", id_of("b", COLOURS), 2), graded("q", id_of("a", FEES), 3, "evidence")]
+    carry(now, judgments, renamed={"b": "z"}, pool=[pooled("q", id_of("b", COLOURS))])
+    before = {path.name: path.read_bytes() for path in carry.staged.path.iterdir()}
+
+    carry.again()
+
+    assert {path.name: path.read_bytes() for path in carry.staged.path.iterdir()} == before

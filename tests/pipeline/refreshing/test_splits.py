@@ -1,0 +1,117 @@
+from contextlib import contextmanager
+
+import pytest
+
+from ragforge.config import Settings
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import Manifest
+from ragforge.observe import silent
+from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
+from ragforge.pipeline.refreshing.splits import with_splits
+from ragforge.pipeline.surveying import open_survey
+from ragforge.records import Chunk, Evidence, Query, SourceDocument
+
+
+def query(query_id, doc_id, split=None, status="accepted"):
+    quote = Evidence(doc_id=doc_id, chunk_id=f"c_{doc_id}", quote="a quote")
+    return Query(
+        query_id=query_id,
+        query=f"What is {query_id}?",
+        evidence=(quote,),
+        source_chunk_ids=(f"c_{doc_id}",),
+        split=split,
+        status=status,
+    )
+
+
+class Corpus:
+    """Documents of one chunk each, some of which had other ids."""
+
+    def __init__(self, place):
+        self.place, self.n = place, 0
+
+    def splits(self, documents, queries):
+        """Return the splits of the queries; documents: id to the ids before."""
+        self.n += 1
+        staged = Dataset(self.place / f"v{self.n}")
+        staged.path.mkdir()
+        staged.write_manifest(Manifest(name="set"))
+        staged.write_chunks(
+            Chunk(chunk_id=f"c_{doc_id}", doc_id=doc_id, text=f"a text on {doc_id} alone")
+            for doc_id in documents
+        )
+        self._write_documents(staged, documents)
+        settled = SettledSet([SettledItem(one if one.split else None, one) for one in queries])
+        with self._survey(staged) as survey:
+            settled.replace(with_splits(staged, settled, survey, Settings()))
+        return {one.query_id: one.split for one in settled.queries}
+
+    def _write_documents(self, staged, documents):
+        rows = [
+            SourceDocument(doc_id=doc_id, sha256="0", n_chars=1, n_chunks=1, aliases=aliases)
+            for doc_id, aliases in sorted(documents.items())
+        ]
+        lines = "".join(f"{row.model_dump_json()}\n" for row in rows)
+        (staged.path / "documents.jsonl").write_text(lines)
+
+    @contextmanager
+    def _survey(self, staged):
+        with open_survey(staged.chunks_path, staged.own_place, silent) as survey:
+            yield survey
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return Corpus(tmp_path)
+
+
+def test_a_new_query_goes_where_those_of_its_document_went(corpus):
+    """What tunes a system on dev must not give away the answers in test."""
+    found = corpus.splits({"a.md": ()}, [query("q_1", "a.md", "dev"), query("q_2", "a.md")])
+
+    assert found == {"q_1": "dev", "q_2": "dev"}
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_a_renamed_document_is_the_one_it_was(corpus, split):
+    """Its retired queries keep the old id, and were in a split."""
+    retired = query("q_1", "old.md", split, "retired")
+
+    found = corpus.splits({"new.md": ("old.md",)}, [retired, query("q_2", "new.md")])
+
+    assert found == {"q_1": split, "q_2": split}
+
+
+def test_a_merge_of_documents_moves_nobody(corpus):
+    """A figure on dev before and after must be one of the same queries."""
+    queries = [query("q_1", "a.md", "dev"), query("q_2", "a.md", "test"), query("q_3", "a.md")]
+
+    assert corpus.splits({"a.md": ()}, queries) == {"q_1": "dev", "q_2": "test", "q_3": "test"}
+
+
+def test_the_parts_of_a_divided_document_keep_what_they_have(corpus):
+    """Queries that were in dev together stay there, wherever their text went."""
+    documents = {"a.md": (), "b.md": ()}
+    before = [query("q_1", "a.md", "dev"), query("q_2", "b.md", "dev")]
+    found = corpus.splits(documents, [*before, query("q_3", "b.md")])
+
+    assert found == {"q_1": "dev", "q_2": "dev", "q_3": "dev"}
+
+
+def test_a_split_does_not_depend_on_what_else_is_new(corpus):
+    """Two sets of one corpus would else be split in two ways."""
+    documents = {f"{name}.md": () for name in "abcdef"}
+    alone = corpus.splits(documents, [query("q_3", "c.md")])
+    among = corpus.splits(
+        documents,
+        [query(f"q_{n}", f"{d}.md") for n, d in enumerate("abdef")] + [query("q_c", "c.md")],
+    )
+
+    assert alone["q_3"] == among["q_c"]
+
+
+def test_nothing_is_read_where_all_have_a_split(tmp_path):
+    """Most nights bring no new query."""
+    settled = SettledSet([SettledItem(None, query("q_1", "a.md", "dev"))])
+
+    assert with_splits(Dataset(tmp_path / "none"), settled, None, Settings()) == []

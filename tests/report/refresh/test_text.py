@@ -1,0 +1,80 @@
+"""A refresh on the terminal."""
+
+import pytest
+
+from ragforge.report.refresh.plan import RefreshPlan
+from ragforge.report.refresh.summary import RefreshSummary, Spent
+from ragforge.report.refresh.text import refresh_text
+
+
+def summary(status, **more):
+    return RefreshSummary(status, "set", "help centre", 3, 4, **more)
+
+
+@pytest.fixture
+def published(diff):
+    return refresh_text(summary("published", diff=diff, spent=Spent(3, 900, 0.0012), removed=(1,)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "help centre: version 4 is published (after 3)",
+        "documents: 1 added, 1 changed, 1 renamed (10 before, 11 now); chunks: 90 kept, 4 added, "
+        "3 gone",
+        "queries: 17 kept, 1 remapped, 1 answer changed, 1 retired",
+        "  q_1 answer changed (revision 2): document changed docs/timeouts.md: the text within 300 "
+        "characters of the quote changed",
+        "grades: 180 kept, 3 carried, 2 dropped with their chunks, 5 new, 1 failed",
+        "calls: 2 to verify, 1 to judge, 0 to generate",
+        "bridge: 2 queries equal in both versions",
+        "  churn FAILED (0.25, limit 0.15): 5 of 20",
+        "bought now: 3 calls, 900 tokens, 0.0012 USD",
+        "old versions removed: 1",
+    ],
+)
+def test_the_log_says(published, line):
+    """A log of the night is what is looked at in the morning."""
+    assert line in published.split("\n")
+
+
+def test_what_was_only_remapped_is_counted_and_not_listed(published):
+    """A chapter that moved remaps hundreds of queries, among which the three that matter drown."""
+    assert "q_2" not in published
+
+
+def test_texts_of_documents_cannot_steer_the_terminal(published):
+    """A file's name is data."""
+    assert "\x1b" not in published
+
+
+def test_a_price_that_is_not_known_is_not_nought(diff):
+    """A failure is never a value, nor is an unknown price."""
+    assert "tokens, cost unknown" in refresh_text(summary("published", diff=diff))
+
+
+def test_a_night_without_a_change_says_so():
+    """Silence could as well mean that nothing ran."""
+    expected = "help centre: nothing changed; version 3 stays, no call was made"
+    assert refresh_text(summary("unchanged")) == expected
+
+
+def test_a_plan_is_listed_figure_by_figure(diff):
+    """What a night would cost is asked before the first one."""
+    plan = RefreshPlan(
+        documents=diff.documents,
+        items={"kept": 9, "to_verify": 1, "to_search": 0},
+        n_pairs=12,
+        n_new=2,
+        calls={"verify": 1, "judge": 4, "generate": 10},
+        tokens={"low": 900.0, "expected": 1200.0, "high": 5000.0},
+        cost_usd=None,
+    )
+
+    assert refresh_text(summary("planned", plan=plan)).split("\n")[2:] == [
+        "queries: 9 kept, 1 to verify, 2 to generate",
+        "to judge: 12 pairs of new chunks, more where pools grow",
+        "calls: 15 (1 to verify, 4 to judge, 10 to generate)",
+        "tokens: 1,200 expected (900 to 5,000)",
+        "cost: unknown",
+    ]
