@@ -7,6 +7,7 @@ the paired differences from a baseline: a file written by --write-baseline and k
 Where grades changed since, the baseline's rankings are scored again on the grades of now.
 Failures count at their worst. The gate refuses, with exit code 1, what it cannot judge: too few
 queries, many ungraded chunks, the offline judge, a baseline of other items or another judge.
+A gate that does not pass is told to the notify_command and notify_url of the settings' [refresh].
 
 Examples:
   ragforge gate --dataset set/ --run bm25 --min nDCG@10=0.60 --max-failures 1%
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import complain, show
+from ragforge.cli.talk import Progress, complain, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -72,12 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.gating.baselines import find_baseline
     from ragforge.pipeline.gating.verdict import check_subject
+    from ragforge.pipeline.notifying import notify_gate
 
     rules = _rules(arguments)
     _check_outputs(arguments)
-    settings = settings_of(arguments).evaluate
+    settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
-    subject = _subject(arguments, dataset, rules, settings)
+    subject = _subject(arguments, dataset, rules, settings.evaluate)
     baseline = None
     if arguments.baseline is not None:
         named, file = arguments.baseline, arguments.baseline_file
@@ -86,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     _write(arguments, verdict)
     if arguments.write_baseline is not None:
         _write_baseline(arguments.write_baseline, subject, verdict)
+    if not verdict.passed:
+        notify_gate(verdict, settings.refresh, Progress(arguments.quiet))
     return 0 if verdict.passed else 1
 
 
@@ -150,11 +154,7 @@ def _rules(arguments: argparse.Namespace) -> "Rules":
     from ragforge.report.gate.verdict import MAX_HOLES, MIN_QUERIES, Rules
 
     least, most, drops = _thresholds(arguments)
-    failures, queries, holes = (
-        arguments.max_failures,
-        arguments.min_queries,
-        arguments.max_holes,
-    )
+    failures, queries, holes = arguments.max_failures, arguments.min_queries, arguments.max_holes
     rules = Rules(
         least=least,
         most=most,

@@ -29,9 +29,12 @@ class JsonReply:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class Reply:
+    """What came back, whatever it means."""
+
     status: int
     location: str
+    """Where a redirect points to."""
     body: bytes
 
 
@@ -79,7 +82,7 @@ class Service:
             CallError: `error` where no good reply came (refused, timed out, a status but 2xx),
                 `invalid` where it is no JSON; `raw` is the start of its body.
         """
-        reply = await in_thread(partial(self._post, json.dumps(body)))
+        reply = await in_thread(partial(self.send, body))
         text = reply.body.decode("utf-8", "replace")
         start = text[:_SHOWN]
         if 300 <= reply.status < 400:
@@ -101,7 +104,12 @@ class Service:
                 "invalid", f"{self.shown}: the reply is not JSON: {start!r}", raw=start
             ) from error
 
-    def _post(self, body: str) -> _Reply:
+    def send(self, body: Mapping[str, object]) -> Reply:
+        """Return what comes back, of any status; blocks until then.
+
+        Raises:
+            CallError: Nothing came back in time, or more than is taken.
+        """
         target = self._target
         connection = (
             http.client.HTTPConnection(target.host, target.port, timeout=self._timeout_s)
@@ -113,10 +121,10 @@ class Service:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         deadline = time.monotonic() + self._timeout_s
         try:
-            connection.request("POST", target.path, body, headers)
+            connection.request("POST", target.path, json.dumps(body), headers)
             with connection.getresponse() as response:
                 content = self._read(response, deadline)
-                return _Reply(response.status, response.headers.get("Location", ""), content)
+                return Reply(response.status, response.headers.get("Location", ""), content)
         except TimeoutError as error:
             raise CallError("error", f"{target.shown}: no reply in {self._timeout_s} s") from error
         except (OSError, http.client.HTTPException) as error:

@@ -288,3 +288,30 @@ def test_a_baseline_with_nan_is_bad_data(gate, tmp_path, capsys):
 
     assert gate("--run", "old", "--max-drop", "RR=0.02", "--baseline", "b.json") == 3
     assert "b.json: expected finite numbers" in capsys.readouterr().err
+
+
+def test_a_gate_that_fails_is_told_to_the_hooks_of_the_settings(gate, server, monkeypatch):
+    """Whoever is on call reads no log of a nightly run."""
+    monkeypatch.setenv("RAGFORGE_REFRESH_NOTIFY_URL", server.url)
+
+    assert gate("--run", "new", "--min", "RR=0.8") == 1
+    [(_, _, content)] = server.requests
+    told = json.loads(content)
+    assert (told["kind"], told["run"], told["exit_code"]) == ("gate_failed", "new", 1)
+    assert told["checks"][0]["name"] == "min RR"
+
+
+def test_a_gate_that_passes_tells_nobody(gate, server, monkeypatch):
+    """An alarm every night is none."""
+    monkeypatch.setenv("RAGFORGE_REFRESH_NOTIFY_URL", server.url)
+
+    assert gate("--run", "old", "--min", "RR=0.8") == 0
+    assert server.requests == []
+
+
+def test_a_hook_that_fails_leaves_the_exit_code(gate, monkeypatch, capsys):
+    """CI decides by the gate."""
+    monkeypatch.setenv("RAGFORGE_REFRESH_NOTIFY_COMMAND", "no-such-program")
+
+    assert gate("--run", "new", "--min", "RR=0.8") == 1
+    assert "notify_command 'no-such-program' cannot be run" in capsys.readouterr().err

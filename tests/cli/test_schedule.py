@@ -1,0 +1,124 @@
+import json
+import re
+
+import pytest
+
+from ragforge.cli import main
+from ragforge.cli.schedule import SCHEDULES
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path):
+    """A settings file of the working directory must not be used."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run `ragforge schedule` and return its exit code, stdout and stderr."""
+
+    def go(*words):
+        capsys.readouterr()
+        code = main(["schedule", *words])
+        return code, *capsys.readouterr()
+
+    return go
+
+
+def test_without_a_name_all_are_listed_with_their_places(run):
+    """Whoever has only the command has to learn what there is."""
+    code, out, _ = run()
+
+    assert code == 0
+    assert re.findall(r"^([a-z-]+) {2}", out, re.MULTILINE) == ["schedule", *SCHEDULES]
+    assert "/etc/cron.d/ragforge-nightly" in out
+
+
+def test_the_list_is_there_as_json(run):
+    """An installer chooses by it."""
+    found = json.loads(run("--json")[1])
+
+    assert [item["name"] for item in found["schedules"]] == [*SCHEDULES]
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_no_hole_is_left_open(run, name):
+    """A schedule with a hole runs a command that is not there."""
+    code, out, _ = run(name)
+
+    assert code == 0
+    assert "@@" not in out
+
+
+def test_json_holds_the_text_and_its_place(run):
+    """An installer writes the one to the other."""
+    found = json.loads(run("systemd-timer", "--json")[1])
+
+    assert found["text"] == run("systemd-timer")[1]
+    assert found["place"] == "/etc/systemd/system/ragforge-nightly.timer"
+
+
+def test_what_is_given_is_put_in(run):
+    """One copy in five that is forgotten runs another set."""
+    words = ["--dataset", "sets/a", "--config", "a.toml", "--user", "search", "--run", "mine"]
+    words += ["--retriever", "my_app.search:f", "--program", "/opt/v/bin/ragforge"]
+    out = run("systemd-service", *words, "--directory", "/srv/a", "--gate", "--min RR=0.5")[1]
+    shared = "--quiet --config a.toml --dataset sets/a"
+
+    assert re.findall("ExecStart=(.*)", out) == [
+        f"/opt/v/bin/ragforge refresh {shared}",
+        f"/opt/v/bin/ragforge evaluate {shared} --retriever my_app.search:f --name mine",
+        f"/opt/v/bin/ragforge report {shared} --out report.html",
+        f"/opt/v/bin/ragforge gate {shared} --run mine --min RR=0.5",
+    ]
+    assert "\nUser=search\n" in out
+    assert "\nWorkingDirectory=/srv/a\n" in out
+
+
+def test_the_settings_file_names_the_set(run, tmp_path):
+    """What is written there need not be typed again."""
+    (tmp_path / "mine.toml").write_text('[refresh]\ndataset = "sets/mine"\n', encoding="utf-8")
+
+    assert "--dataset sets/mine " in run("cron", "--config", "mine.toml")[1]
+
+
+def test_a_settings_file_that_cannot_be_taken_is_told(run, tmp_path):
+    """It would fail in the night."""
+    (tmp_path / "mine.toml").write_text("[refresh]\nsets = 1\n", encoding="utf-8")
+    code, out, err = run("cron", "--config", "mine.toml")
+
+    assert (code, out) == (2, "")
+    assert "unknown key refresh.sets" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["crom"], "no schedule 'crom'; there are: systemd-service, systemd-timer, cron"),
+        (["cron", "--time", "25:00"], "--time 25:00: expected HH:MM, such as 03:00"),
+        (["cron", "--time", "3"], "--time 3: expected HH:MM"),
+        (["cron", "--dataset", "my set"], "--dataset 'my set': expected letters, digits"),
+        (["cron", "--user", "a\nb"], "--user 'a\\nb': expected"),
+        (["cron", "--retriever", "x;reboot"], "--retriever 'x;reboot': expected"),
+        (["cron", "--gate", "--min 'P(rel=2)@5=0.5'"], "--gate 'P(rel=2)@5=0.5': expected"),
+        (["cron", "--gate", "--min 'RR"], "no closing quotation"),
+        (["cron", "--gate", ""], "--gate: expected at least one word"),
+        (["cron", "--program", "$HOME/ragforge"], "--program '$HOME/ragforge': expected"),
+        (["cron", "--directory", "/srv/50%"], "--directory '/srv/50%': expected"),
+    ],
+)
+def test_what_would_mean_something_else_in_a_schedule_is_refused(run, words, message):
+    """A shell, a crontab and YAML read the same text differently."""
+    code, out, err = run(*words)
+
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_directory_that_no_hole_names_may_have_spaces(run, tmp_path, monkeypatch):
+    """A workflow runs elsewhere than where it was printed."""
+    (tmp_path / "my sets").mkdir()
+    monkeypatch.chdir(tmp_path / "my sets")
+
+    assert run("github")[0] == 0
+    assert run("cron")[0] == 2
