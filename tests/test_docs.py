@@ -78,7 +78,10 @@ def test_ci_runs_the_command_of_the_readme():
     marked = re.search(r"<!-- test command -->\n```sh\n(.*?)\n```\n<!-- end -->", README, re.DOTALL)
 
     assert marked is not None
-    assert marked[1].endswith("ruff check . && ruff format --check . && mypy && pytest")
+    assert marked[1].endswith(
+        "ruff check . && ruff format --check . && mypy"
+        " && pytest -n 2 --dist worksteal --ignore=tests/faults && pytest tests/faults"
+    )
 
 
 def test_no_file_names_a_machine_path():

@@ -86,6 +86,8 @@ def test_generate_judge_and_answer_make_a_valid_dataset(tmp_path, model, capsys)
             "--out",
             str(out),
             *model,
+            "--per-call",
+            "1",
             "--max-calls",
             "4",
         ]
