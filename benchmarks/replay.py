@@ -8,9 +8,9 @@ version, that each change names its cause, and that a refresh without a change b
     python benchmarks/replay.py docs-0.18 docs-0.20 docs-0.22
     python benchmarks/replay.py -n 200 releases/*
 
-`kept` counts queries of the version before that took no call to be kept, with those whose quotes
-were only found at other places; `verified` those that took one and are true as they were. Shares
-are of the queries that were accepted before.
+Shares are of the queries that were accepted before: what is kept or remapped took no call to be
+found true, what is re-verified took one. Calls for new chunks (judging them, and looking for
+conflicts with what they say) and for new queries stand beside.
 """
 
 import argparse
@@ -24,9 +24,10 @@ import tempfile
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ragforge.mock import Script, serving
+from ragforge.records import Action
 
 COLUMNS = (
     "version",
@@ -44,22 +45,12 @@ COLUMNS = (
     "accepted",
     "calls: verify",
     "judge",
+    "conflicts",
     "generate",
     "at 0 calls",
     "at 0 or 1",
 )
-ACTIONS = (
-    "kept",
-    "remapped",
-    "reverified",
-    "relinked",
-    "answer_changed",
-    "retired",
-    "converted",
-    "quarantined",
-    "revived",
-    "added",
-)
+ACTIONS = ("kept", *get_args(Action))
 ALIKE = 0.8
 
 
@@ -99,7 +90,7 @@ def replay(releases: list[Path], dataset: Path, n: int, url: str) -> None:
             before,
             *(items.get(action, 0) for action in ACTIONS),
             len(accepted(dataset)),
-            *(calls[purpose] for purpose in ("verify", "judge", "generate")),
+            *(calls[purpose] for purpose in ("verify", "judge", "conflicts", "generate")),
             f"{free[-1]:.0%}",
             f"{cheap[-1]:.0%}",
         ]

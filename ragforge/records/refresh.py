@@ -138,6 +138,9 @@ class CallCounts(Record):
     """Calls by purpose; those that the store answered included."""
 
     verify: Count = 0
+    """Whether changed or lost quotes still prove the answer."""
+    conflicts: Count = 0
+    """Whether new relevant chunks give another answer."""
     judge: Count = 0
     generate: Count = 0
 

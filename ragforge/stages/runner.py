@@ -232,17 +232,17 @@ def failure_of(stage: Stage, key: str, error: CallError) -> Failure:
             "key": key,
             "kind": error.kind,
             "message": _speakable(str(error)),
-            "raw": _speakable(_start(error.raw)),
+            "raw": recorded(error.raw),
             "call_keys": error.call_keys,
         }
     )
 
 
-def _start(raw: str) -> str:
-    """Return a reply for a record; of a huge one the start, for all of it is in the call store."""
+def recorded(raw: str) -> str:
+    """Return a reply as a failure has it; of a huge one the start, for the call store has all."""
     if len(raw) <= RAW_KEPT:
-        return raw
-    return f"{raw[:RAW_KEPT]}… ({len(raw)} characters, all of them in the call store)"
+        return _speakable(raw)
+    return _speakable(f"{raw[:RAW_KEPT]}… ({len(raw)} characters, all of them in the call store)")
 
 
 def _speakable(text: str) -> str:

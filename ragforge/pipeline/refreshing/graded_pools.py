@@ -1,12 +1,12 @@
 """How far the pools of a version are judged, read as two streams side by side."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from ragforge.files.dataset import Dataset
 from ragforge.files.keys import query_and_chunk
 from ragforge.files.merging import Key, key_of
-from ragforge.records import Judgment
+from ragforge.records import Judgment, Query
 
 _RELEVANT = 2
 
@@ -48,6 +48,23 @@ def graded_pools(dataset: Dataset, query_ids: Collection[str]) -> GradedPools:
     for _ in grades:
         pass
     return GradedPools(n_pairs, n_holes, frozenset(relevant))
+
+
+def without_judge(dataset: Dataset, queries: Iterable[Query]) -> set[str]:
+    """Return the ids of accepted queries that a person wrote anew and no judge has seen since.
+
+    Raises:
+        DataError: The grades cannot be read.
+    """
+    edited = {
+        query.query_id
+        for query in queries
+        if query.status == "accepted" and query.reviewed and query.reviewed.decision == "edit"
+    }
+    if not edited:
+        return edited
+    seen = {one.query_id for one in dataset.each_judgment() if one.source in ("judge", "carried")}
+    return edited - seen
 
 
 def _graded(dataset: Dataset, query_ids: Collection[str], relevant: set[str]) -> Iterator[Key]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ragforge.llm.store import CallStore
 from ragforge.records import Failure
+from ragforge.stages.runner import recorded
 
 
 def try_again(store: CallStore, failures: Iterable[Failure]) -> None:
@@ -19,5 +20,5 @@ def try_again(store: CallStore, failures: Iterable[Failure]) -> None:
         if failure.what != "recheck" or not failure.call_keys:
             continue
         last = store.get(failure.call_keys[-1])
-        if last is not None and last.text == failure.raw:
+        if last and failure.raw in (recorded(last.text), recorded(last.refusal)):
             store.forget(failure.call_keys)

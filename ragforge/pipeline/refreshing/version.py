@@ -20,6 +20,7 @@ from ragforge.pipeline.refreshing.conflicts import doubted, find_conflicts
 from ragforge.pipeline.refreshing.coverage import fill_coverage
 from ragforge.pipeline.refreshing.coverage_plans import plan_coverage
 from ragforge.pipeline.refreshing.delta_pools import DeltaPools, judge_new_chunks
+from ragforge.pipeline.refreshing.graded_pools import without_judge
 from ragforge.pipeline.refreshing.items import settle_items
 from ragforge.pipeline.refreshing.passages import CorpusNow
 from ragforge.pipeline.refreshing.recheckers import Recheckers
@@ -106,7 +107,8 @@ class Version:
             for item in self.settled.items
             if item.change is not None and item.change.action in POOLED_ANEW
         }
-        await self._pool(self.new_chunks(), changed)
+        edited = without_judge(self.staged, self.settled.queries)
+        await self._pool(self.new_chunks(), changed | edited)
         if self.settled.broken_pins:
             return None
         await self._fill()
@@ -178,10 +180,10 @@ class Version:
 
     async def estimate_pools(self) -> DeltaPools:
         """Return what judging the new chunks would take, in a dry run."""
-        new_chunks = self.new_chunks()
-        if not self.judges_pools or not new_chunks:
+        new_chunks, edited = self.new_chunks(), without_judge(self.staged, self.settled.queries)
+        if not self.judges_pools or not (new_chunks or edited):
             return DeltaPools()
-        return await self._judged(new_chunks, ())
+        return await self._judged(new_chunks, edited)
 
     async def _judged(self, new_chunks: Collection[str], whole: Collection[str]) -> DeltaPools:
         return await judge_new_chunks(
@@ -216,7 +218,7 @@ class Version:
             found=doubted(self.staged, self.parent, self.settled, new_chunks, whole),
             version=self.number,
         )
-        self.calls["verify"] += found.n_calls
+        self.calls["conflicts"] += found.n_calls
         self.settled.broken_pins += found.broken_pins
         self.settled.replace(found.items)
         self._write_queries()

@@ -65,8 +65,8 @@ def diff_lines(diff: VersionDiff) -> Iterator[str]:
     )
     calls = diff.calls
     yield (
-        f"calls: {calls.verify:,} to verify, {calls.judge:,} to judge, "
-        f"{calls.generate:,} to generate"
+        f"calls: {calls.verify:,} to verify, {calls.judge:,} to judge, {calls.conflicts:,} to look "
+        f"for conflicts, {calls.generate:,} to generate"
     )
     yield bridge_line(len(diff.bridge))
     if diff.shortfall:

@@ -26,7 +26,7 @@ def published(diff):
         "  q_1 answer changed (revision 2): document changed docs/timeouts.md: the text within 300 "
         "characters of the quote changed",
         "grades: 180 kept, 3 carried, 2 dropped with their chunks, 5 new, 1 failed",
-        "calls: 2 to verify, 1 to judge, 0 to generate",
+        "calls: 2 to verify, 1 to judge, 0 to look for conflicts, 0 to generate",
         "bridge: 2 queries equal in both versions",
         "  churn FAILED (0.25, limit 0.15): 5 of 20",
         "bought now: 3 calls, 900 tokens, 0.0012 USD",
