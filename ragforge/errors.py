@@ -12,12 +12,6 @@ class RagforgeError(Exception):
     exit_code: ClassVar[int] = 70
 
 
-class GateFailedError(RagforgeError):
-    """A measured value did not pass its gate."""
-
-    exit_code = 1
-
-
 class UsageError(RagforgeError):
     """A flag, argument or combination of them cannot be taken."""
 

@@ -47,6 +47,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "changed; for the night after a great move, not for a schedule",
     )
     parser.add_argument(
+        "--allow-baseline",
+        action="store_true",
+        help="let the offline baseline refresh a set that a model made",
+    )
+    parser.add_argument(
         "--rollback",
         type=int,
         metavar="N",
@@ -79,6 +84,7 @@ def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> i
 
     options = RefreshOptions(
         accept_churn=arguments.accept_churn,
+        allow_baseline=arguments.allow_baseline,
         chunk_file=arguments.chunks,
         mode=mode_of(arguments),
     )

@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 
 from ragforge.config import Settings
 from ragforge.corpus.origins.fetching import fetched
-from ragforge.errors import DataError, RagforgeError
+from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import open_dataset
 from ragforge.files.versions.store import (
@@ -20,6 +20,7 @@ from ragforge.files.versions.store import (
     reject,
     stage_version,
 )
+from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generation.team import assemble
@@ -47,11 +48,13 @@ class RefreshOptions:
         mode: In earnest, or counting only.
         chunk_file: Ready-made chunks instead of documents.
         accept_churn: Go on however much is gone, and publish however much changed.
+        allow_baseline: Let the offline baseline check and write for a set that a model made.
     """
 
     mode: Mode = EARNEST
     chunk_file: Path | None = None
     accept_churn: bool = False
+    allow_baseline: bool = False
 
 
 async def refresh_dataset(
@@ -100,6 +103,8 @@ async def _refresh(
             return _summary("unchanged", parent)
         if not options.accept_churn:
             check_churn(diff, settings.refresh)
+        if not options.allow_baseline:
+            _refuse_baseline(parent, settings)
         with stage_version(parent, number) as staged:
             return await _make(parent, staged, diff, settings, observer, options)
 
@@ -155,6 +160,23 @@ async def _make(
     publish(staged, parent.home)
     removed = tuple(prune(parent.home, settings.refresh.keep))
     return _summary("published", parent, version=made.version, diff=made, removed=removed)
+
+
+def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
+    """Check that a set which a model made is not checked and filled by rules unasked.
+
+    A schedule that lost the name of its model would make the set worse, night by night.
+
+    Raises:
+        UsageError: No model is named.
+    """
+    models = [name for name in parent.manifest.models if name != OFFLINE]
+    if settings.model.name == OFFLINE and models:
+        raise UsageError(
+            f"{parent.path}: was made with {', '.join(models)}, and no model is named now; name one "
+            "(--model, or name under [model]), or let the offline baseline do it "
+            "with --allow-baseline"
+        )
 
 
 def _is_asked_for(parent: Dataset, settings: Settings, options: RefreshOptions) -> bool:

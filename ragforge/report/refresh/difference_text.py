@@ -16,6 +16,7 @@ from ragforge.report.refresh.words import cause_text
 from ragforge.report.shown import one_line, plural
 
 _NOT_KNOWN: Final = "not known"
+_OF_POOL: Final = "chunks of its pool came or went"
 _TEXT: Final = 80
 _EXAMPLES: Final = 3
 
@@ -77,7 +78,8 @@ def _query_lines(one: QueryDifference) -> Iterator[str]:
     if "grades" in one.kinds and one.before is not None and one.after is not None:
         yield f"  grades: {one.grades.in_words()}{_examples(one.grades)}"
     told = "; ".join(one_line(cause_text(cause), 160) for cause in one.causes)
-    yield f"  cause: {told or _NOT_KNOWN}"
+    is_of_pool = one.kinds == ("grades",) and not one.grades.changed
+    yield f"  cause: {told or (_OF_POOL if is_of_pool else _NOT_KNOWN)}"
 
 
 def _changed_texts(before: Query, after: Query) -> Iterator[tuple[str, str, str]]:
