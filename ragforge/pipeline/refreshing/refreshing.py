@@ -173,9 +173,9 @@ def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
     models = [name for name in parent.manifest.models if name != OFFLINE]
     if settings.model.name == OFFLINE and models:
         raise UsageError(
-            f"{parent.path}: was made with {', '.join(models)}, and no model is named now; name one "
-            "(--model, or name under [model]), or let the offline baseline do it "
-            "with --allow-baseline"
+            f"{parent.path}: was made with {', '.join(models)}, and no model is named now; name "
+            "one (--model, or name under [model]), or let the offline baseline do it with "
+            "--allow-baseline"
         )
 
 
