@@ -391,15 +391,18 @@ def test_edit_far_away_gives_nothing_worse_than_moved(tmp_path_factory, edit, pl
 
 
 @settings(max_examples=40, deadline=None)
-@given(start=st.integers(0, len(PAGE) - 60), size=st.integers(4, 50), cut=st.integers(20, 300))
+@given(start=st.integers(0, len(PAGE) - 60), size=st.integers(24, 50), cut=st.integers(20, 300))
 def test_quote_that_stands_in_another_document_is_never_gone(tmp_path_factory, start, size, cut):
-    """Whatever the chunks of that document, a text that is there is found."""
+    """Whatever the chunks of that document, a text of some words that is there is found.
+
+    Of a few characters over the border of two chunks, neither has enough to go by.
+    """
     quote = PAGE[start : start + size].strip() or QUOTE
     now = {"n.md": f"{OTHER}\n\n{PAGE}"}
     change = Change(tmp_path_factory.mktemp("else"), {"a.md": PAGE}, now, max_chars_now=cut)
     found = change.sight(quote, "a.md")
 
-    assert found.state == ("elsewhere" if len(quote) > 3 else found.state)
+    assert found.state == "elsewhere"
 
 
 @settings(max_examples=40, deadline=None)

@@ -8,7 +8,6 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
-from ragforge.observe import Observer
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.bench import open_bench
 from ragforge.pipeline.cards import renew_card
@@ -25,6 +24,7 @@ from ragforge.pipeline.refreshing.items import settle_items
 from ragforge.pipeline.refreshing.passages import CorpusNow
 from ragforge.pipeline.refreshing.recheckers import Recheckers
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
+from ragforge.pipeline.refreshing.spending import Counting, in_all
 from ragforge.pipeline.refreshing.splits import with_splits
 from ragforge.pipeline.refreshing.version_checks import check_version
 from ragforge.pipeline.refreshing.ways import ledger_of
@@ -59,7 +59,7 @@ class Version:
         staged: The one that is made.
         diff: What changed in the corpus.
         settings: As given.
-        observer: Told of progress.
+        observer: Told of progress; knows what was bought.
         mode: In earnest, or counting only.
         team: Who writes, checks and judges; has the purse.
         who: Checks queries again.
@@ -74,7 +74,7 @@ class Version:
     staged: Dataset
     diff: CorpusDiff
     settings: Settings
-    observer: Observer
+    observer: Counting
     mode: Mode
     team: Team
     who: Recheckers
@@ -249,13 +249,15 @@ class Version:
         """Write what tells of the version, and check it."""
         staged, settled = self.staged, self.settled
         self.team.note_in(staged)
-        staged.write_manifest(staged.manifest.model_copy(update={"cutting": self.diff.cutting}))
+        before, now = self.parent.manifest, staged.manifest
+        spent = in_all(before.spent, now.spent, self.observer.spent)
+        staged.write_manifest(now.model_copy(update={"cutting": self.diff.cutting, "spent": spent}))
         changes = [item.change for item in settled.items if item.change is not None]
         staged.past.write_events([*self.parent.past.events(), *changes])
         renew_card(staged)
         diff = VersionDiff(
             version=self.number,
-            parent=self.parent.manifest.version,
+            parent=before.version,
             documents=self.diff.documents,
             items=_counts(settled.items),
             changes=tuple(sorted(changes, key=lambda one: (one.query_id, one.action))),

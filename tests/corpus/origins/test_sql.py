@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -224,20 +225,20 @@ def _binaries():
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     """A server on a socket of its own, and a role with a password."""
     pytest.importorskip("psycopg")
     binaries = _binaries()
     if binaries is None or (os.geteuid() == 0 and shutil.which("runuser") is None):
         pytest.skip("needs the programs of a PostgreSQL server")
-    place = tmp_path_factory.mktemp("postgres")
+    # Folders of pytest are open to their owner alone, and their paths are long for a socket.
+    place = Path(tempfile.mkdtemp(prefix="ragforge-pg-"))
+    place.chmod(0o755)
     data = place / "data"
     as_user = []
     if os.geteuid() == 0:  # The server refuses to run as root.
         as_user = ["runuser", "-u", "postgres", "--"]
         shutil.chown(place, "postgres")
-        for folder in place.parents[:2]:
-            folder.chmod(0o755)
 
     def run(program, *words):
         command = [*as_user, str(binaries / program), *map(str, words)]
@@ -257,6 +258,7 @@ def postgres(tmp_path_factory):
     run("pg_ctl", "-D", data, "reload")
     yield f"sql:postgresql+psycopg://me:${{PG_PASSWORD}}@/postgres?host={place}"
     run("pg_ctl", "-D", data, "-m", "immediate", "stop")
+    shutil.rmtree(place)
 
 
 def test_postgres_is_read_in_a_stream(postgres, read, monkeypatch):
