@@ -22,6 +22,10 @@ class ConfigError(UsageError):
     """A settings file, environment variable or prompt file cannot be taken."""
 
 
+class LockedError(UsageError):
+    """Another process works on the same set; it is no failure, and that one will tell its end."""
+
+
 class DataError(RagforgeError):
     """A file or record does not hold to its format, or cannot be read or written."""
 
@@ -30,6 +34,10 @@ class DataError(RagforgeError):
 
 class ChurnError(DataError):
     """A corpus changed so much that it may not be all there."""
+
+
+class ChangedMeanwhileError(DataError):
+    """A set was written to while its next version was made; made again, it starts from that."""
 
 
 class EndpointError(RagforgeError):

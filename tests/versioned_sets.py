@@ -83,6 +83,6 @@ def everything(path):
         name = each.relative_to(path).as_posix()
         if each.is_symlink():
             found[name] = f"-> {each.readlink()}"
-        elif each.is_file() and name != ".ragforge/refresh.lock":
+        elif each.is_file() and name not in (".ragforge/refresh.lock", ".ragforge/.gitignore"):
             found[name] = digest_file(each)
     return found

@@ -1,4 +1,12 @@
-"""Check a dataset: every file against its format, ids against each other, digests, quotes."""
+"""Check a dataset: every file against its format, ids against each other, digests, quotes.
+
+A file that somebody changed by hand is noted, and a refresh does not start from it. With --accept
+it is taken for the set's own, and files that are gone are forgotten, where nothing else is wrong.
+
+Examples:
+  ragforge validate --dataset set/
+  ragforge validate --dataset set/ --accept
+"""
 
 import argparse
 from pathlib import Path
@@ -11,15 +19,22 @@ from ragforge.errors import DataError
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="take files that were changed by hand for the set's own, and forget those that are "
+        "gone",
+    )
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.validating import validate
+    from ragforge.pipeline.validating import accept, validate
 
-    found = validate(open_dataset(arguments.dataset))
+    dataset = open_dataset(arguments.dataset)
+    found = accept(dataset) if arguments.accept else validate(dataset)
     if arguments.json:
         print(dumps({"problems": list(found.problems), "notes": list(found.notes)}))
     else:

@@ -1,6 +1,6 @@
 """What the records of a dataset's files are sorted by, where that is more than one id."""
 
-from ragforge.records import ItemChange, Judgment, PoolEntry, Query, Rejected
+from ragforge.records import DormantGrade, ItemChange, Judgment, PoolEntry, Query, Rejected
 
 
 def query_and_chunk(entry: PoolEntry) -> tuple[str, str]:
@@ -28,3 +28,8 @@ def id_and_revision(query: Query) -> tuple[str, str]:
 def change_key(change: ItemChange) -> tuple[str, str, str]:
     """Return when a query changed, which, and how: a version does nothing twice to a query."""
     return f"{change.version:06d}", change.query_id, change.action
+
+
+def pair_of(grade: DormantGrade) -> tuple[str, str]:
+    """Return the ids of the query and the chunk that a person graded."""
+    return grade.judgment.query_id, grade.judgment.chunk_id

@@ -7,6 +7,7 @@ from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import Manifest
+from ragforge.files.version_links import require_current
 from ragforge.files.version_places import (
     CURRENT,
     MANIFEST,
@@ -21,8 +22,9 @@ def open_dataset(path: Path) -> Dataset:
     """Return the dataset in a directory: the version that is published, or one that is named.
 
     Raises:
-        DataError: The directory is missing or holds no dataset.
+        DataError: The directory is missing or holds no dataset, or leads to another one.
     """
+    require_current(path.parent if path.name == CURRENT else path)
     dataset = Dataset(path)
     if path.is_dir() and (dataset.files / MANIFEST).is_file():
         return dataset
@@ -51,6 +53,7 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
         DataError: The directory cannot be made or read.
     """
     refuse_other_files(path)
+    require_current(path)
     if is_refreshed(path):
         return _refreshed(path, made_from)
     try:

@@ -41,6 +41,11 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
 
 
+def escaped(name: str) -> str:
+    r"""Return a name on one line: what is not printed, such as a line feed, as `\n`."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
+
+
 def is_unicode(text: str) -> bool:
     """Return whether a text can be written: JSON can spell half a surrogate pair."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

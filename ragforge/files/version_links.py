@@ -9,7 +9,15 @@ from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.files.swapping import drop, put_link, sync
-from ragforge.files.version_places import CURRENT, VERSIONS, home_of, published, version_name
+from ragforge.files.version_places import (
+    CURRENT,
+    VERSIONS,
+    home_of,
+    is_linked,
+    published,
+    version_name,
+    versions_of,
+)
 
 FOLDERS: Final = ("answer_grades", "answers", "runs")
 """Have a link even where a version has none of them yet."""
@@ -66,14 +74,28 @@ def own_files(home: Path) -> list[str]:
     ]
 
 
+def require_current(home: Path) -> None:
+    """Check that the files of a directory are not those of another set.
+
+    Raises:
+        DataError: `current`, which they are read through, is no link to a version of this one.
+    """
+    if is_linked(home) and os.path.lexists(home / CURRENT) and published(home) is None:
+        raise _led_astray(home)
+
+
 def require_links(home: Path) -> None:
     """Check that what scripts read by name is what is published.
 
     Raises:
-        DataError: A file that somebody changed took the place of a link.
+        DataError: A file that somebody changed took the place of a link, or `current` does not
+            lead to a version of the set.
     """
+    require_current(home)
     current = home / CURRENT
     if os.path.lexists(current) and published(home) is None:
+        if any(_is_ours(path) for path in home.iterdir()):
+            raise _led_astray(home)
         raise DataError(
             f"{current}: expected a link to a version, found something else; if this is a copy "
             f"that followed links, remove {current} and {home / VERSIONS}, and what lies beside "
@@ -107,6 +129,21 @@ def is_same(one: Path, other: Path) -> bool:
     if not other.is_dir() or names != sorted(path.relative_to(other) for path in _files(other)):
         return False
     return all(is_same(one / name, other / name) for name in names)
+
+
+def _led_astray(home: Path) -> DataError:
+    current = home / CURRENT
+    found = f"one to {current.readlink()}" if current.is_symlink() else "something else"
+    there = ", ".join(map(str, versions_of(home)))
+    way = (
+        f"move it away; then `ragforge refresh --dataset {home} --rollback N` publishes one of "
+        f"the versions that are there: {there}"
+        if there
+        else "no version is there either: copy the whole set again, links as links"
+    )
+    return DataError(
+        f"{current}: expected a link to a version of this directory, found {found}; {way}"
+    )
 
 
 def _names(folder: Path) -> list[str]:

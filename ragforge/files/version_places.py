@@ -35,13 +35,16 @@ def number_of(name: str) -> int | None:
 def published(home: Path) -> Path | None:
     """Return where the link to the published version points, seen from its directory.
 
-    None where there is no such link; one of that name that leads elsewhere is somebody's own.
+    None where there is no such link; one of that name that leads elsewhere, be it to a version of
+    another set, is somebody's own.
     """
     link = home / CURRENT
     target = link.readlink() if link.is_symlink() else None
     if target is None or target.parent.name != VERSIONS or number_of(target.name) is None:
         return None
-    return target
+    if target.parent == Path(VERSIONS):
+        return target
+    return target if (home / target.parent).resolve() == (home / VERSIONS).resolve() else None
 
 
 def files_of(path: Path) -> Path:
@@ -96,6 +99,12 @@ def unpublished(home: Path) -> int | None:
     mark = home / VERSIONS / PUBLISHING
     number = number_of(mark.readlink().name) if mark.is_symlink() else None
     return None if number == current_version(home) else number
+
+
+def is_linked(home: Path) -> bool:
+    """Whether what a directory has by name are links to its published version."""
+    manifest = home / MANIFEST
+    return manifest.is_symlink() and manifest.readlink().parts[0] == CURRENT
 
 
 def is_flat(home: Path) -> bool:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragforge.files.keys import change_key, id_and_revision
+from ragforge.files.keys import change_key, id_and_revision, pair_of
 from ragforge.files.set_files import SetFiles
 from ragforge.files.text import read_text
-from ragforge.records import ItemChange, MovedChunk, Query, VersionDiff
+from ragforge.records import DormantGrade, ItemChange, MovedChunk, Query, VersionDiff
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +60,11 @@ class VersionRecords:
     def write_moved_chunks(self, moved: Iterable[MovedChunk]) -> None:
         """Write under which ids chunks of earlier versions are found now."""
         self.files.write("moved_chunks.jsonl", moved, lambda item: item.before)
+
+    def dormant_grades(self) -> list[DormantGrade]:
+        """Return what people gave to chunks that are gone, by query and chunk; [] for none."""
+        return self.files.records("dormant_grades.jsonl", DormantGrade, pair_of)
+
+    def write_dormant_grades(self, grades: Iterable[DormantGrade]) -> None:
+        """Write what people gave to chunks that are gone."""
+        self.files.write("dormant_grades.jsonl", grades, pair_of)

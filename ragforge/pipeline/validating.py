@@ -12,6 +12,7 @@ from ragforge.files.history import History, read_history
 from ragforge.files.item_values import values_in, values_path
 from ragforge.files.version_links import own_files
 from ragforge.files.version_places import CURRENT, number_of
+from ragforge.files.versions.wholeness import accept_changes, missing_files
 from ragforge.records import Baseline, Evaluation, Judgment, Query
 
 T = TypeVar("T")
@@ -30,9 +31,9 @@ class Findings:
 def validate(dataset: Dataset) -> Findings:
     """Read every file of a dataset and compare them with each other and with the manifest."""
     found = Findings()
-    texts = {chunk.chunk_id: chunk.text for chunk in _read(dataset.chunks, found)}
     every = _read(dataset.all_queries, found)
     queries = [query for query in every if query.status == "accepted"]
+    texts = _texts(dataset, {item.chunk_id for one in queries for item in one.evidence}, found)
     query_ids = {query.query_id for query in every}
     judgments = _read(dataset.judgments, found)
     _read(dataset.failures, found)
@@ -58,12 +59,30 @@ def validate(dataset: Dataset) -> Findings:
     _check_history(dataset, found)
     audit = dataset.manifest.audit
     found.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
+    found.problems += _missing(dataset)
     found.notes += [
         f"{name}: changed since ragforge wrote it"
         for name in dataset.manifest.files
         if dataset.changed_by_hand(name)
     ]
     return found
+
+
+def accept(dataset: Dataset) -> Findings:
+    """Take what was changed by hand for the set's own, where that is all there is to find."""
+    found = validate(dataset)
+    missing = _missing(dataset)
+    if any(problem not in missing for problem in found.problems):
+        found.notes.append("nothing was accepted: first mend the problems")
+        return found
+    accepted = accept_changes(dataset)
+    found = validate(dataset)
+    found.notes += [f"{name}: accepted as it is" for name in accepted]
+    return found
+
+
+def _missing(dataset: Dataset) -> list[str]:
+    return [f"{name}: is missing, though manifest.json lists it" for name in missing_files(dataset)]
 
 
 def _read(what: Callable[[], Iterable[T]], found: Findings) -> list[T]:
@@ -74,12 +93,26 @@ def _read(what: Callable[[], Iterable[T]], found: Findings) -> list[T]:
         return []
 
 
+def _texts(dataset: Dataset, wanted: Container[str], found: Findings) -> dict[str, str]:
+    """Return the texts of the chunks that are wanted, and "" for all others."""
+    texts = dict[str, str]()
+    try:
+        for chunk in dataset.chunks():
+            texts[chunk.chunk_id] = chunk.text if chunk.chunk_id in wanted else ""
+    except DataError as error:
+        found.problems.append(str(error))
+        return {}
+    return texts
+
+
 def _check_evidence(
     dataset: Dataset, queries: list[Query], texts: dict[str, str], found: Findings
 ) -> None:
     quotes = [(query.query_id, item) for query in queries for item in query.evidence]
     ids = (item.chunk_id for _, item in quotes)
     found.problems += _unknown("queries.jsonl", "chunk", ids, texts)
+    sources = (chunk_id for query in queries for chunk_id in query.source_chunk_ids)
+    found.notes += _unknown("queries.jsonl", "source chunk", sources, texts)
     apart = [
         (query_id, item)
         for query_id, item in quotes
@@ -104,6 +137,7 @@ def _check_version(dataset: Dataset, found: Findings) -> None:
     _read(dataset.documents, found)
     _read(dataset.past.revisions, found)
     _read(dataset.past.events, found)
+    _read(dataset.past.dormant_grades, found)
     version = dataset.manifest.version
     for diff in _read(lambda: [dataset.past.diff()], found):
         if diff is not None and diff.version != version:

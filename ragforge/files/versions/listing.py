@@ -72,7 +72,7 @@ def list_files(staged: Dataset, **changed: object) -> None:
     for name in _all_files(staged.files):
         path = staged.files / name
         files[name] = manifest.files.get(name) or FileEntry(
-            sha256=digest_file(path), records=_count(path)
+            sha256=digest_file(path), records=count_records(path)
         )
     new = manifest.model_copy(update={**changed, "files": files})
     if new != manifest:
@@ -92,7 +92,8 @@ def _in_folder(folder: Path, top: str) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def _count(path: Path) -> int:
+def count_records(path: Path) -> int:
+    """Return how many records a file has; one that is not of lines is one."""
     if path.suffix != ".jsonl":
         return 1
     with path.open("rb") as stream:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import DataError, LockedError, UsageError
 from ragforge.files.atomic import maker
+from ragforge.files.own_place import NAME, make_own_place
 from ragforge.files.version_places import home_of
 from ragforge.files.versions.recovery import recover
 
@@ -22,18 +23,22 @@ def refresh_lock(dataset_path: Path) -> Iterator[None]:
     The lock ends with the process that has it, however that ends.
 
     Raises:
-        UsageError: Another refresh is running, or this system has no such locks.
+        LockedError: Another refresh is running.
+        UsageError: This system has no such locks.
         DataError: The directory is missing, or cannot be written.
     """
     home = home_of(dataset_path)
     if not home.is_dir():
         raise DataError(f"{home}: no such directory")
-    path = home / ".ragforge" / FILE
+    path = home / NAME / FILE
     try:
-        path.parent.mkdir(exist_ok=True)
+        make_own_place(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise DataError(
+            f"{path}: cannot be written: {error.strerror or error}; a refresh needs to write into "
+            "the directory of the set, also for a dry run and where nothing changed"
+        ) from error
     try:
         _lock(path, descriptor)
         try:
@@ -56,7 +61,7 @@ def _lock(path: Path, descriptor: int) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise UsageError(
+        raise LockedError(
             f"{path.parent.parent}: another refresh of this set is running{_name_in(descriptor)}; "
             "wait for its end"
         ) from error

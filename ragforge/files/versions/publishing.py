@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragforge.errors import DataError
+from ragforge.errors import ChangedMeanwhileError, DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.folders import remove_whole, whole_folder
 from ragforge.files.manifest import Manifest, digest_file
@@ -31,7 +31,7 @@ from ragforge.files.version_places import (
     version_name,
 )
 from ragforge.files.versions.listing import bring, list_files, version_files
-from ragforge.files.versions.recovery import drop_unpublished
+from ragforge.files.versions.recovery import drop_superseded, drop_unpublished
 
 
 def publish(staged: Dataset, home: Path) -> Dataset:
@@ -49,8 +49,9 @@ def publish(staged: Dataset, home: Path) -> Dataset:
         The dataset, as whoever opens it from now on finds it.
 
     Raises:
-        DataError: Another command changed the parent since staging, or something cannot be written;
-            nothing is published, and what is stays readable.
+        ChangedMeanwhileError: Another command changed the parent since staging.
+        DataError: Something cannot be written. In both cases nothing is published, and what is
+            stays readable.
     """
     home = home_of(home)
     number = staged.manifest.version
@@ -63,6 +64,7 @@ def publish(staged: Dataset, home: Path) -> Dataset:
         require_links(home)
         _require_unchanged(staged, home)
         _enter(staged.files, home, number)
+    drop_superseded(home)
     return Dataset(home)
 
 
@@ -89,7 +91,13 @@ def reject(staged: Dataset, home: Path) -> Path:
 
 def _require_unchanged(staged: Dataset, home: Path) -> None:
     if digest_file(files_of(home) / MANIFEST) != staged.manifest.parent:
-        raise DataError(f"{home}: the set was changed while it was refreshed; run it again")
+        raise _changed(home)
+
+
+def _changed(home: Path) -> ChangedMeanwhileError:
+    return ChangedMeanwhileError(
+        f"{home}: the set was changed while it was refreshed; run it again"
+    )
 
 
 def _settle(staged: Dataset) -> None:
@@ -134,7 +142,7 @@ def _make_first(home: Path) -> None:
                 sync(inner)
     if not _is_same_set(home, folder, names):
         drop(folder)
-        raise DataError(f"{home}: the set was changed while it was refreshed; run it again")
+        raise _changed(home)
     try:
         put_link(folder.parent / FIRST, folder.name)
         sync(folder.parent)

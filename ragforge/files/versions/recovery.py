@@ -1,8 +1,10 @@
 """Finishing or undoing what a process that was killed left of a version."""
 
+import contextlib
 import shutil
 from pathlib import Path
 
+from ragforge.files.folders import remove_whole
 from ragforge.files.swapping import MAKING, drop
 from ragforge.files.version_links import drop_dead_links, link_own_files
 from ragforge.files.version_places import (
@@ -13,6 +15,7 @@ from ragforge.files.version_places import (
     published,
     unpublished,
     version_name,
+    versions_of,
 )
 
 
@@ -27,6 +30,7 @@ def recover(home: Path) -> None:
     """
     sweep(home)
     drop_unpublished(home)
+    drop_superseded(home)
     if published(home) is not None and (home / CURRENT).is_dir():
         link_own_files(home)
         drop_dead_links(home)
@@ -48,6 +52,15 @@ def drop_unpublished(home: Path) -> None:
         if (home / VERSIONS / version_name(number)).exists():
             return  # The mark stays as long as that is not a version.
     (home / VERSIONS / PUBLISHING).unlink(missing_ok=True)
+
+
+def drop_superseded(home: Path) -> None:
+    """Remove versions that a gate stopped, where a good one of their number was published."""
+    rejected = home / REJECTED
+    for number in versions_of(home) if rejected.is_dir() else []:
+        remove_whole(rejected / version_name(number))
+    with contextlib.suppress(OSError):
+        rejected.rmdir()
 
 
 def _is_stray(name: str) -> bool:

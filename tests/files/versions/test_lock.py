@@ -114,3 +114,13 @@ def test_what_a_killed_refresh_left_is_removed(home, name):
 
     with refresh_lock(home):
         assert not (home / name).exists()
+
+
+def test_a_set_that_cannot_be_written_is_told_why_it_must_be(home):
+    """A dry run, or a night without a change, does not look as if it wrote."""
+    (home / ".ragforge").write_text("", "utf-8")
+
+    with pytest.raises(
+        DataError, match=r"refresh\.lock: cannot be written: .*; a refresh needs to write into"
+    ):
+        refresh_lock(home).__enter__()

@@ -3,7 +3,7 @@ import os
 import pytest
 from versioned_sets import everything, make_set, mixture, refreshed, tag_of, write_state
 
-from ragforge.errors import DataError
+from ragforge.errors import ChangedMeanwhileError, DataError
 from ragforge.files import swapping
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
@@ -152,7 +152,7 @@ def test_a_parent_that_a_command_changed_meanwhile_is_not_lost(home, first):
         refreshed(home, first)
     with stage_version(open_dataset(home), 9) as staged:
         open_dataset(home).write_label_checks([])
-        with pytest.raises(DataError, match="was changed while it was refreshed; run it again"):
+        with pytest.raises(ChangedMeanwhileError, match="while it was refreshed; run it again"):
             publish(staged, home)
 
     assert open_dataset(home).label_checks() == []
@@ -273,3 +273,14 @@ def test_a_stray_of_writing_a_run_does_not_hinder(home):
 
     assert (home / "runs").is_symlink()
     assert open_dataset(home / "versions" / "000001").run_names() == ["bm25"]
+
+
+def test_a_rejected_version_goes_when_a_good_one_of_its_number_is_published(home):
+    """Two versions of one number, one of them bad, are mixed up."""
+    with stage_version(open_dataset(home), 2) as staged:
+        write_state(staged, "worse")
+        reject(staged, home)
+
+    refreshed(home, "b")
+
+    assert not (home / "rejected").exists()

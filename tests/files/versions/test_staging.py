@@ -1,5 +1,6 @@
 import hashlib
 import os
+import shutil
 
 import pytest
 from versioned_sets import N, make_set, refreshed, tag_of, write_state
@@ -190,12 +191,24 @@ def test_a_file_that_took_the_place_of_a_link_is_told_before_work_begins(parent)
 
 
 def test_a_copy_that_followed_the_links_is_told(parent, tmp_path):
-    """Some ways of copying make folders of links; the next version could not be switched to."""
+    """Some ways of copying make files and folders of links; there the set lies beside them."""
+    refreshed(parent.path, "b")
+    without_targets = shutil.ignore_patterns("runs", "answers", "answer_grades")
+    copy = shutil.copytree(parent.path, tmp_path / "copy", ignore=without_targets)
+
+    with pytest.raises(
+        DataError, match=r"copy that followed links, remove \S+current and \S+versions"
+    ):
+        stage_version(open_dataset(copy), 3).__enter__()
+
+
+def test_a_folder_in_the_place_of_the_link_is_told(parent, tmp_path):
+    """The files beside it are links into it: the versions must not be removed."""
     refreshed(parent.path, "b")
     (parent.path / "current").unlink()
     (parent.path / "current").mkdir()
 
-    with pytest.raises(DataError, match="current: expected a link to a version, found something"):
+    with pytest.raises(DataError, match="found something else; move it away; then"):
         stage_version(Dataset(parent.path), 3).__enter__()
 
 

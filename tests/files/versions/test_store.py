@@ -148,3 +148,48 @@ def test_versions_of_an_old_parent_are_known_by_its_digest(home):
 
     assert prune(home, 2) == [2, 3, 4]
     assert versions_of(home) == [1, 5]
+
+
+def led_astray(home, other):
+    """Let the link of a set lead to a version of another one."""
+    refreshed(make_set(other).path, "x")
+    (home / "current").unlink()
+    (home / "current").symlink_to(other / "versions" / "000002")
+
+
+def test_a_link_into_another_set_is_followed_by_nobody(home, tmp_path):
+    """A refresh would go on with a stranger's queries."""
+    led_astray(home, tmp_path / "other")
+
+    with pytest.raises(
+        DataError,
+        match=r"current: expected a link to a version of this directory, found one to .*other.*; "
+        r"move it away; then `ragforge refresh --dataset \S+ --rollback N` publishes",
+    ):
+        open_dataset(home)
+
+
+def test_a_link_into_another_set_is_not_opened_by_its_name_either(home, tmp_path):
+    """That is how scripts name the published version."""
+    led_astray(home, tmp_path / "other")
+
+    with pytest.raises(DataError, match="expected a link to a version of this directory"):
+        open_dataset(home / "current")
+
+
+def test_a_set_led_astray_is_mended_as_it_is_told(home, tmp_path):
+    """What lies beside the link are links too: without the versions nothing would be left."""
+    led_astray(home, tmp_path / "other")
+    with pytest.raises(DataError, match="move it away; then"):
+        roll_back(home, 1)
+    (home / "current").rename(tmp_path / "away")
+
+    assert tag_of(roll_back(home, 1)) == "a"
+
+
+def test_a_full_path_to_the_sets_own_version_will_do(home):
+    """Some tools that copy links write them so."""
+    (home / "current").unlink()
+    (home / "current").symlink_to(home.resolve() / "versions" / "000001")
+
+    assert tag_of(open_dataset(home)) == "a"

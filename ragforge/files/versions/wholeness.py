@@ -1,0 +1,111 @@
+"""Whether the files of a version are those that its manifest lists, and taking over what is not."""
+
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import FileEntry, digest_file
+from ragforge.files.version_links import FOLDERS
+from ragforge.files.version_places import MANIFEST, VERSIONS, is_flat, version_name, versions_of
+from ragforge.files.versions.listing import count_records
+
+READ: Final = (
+    "documents.jsonl",
+    "dormant_grades.jsonl",
+    "events.jsonl",
+    "judgments.jsonl",
+    "moved_chunks.jsonl",
+    "pool.jsonl",
+    "queries.jsonl",
+    "revisions.jsonl",
+)
+"""What the next version starts from. The chunks are not among them: those that somebody changed are
+compared with the documents one by one."""
+_NEEDED: Final = ("chunks.jsonl", "queries.jsonl")
+"""No set can be refreshed without them."""
+
+
+def require_whole(dataset: Dataset) -> None:
+    """Check that the next version starts from what ragforge wrote, and from all of it.
+
+    Runs and answers may be missing: they stay with the version that they were made on.
+
+    Raises:
+        DataError: A file that the manifest lists is missing, or was changed.
+    """
+    listed = dataset.manifest.files
+    for name, entry in listed.items():
+        path = dataset.files / name
+        if not path.is_file():
+            if _is_of_this_version(name):
+                raise DataError(
+                    f"{path}: is missing, though {MANIFEST} lists it with {entry.records} records; "
+                    f"put it back{_ways_out(dataset, name, can_accept=name not in _NEEDED)}"
+                )
+        elif name in READ and digest_file(path) != entry.sha256:
+            raise DataError(
+                f"{path}: was changed since ragforge wrote it: it has {count_records(path)} "
+                f"records, {MANIFEST} lists {entry.records}; put back what was there"
+                f"{_ways_out(dataset, name, can_accept=True)}"
+            )
+
+
+def missing_files(dataset: Dataset) -> list[str]:
+    """Return the names of the files that the manifest lists and that are not there."""
+    return [name for name in dataset.manifest.files if not (dataset.files / name).is_file()]
+
+
+def accept_changes(dataset: Dataset) -> list[str]:
+    """Take what somebody changed for the set's own, and forget files that are gone.
+
+    Returns:
+        The names of these files; what no set can do without stays missing.
+    """
+    old, files, accepted = dataset.manifest, {}, []
+    for name, entry in old.files.items():
+        path = dataset.files / name
+        if path.is_file():
+            digest = digest_file(path)
+            if digest != entry.sha256:
+                accepted.append(name)
+                entry = FileEntry(sha256=digest, records=count_records(path))
+        elif name not in _NEEDED:
+            accepted.append(name)
+            continue
+        files[name] = entry
+    made_from = dict(old.made_from)
+    if "queries.jsonl" in accepted and "model" in made_from and is_flat(dataset.home):
+        # Else `generate` would take the file for its own and write over the edit.
+        made_from["edited queries"] = files["queries.jsonl"].sha256
+    if accepted:
+        dataset.write_manifest(old.model_copy(update={"files": files, "made_from": made_from}))
+    return accepted
+
+
+def _is_of_this_version(name: str) -> bool:
+    return PurePosixPath(name).parts[0] not in FOLDERS
+
+
+def _ways_out(dataset: Dataset, name: str, *, can_accept: bool) -> str:
+    home = dataset.home
+    whole = ", ".join(str(number) for number in versions_of(home) if _has(home, number, name))
+    ways = []
+    if whole:
+        ways.append(
+            f"`ragforge refresh --dataset {home} --rollback N` publishes one of these "
+            f"versions, where it is whole: {whole}"
+        )
+    if can_accept:
+        ways.append(f"`ragforge validate --dataset {dataset.path} --accept` takes it as it is")
+    return "".join(f", or {way}" for way in ways)
+
+
+def _has(home: Path, number: int, name: str) -> bool:
+    """Whether a version has a file as ragforge wrote it."""
+    folder = home / VERSIONS / version_name(number)
+    try:
+        entry = Dataset(folder).manifest.files.get(name)
+        return entry is not None and digest_file(folder / name) == entry.sha256
+    except (DataError, OSError):
+        return False
