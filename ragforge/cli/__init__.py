@@ -127,11 +127,11 @@ def _unknown(name: str) -> int:
 
 
 def _interrupted(words: Sequence[str]) -> int:
-    import shlex
+    from ragforge.cli.resuming import resume_hint
 
     print(
         f"\nragforge: interrupted; {_KEPT.get(words[0], 'nothing was written')}. To go on:\n"
-        f"  ragforge {shlex.join(words)}",
+        f"{resume_hint(words)}",
         file=sys.stderr,
     )
     return 130

@@ -2,9 +2,13 @@
 
 import argparse
 import json
+from typing import Final
 
 from ragforge.cli.flags import add_common, settings_of
+from ragforge.cli.resuming import host_of
 from ragforge.config import each_setting
+
+_SECRET: Final = ("notify_url",)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +33,14 @@ def as_toml(values: dict[str, dict[str, object]]) -> str:
         text = " ".join((setting.info.description or "").split())
         value = values[setting.section][setting.field]
         lines.append(f"# {text}")
+        if setting.field in _SECRET and value:
+            lines.append(
+                "# Not shown in full, as the path may be a secret; this line sets nothing."
+            )
+            lines.append(
+                f"# {setting.field} = {json.dumps(host_of(str(value)), ensure_ascii=False)}"
+            )
+            continue
         # Strings, numbers and lists of strings are written alike in JSON and TOML.
         lines.append(
             f"# {setting.field} =" if value is None else f"{setting.field} = {json.dumps(value)}"

@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import get_args
 
@@ -13,14 +14,22 @@ PAID = ("model", "budget", "prompts")
 _COMMANDS = re.compile(r"##(?=\w*\[)")
 
 
-def add_common(parser: argparse.ArgumentParser, *sections: str) -> None:
-    """Add the flags of some sections of settings, `--config` and `--quiet`."""
+def add_common(
+    parser: argparse.ArgumentParser, *sections: str, several: Collection[str] = ()
+) -> None:
+    """Add the flags of some sections of settings, `--config` and `--quiet`.
+
+    Args:
+        parser: Gets them.
+        sections: Of settings.
+        several: Flags, without dashes, that take several values at once beside being repeated.
+    """
     group = parser.add_argument_group("settings")
     group.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file (default: ragforge.toml if there)"
     )
     for setting in each_setting(*sections):
-        _add(group, setting)
+        _add(group, setting, at_once=setting.flag in several)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
@@ -53,7 +62,7 @@ def dumps(value: object) -> str:
     return _COMMANDS.sub(r"#\\u0023", text)
 
 
-def _add(group: "argparse._ArgumentGroup", setting: Setting) -> None:
+def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -> None:
     default = setting.info.default
     shown = ", ".join(default) if isinstance(default, tuple) else default
     text = " ".join((setting.info.description or "").split()).replace("%", "%%")
@@ -63,11 +72,13 @@ def _add(group: "argparse._ArgumentGroup", setting: Setting) -> None:
     names = (
         ["-m", "--measure"] if several and setting.field == "measures" else [dash + setting.flag]
     )
+    action = "append" if several else "store"
     group.add_argument(
         *names,
         dest=setting.dest,
         metavar=_metavar(setting),
-        action="append" if several else "store",
+        action="extend" if at_once else action,
+        nargs="+" if at_once else None,
         help=f"{text}{default_note} [{setting.environment}]",
     )
 

@@ -16,6 +16,7 @@ from types import ModuleType
 from ragforge import __version__
 from ragforge.cli import COMMANDS
 from ragforge.cli.flags import dumps
+from ragforge.cli.resuming import resume_hint, shown_words
 from ragforge.cli.talk import complain
 from ragforge.errors import BudgetError, DataError, EndpointError, RagforgeError, UsageError
 
@@ -63,7 +64,7 @@ def _explained(error: RagforgeError, words: Sequence[str]) -> int:
     if isinstance(error, EndpointError | BudgetError):
         complain(
             "When that is mended, the same command goes on where this one stopped:\n"
-            f"  ragforge {shlex.join(words)}"
+            f"{resume_hint(words)}"
         )
     if "--json" in words:
         with suppress(OSError):
@@ -75,6 +76,6 @@ def _bug(words: Sequence[str]) -> int:
     descriptor, name = tempfile.mkstemp(prefix="ragforge-bug-", suffix=".log")
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as log:
         log.write(f"ragforge {__version__}, Python {sys.version}\n")
-        log.write(f"{shlex.join(words)}\n\n{traceback.format_exc()}")
+        log.write(f"{shlex.join(shown_words(words))}\n\n{traceback.format_exc()}")
     complain(f"ragforge: this is a bug: {sys.exc_info()[1]!r}\nDetails are in {Path(name)}")
     return BUG

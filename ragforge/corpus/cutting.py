@@ -12,6 +12,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.chunks import read_chunks
 from ragforge.files.spool import Spool
+from ragforge.files.values import escaped
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, SourceDocument
 
@@ -43,6 +44,8 @@ def documents_of(
     settings: ChunkSettings,
     observer: Observer,
     unread: Callable[[str], None] = lambda doc_id: None,
+    *,
+    named_must: bool = False,
 ) -> Iterator[Document]:
     """Yield the documents of files and folders.
 
@@ -52,13 +55,14 @@ def documents_of(
         observer: Told of documents that are passed over.
         unread: Told the id of each file that cannot be read; those of a table's rows begin with
             it and `#`.
+        named_must: Whether a file that is given by name must be read, and hold something.
 
     Raises:
         DataError: As for `read_documents`.
     """
 
     def skipped(path: str, reason: str) -> None:
-        observer(Event("note", message=f"{path}: passed over: {reason}"))
+        observer(Event("note", message=f"{escaped(path)}: passed over: {escaped(reason)}"))
 
     return read_documents(
         documents,
@@ -66,6 +70,7 @@ def documents_of(
         exclude=settings.exclude,
         skipped=skipped,
         unread=unread,
+        named_must=named_must,
     )
 
 

@@ -38,6 +38,7 @@ def read_documents(
     exclude: Sequence[str] = (),
     skipped: Skipped = lambda path, reason: None,
     unread: Callable[[str], None] = lambda doc_id: None,
+    named_must: bool = False,
 ) -> Iterator[Document]:
     """Yield the documents of files and folders, folder by folder in sorted order.
 
@@ -53,14 +54,17 @@ def read_documents(
             read as what their suffix says: not UTF-8, a table with a broken row. How many these
             are comes last.
         unread: Told the doc_id of each file that cannot be read; that of a row begins with it.
+        named_must: Whether a file that is given by name must be read, and hold something.
 
     Raises:
         DataError: A path is missing, a folder holds no document, two files would have the same
-            doc_id (found before any file is read), or none of the files could be read.
+            doc_id (found before any file is read), none of the files could be read, or not one
+            that must be.
     """
     found = find_sources(paths, include, exclude, skipped)
     sources = with_readers(found, skipped)
     for source in _without(found, sources):
+        _refuse_named(source, "what reads such files is not installed", named_must)
         unread(source.doc_id)
     broken: list[str] = []
     any_read = False
@@ -71,8 +75,11 @@ def read_documents(
             if document.text.strip():
                 yield document
             else:
+                is_whole = document.doc_id == source.doc_id
+                _refuse_named(source, "holds no text", named_must and is_whole)
                 skipped(_named(document, source), "holds no text")
         if len(broken) > n_broken:
+            _refuse_named(source, broken[-1].removeprefix(f"{source.path}: "), named_must)
             unread(source.doc_id)
     n_unread = len(broken) + len(found) - len(sources)
     if n_unread and not any_read:
@@ -92,6 +99,15 @@ def normalise(text: str) -> str:
     if not text.isascii() or _LINE_ENDS.search(text) or _INVISIBLE.search(text):
         text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
     return unicodedata.normalize("NFC", text)
+
+
+def _refuse_named(source: FileSource, reason: str, named_must: bool) -> None:
+    """Refuse a file that was given by name and gives nothing, where that is asked for."""
+    if named_must and not source.in_folder:
+        raise DataError(
+            f"{source.path}: {reason} (of a file that is given by name this is taken for a fault, "
+            "not for documents that were all deleted)"
+        )
 
 
 def _without(found: Sequence[FileSource], sources: Sequence[FileSource]) -> list[FileSource]:

@@ -33,8 +33,8 @@ FORMS: Final[dict[str, RowFormat]] = {
 }
 """What a row may say of the form of its text."""
 
-_YES: Final = (True, 1, "1", "true", "yes")
-_NO: Final = (None, False, 0, "", "0", "false", "no")
+_YES: Final = (True, 1, "1", "true", "t", "yes", "y")
+_NO: Final = (None, False, 0, "", "0", "false", "f", "no", "n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,12 @@ def form_of(value: object) -> RowFormat | None:
     return FORMS.get(str(value).partition(";")[0].strip().lower())
 
 
+def deleted(value: object) -> bool | None:
+    """Return what a field says of whether its row is deleted; None where that is not plain."""
+    told = value.strip().lower() if isinstance(value, str) else value
+    return told in _YES if told in (*_YES, *_NO) else None
+
+
 def _document(row: Row, name: str) -> ExportedRow:
     row.require(BODY)
     form = form_of(row.get(FORMAT))
@@ -109,8 +115,7 @@ def _document(row: Row, name: str) -> ExportedRow:
 def _is_deleted(row: Row) -> bool:
     if row.get(DELETED_AT) is not None:
         return True
-    value = row.get(DELETED)
-    told = value.lower() if isinstance(value, str) else value
-    if told not in (*_YES, *_NO):
-        raise row.wrong(DELETED, "true or false", value)
-    return told in _YES
+    found = deleted(row.get(DELETED))
+    if found is None:
+        raise row.wrong(DELETED, "true or false", row.get(DELETED))
+    return found

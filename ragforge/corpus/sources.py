@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ragforge.corpus.formats import FORMATS, missing_extra, suffix_of
 from ragforge.corpus.globs import path_matcher
@@ -13,6 +14,10 @@ from ragforge.errors import DataError
 
 Skipped = Callable[[str, str], None]
 """Called with the path and the reason for what is passed over without being an error."""
+
+
+GIVE_ABOVE: Final = "give the folder above both"
+"""Advice where two files have one id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +162,6 @@ def _refuse_twins(sources: Sequence[FileSource]) -> None:
         if source.doc_id in first:
             raise DataError(
                 f"{source.path}: has the doc_id {source.doc_id!r} of {first[source.doc_id]}; "
-                "expected one file for each: give the folder above both"
+                f"expected one file for each: {GIVE_ABOVE}"
             )
         first[source.doc_id] = source.path

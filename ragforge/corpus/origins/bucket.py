@@ -1,5 +1,6 @@
 """Documents of a bucket, or of anything else that fsspec reaches: s3, gs, az, https, memory."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class BucketSpec:
     @property
     def name(self) -> str:
         """What tells it from others to a reader."""
-        scheme, _, path = self.shown.partition("?")[0].partition("://")
+        scheme, _, path = re.split("[?#]", self.shown, maxsplit=1)[0].partition("://")
         return path.rstrip("/").rpartition("/")[2] or scheme
 
 
@@ -113,13 +114,13 @@ def _reached(spec: BucketSpec) -> tuple[Any, str]:
 
 def _unreachable(spec: BucketSpec, error: Exception, path: str = "") -> DataError:
     told = spec.address.cleared(error) or type(error).__name__
-    what = f"{path}: cannot be fetched" if path else "cannot be listed"
+    what = f"{spec.address.cleared(path)}: cannot be fetched" if path else "cannot be listed"
     return DataError(f"{spec.shown}: {what}: {type(error).__name__}: {told}")
 
 
 def _relative(place: str, root: str) -> str:
     if place == root:
-        return place.partition("?")[0].rpartition("/")[2]
+        return re.split("[?#]", place, maxsplit=1)[0].rpartition("/")[2]
     return place.removeprefix(root).removeprefix("/")
 
 

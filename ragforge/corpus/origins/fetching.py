@@ -15,11 +15,12 @@ from ragforge.corpus.origins.bucket import BucketSpec, opened_bucket, parse_buck
 from ragforge.corpus.origins.git import PREFIX as GIT
 from ragforge.corpus.origins.git import GitSpec, opened_git, parse_git
 from ragforge.corpus.origins.mirror import held, mirrored
-from ragforge.corpus.origins.origin import Origin
+from ragforge.corpus.origins.origin import PROPER, Origin, looks_like_address
 from ragforge.corpus.origins.sql import PREFIX as SQL
 from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
-from ragforge.corpus.sources import folder_filter, no_documents
-from ragforge.errors import UsageError
+from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents
+from ragforge.errors import DataError, UsageError
+from ragforge.files.values import escaped
 from ragforge.observe import Event, Observer
 
 ORIGINS: Final = "sources"
@@ -33,13 +34,46 @@ _DIGITS = 12
 _Spec = GitSpec | SqlSpec | BucketSpec
 
 
+class Fetched(list[Path]):
+    """Files and folders with documents; where they mirror an origin, messages can name that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.origins: dict[str, str] = {}
+        """Folders of mirrors, each with the spec as it is shown."""
+
+    def named(self, message: str) -> str:
+        """Return a message in which specs stand for the folders of their mirrors."""
+        found = message
+        for folder, shown in self.origins.items():
+            found = found.replace(f"{folder}/", f"{shown}: ").replace(folder, shown)
+        if found != message:
+            found = found.replace(
+                GIVE_ABOVE,
+                "give another folder of an origin, so that its ids begin otherwise, or another "
+                "name to a query: sql:URL#NAME: SELECT …",
+            )
+        return found
+
+    def naming(self, observer: Observer) -> Observer:
+        """Return an observer that is told of specs instead of mirrors."""
+        if not self.origins:
+            return observer
+
+        def told(event: Event) -> None:
+            message = self.named(event.message) if event.name == "note" else event.message
+            observer(event if message == event.message else replace(event, message=message))
+
+        return told
+
+
 @contextmanager
 def fetched(
     specs: Sequence[str | Path],
     place: Path,
     observer: Observer,
     settings: ChunkSettings,
-) -> Iterator[list[Path]]:
+) -> Iterator["Fetched"]:
     """Lend files and folders with documents, those from elsewhere mirrored below a folder.
 
     Of an origin only what changed is fetched, and what is gone there goes here. As long as the
@@ -61,7 +95,7 @@ def fetched(
     _refuse_twins(parsed)
     wanted = folder_filter(settings.include, settings.exclude)
     with ExitStack() as stack:
-        paths: list[Path] = []
+        paths = Fetched()
         for spec in parsed:
             if isinstance(spec, Path):
                 paths.append(spec)
@@ -69,7 +103,12 @@ def fetched(
             folder = place / _folder_name(spec)
             stack.enter_context(held(folder, spec.shown))
             paths.append(_fetch(spec, folder, wanted, _passed(spec, observer)))
-        yield paths
+            paths.origins[str(folder / "files")] = spec.shown
+        try:
+            yield paths
+        except DataError as error:
+            error.args = tuple(map(paths.named, map(str, error.args)))
+            raise
 
 
 def _parsed(spec: str | Path) -> Path | _Spec:
@@ -79,7 +118,12 @@ def _parsed(spec: str | Path) -> Path | _Spec:
         return parse_git(spec)
     if spec.startswith(SQL):
         return parse_sql(spec)
-    return parse_bucket(spec) if _URL.match(spec) else Path(spec)
+    if _URL.match(spec):
+        return parse_bucket(spec)
+    path = Path(spec)
+    if looks_like_address(spec) and not path.exists():
+        raise UsageError(f"a source of documents, not shown as it may hold a password: {PROPER}")
+    return path
 
 
 def _refuse_twins(specs: Sequence[Path | _Spec]) -> None:
@@ -105,7 +149,8 @@ def _folder_name(spec: _Spec) -> str:
 
 def _passed(spec: _Spec, observer: Observer) -> Callable[[str, str], None]:
     def passed(path: str, reason: str) -> None:
-        observer(Event("note", message=f"{spec.shown}: {path}: passed over: {reason}"))
+        told = escaped(path)
+        observer(Event("note", message=f"{spec.shown}: {told}: passed over: {reason}"))
 
     return passed
 

@@ -54,12 +54,14 @@ def parse_git(spec: str) -> GitSpec:
     """
     given = spec.removeprefix(PREFIX)
     if "://" in given or not given:
-        raise UsageError(f"{spec}: {_HOW}, where REPOSITORY is a folder: clone it first")
+        raise UsageError(f"{PREFIX}…: {_HOW}, where REPOSITORY is a folder: clone it first")
     ends = [at for at, sign in enumerate(given) if sign == "@"]
     behind = [at for at in ends if Path(given[:at]).expanduser().is_dir()]
     at = next(iter(behind or ends), len(given))
     if Path(given).expanduser().is_dir():
         at = len(given)
+    if ":" in given[:at] and not behind and at < len(given):  # user:password@host
+        raise UsageError(f"{PREFIX}…: {_HOW}, where REPOSITORY is a folder: clone it first")
     revision, _, folder = given[at + 1 :].partition(":")
     folder = folder.strip("/")
     if revision.startswith("-") or any(

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote, unquote
 
 from ragforge.errors import UsageError
@@ -12,6 +13,14 @@ from ragforge.errors import UsageError
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|sig|credential", re.IGNORECASE)
 _SECRET_CHARS = 4
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ODD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::(?:\d*|x))?")
+_BEHIND = re.compile("[?#]")
+PROPER: Final = (
+    "expected an address such as SCHEME://USER:${PASSWORD}@HOST/PATH; in a user's name, characters "
+    "such as / ? # @ are escaped: %2F %3F %23 %40"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,10 @@ class Address:
         """Return what another library says, in one line and without what is secret."""
         text = " ".join(str(message).split()).replace(self.full, self.shown)
         for secret in self.secrets:
-            text = text.replace(secret, "…") if len(secret) >= _SECRET_CHARS else text
+            if len(secret) >= _SECRET_CHARS:
+                text = text.replace(secret, "…")
+            else:
+                text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "…", text)
         return text
 
 
@@ -52,15 +64,17 @@ def address_of(url: str) -> Address:
     """Fill in the variables `${NAME}` of a URL; in its user and password they are escaped.
 
     Raises:
-        UsageError: A variable is not set, or the password stands in the URL itself.
+        UsageError: A variable is not set, it is no URL, or the password stands in it; nothing of
+            what may be secret is repeated.
     """
     user = _user_of(url)
     if _VARIABLE.sub("", user.partition(":")[2]):
-        scheme = url.partition("://")[0]
         raise UsageError(
-            f"{scheme}://…: expected the password in the environment, got it in the address; write "
-            "${NAME} for a variable NAME"
+            f"{_scheme_of(url)}…: expected the password in the environment, got it in the address; "
+            "write ${NAME} for a variable NAME"
         )
+    if not _is_proper(url):
+        raise UsageError(f"{_scheme_of(url)}…: {PROPER}")
     shown = shown_url(url)
     secrets: list[str] = []
     ends = url.index(user) + len(user) if user else 0
@@ -74,17 +88,57 @@ def address_of(url: str) -> Address:
         return escaped if match.end() <= ends else found
 
     full = _VARIABLE.sub(value, url)
-    password = _user_of(full).partition(":")[2]
-    named = [value for name, value in _parameters(full) if _SECRET_NAME.search(name)]
-    told = {*secrets, *named, password, unquote(password)}
+    told = {*secrets, *_hidden(full)}
     return Address(full, shown, tuple(sorted(told - {""}, key=len, reverse=True)))
 
 
 def shown_url(url: str) -> str:
-    """Return a URL without user, password and query, which may hold secrets."""
+    """Return the scheme, host and path of a URL; the rest may be secret, as all of what is none."""
+    if not _is_proper(url):
+        return f"{_scheme_of(url)}…"
     user = _user_of(url)
-    bare, mark, _ = (url.replace(f"{user}@", "…@", 1) if user else url).partition("?")
-    return f"{bare}?…" if mark else bare
+    text = url.replace(f"{user}@", "…@", 1) if user else url
+    bare = _BEHIND.split(text, maxsplit=1)[0]
+    return bare if bare == text else f"{bare}{text[len(bare)]}…"
+
+
+def looks_like_address(text: str) -> bool:
+    """Whether a text is meant for an address, though it may be none."""
+    return "://" in text or (_ODD.match(text) is not None and "@" in text)
+
+
+def _scheme_of(url: str) -> str:
+    found = _SCHEME.match(url)
+    return found[0] if found else ""
+
+
+def _is_proper(url: str) -> bool:
+    """Whether it is plain where the host and the path of a URL begin and end."""
+    first = _VARIABLE.match(url)
+    if first is not None:
+        return "@" not in url and "://" not in url
+    text = _VARIABLE.sub("x", url)
+    scheme = _scheme_of(text)
+    authority = re.split("[/?#]", text[len(scheme) :], maxsplit=1)[0]
+    host = authority.rpartition("@")[2]
+    if not scheme or _HOST.fullmatch(host) is None:
+        return False
+    behind = text[len(scheme) + len(authority) :]
+    # A password of digits up to a slash looks like a port.
+    return not (":" in host and "@" in behind and not scheme.startswith("http"))
+
+
+def _hidden(url: str) -> Iterator[str]:
+    """Yield the parts of a URL that are never shown."""
+    user = _user_of(url)
+    password = user.partition(":")[2]
+    yield from (user, user.partition(":")[0], password, unquote(password))
+    yield from _BEHIND.split(url)[1:]
+    behind = _BEHIND.search(url)
+    yield url[behind.end() :] if behind else ""
+    for name, value in _parameters(url):
+        if _SECRET_NAME.search(name) or len(value) >= _SECRET_CHARS:
+            yield from (value, unquote(value))
 
 
 def _user_of(url: str) -> str:
@@ -100,6 +154,7 @@ def _user_of(url: str) -> str:
 
 
 def _parameters(url: str) -> Iterator[tuple[str, str]]:
-    for part in url.partition("?")[2].split("&"):
+    behind = _BEHIND.search(url)
+    for part in re.split("[&#;]", url[behind.end() :] if behind else ""):
         name, _, value = part.partition("=")
         yield name, value

@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from ragforge.corpus.export import BODY, FORMAT, FORMS, ID, TITLE, form_of
-from ragforge.corpus.origins.origin import Address, Origin, address_of, shown_url
+from ragforge.corpus.export import (
+    BODY,
+    DELETED,
+    DELETED_AT,
+    FORMAT,
+    FORMS,
+    ID,
+    TITLE,
+    deleted,
+    form_of,
+)
+from ragforge.corpus.origins.origin import PROPER, Address, Origin, address_of, shown_url
 from ragforge.errors import DataError, UsageError
 from ragforge.files.fields import make_row
 from ragforge.files.spool import Spool
@@ -60,6 +70,8 @@ def parse_sql(spec: str) -> SqlSpec:
             or it holds a password.
     """
     url, _, rest = spec.removeprefix(PREFIX).partition("#")
+    if "@" in re.split(r"\s", rest.lstrip(), maxsplit=1)[0]:  # A password that holds a #.
+        raise UsageError(f"{PREFIX}…: {PROPER}")
     address = address_of(url)
     named = _NAMED.fullmatch(rest)
     query = (named[2] if named else rest).strip().rstrip(";").rstrip()
@@ -70,14 +82,16 @@ def parse_sql(spec: str) -> SqlSpec:
         at = blank.end()
     first = re.match(r"\w*", query[at:])
     if first is None or first[0].lower() not in _READS:
-        raise UsageError(f"{PREFIX}{address.shown}: {_HOW}, got {shown(query)}")
-    name = named[1] if named else _database(shown_url(address.full))
+        raise UsageError(f"{PREFIX}{address.shown}: {_HOW}, got no query that reads")
+    name = named[1] if named else _database(shown_url(url if "://" in url else address.full))
     return SqlSpec(address, name, query, f"{PREFIX}{url}#{name}")
 
 
 @contextmanager
 def opened_sql(spec: SqlSpec) -> Iterator[Origin]:
     """Lend the rows of a query as one export, sorted by id.
+
+    Rows whose column `deleted` is true, or whose `deleted_at` is set, are no documents.
 
     Raises:
         UsageError: SQLAlchemy or the database's driver is not installed.
@@ -142,7 +156,8 @@ def _sqlite_opener(spec: SqlSpec, database: str) -> "Callable[[], sqlite3.Connec
     import sqlite3
 
     if not database or not Path(database).is_file():
-        raise DataError(f"{spec.shown}: {database or 'no file named'}: no such file")
+        told = spec.address.cleared(database) or "no file named"
+        raise DataError(f"{spec.shown}: {told}: no such file")
     name = f"file:{quote(str(Path(database).absolute()))}?mode=ro"
     return lambda: sqlite3.connect(name, uri=True)
 
@@ -172,18 +187,32 @@ def _answered(spec: SqlSpec, connection: "Connection") -> Iterator[_Row]:
         columns = _columns(spec, names)
         for number, values in enumerate(result, start=1):
             given = dict(zip(names, values, strict=True))
-            yield _row(f"{spec.shown}: row {number}", columns, given)
+            if not _is_deleted(f"{spec.shown}: row {number}", columns, given):
+                yield _row(f"{spec.shown}: row {number}", columns, given)
 
 
 def _columns(spec: SqlSpec, names: list[str]) -> Mapping[str, str]:
-    """Return which column holds what: id, text, and as they are there title and format."""
+    """Return which column holds what: id, text, and those of the others that are there."""
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"{spec.shown}: column {twice[0]!r} comes twice; name one with AS")
     given = make_row(spec.shown, {name: name for name in names})
     given.require(ID)
     given.require(BODY)
-    fields = (ID, BODY, TITLE, FORMAT)
+    fields = (ID, BODY, TITLE, FORMAT, DELETED, DELETED_AT)
     return {field.name: str(given.get(field)) for field in fields if given.has(field)}
+
+
+def _is_deleted(where: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> bool:
+    """Whether a row is kept only to say that its document is gone."""
+    told = {field: values[column] for field, column in columns.items()}
+    if told.get("deleted_at") is not None:
+        return True
+    found = deleted(told.get("deleted"))
+    if found is None:
+        raise DataError(
+            f"{where}: {columns['deleted']}: expected true or false, got {shown(told['deleted'])}"
+        )
+    return found
 
 
 def _row(where: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> _Row:

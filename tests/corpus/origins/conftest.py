@@ -18,11 +18,12 @@ class Reader:
 
     def __call__(self, *specs, include=(), exclude=()):
         settings = ChunkSettings(include=include, exclude=exclude)
-        with fetched(specs, self.place, self._take, settings) as paths:
+        with fetched(specs, self.place, self.take, settings) as paths:
             found = read_documents(paths, include=include, exclude=exclude)
             return {document.doc_id: document.text for document in found}
 
-    def _take(self, event):
+    def take(self, event):
+        """Keep what an event says."""
         self.notes.append(event.message)
 
     def state(self):

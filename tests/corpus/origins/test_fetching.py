@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.cli import main
 from ragforge.config import ChunkSettings
+from ragforge.corpus.cutting import documents_of
 from ragforge.corpus.origins.fetching import fetched
 from ragforge.errors import DataError, UsageError
 from ragforge.observe import silent
@@ -36,8 +37,10 @@ def test_same_id_in_two_origins_is_an_error(repository, read, tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("B")
 
-    with pytest.raises(DataError, match=r"has the doc_id 'a\.md' of .*handbook-\w{12}/files/a\.md"):
+    message = r"has the doc_id 'a\.md' of git:.*@HEAD: a\.md; .*another folder"
+    with pytest.raises(DataError, match=message) as caught:
         read(f"git:{repository.path}", tmp_path / "docs")
+    assert "sources" not in str(caught.value)
 
 
 def test_origin_that_comes_twice_is_an_error(repository, read):
@@ -114,3 +117,37 @@ def test_generate_ends_where_an_origin_cannot_be_reached(tmp_path, capsys, monke
     assert "sql:sqlite://…@/" in told
     assert "top-secret" not in told
     assert not (tmp_path / "set" / "chunks.jsonl").exists()
+
+
+def test_notes_name_the_origin_and_not_its_mirror(repository, read):
+    """Nobody knows the folders of mirrors."""
+    repository.commit(**{"a.md": "A", "b.md": " "})
+    spec = f"git:{repository.path}"
+
+    with fetched([spec], read.place, silent, ChunkSettings()) as paths:
+        list(documents_of(paths, ChunkSettings(), paths.naming(read.take)))
+
+    assert read.notes == [f"{spec}@HEAD: b.md: passed over: holds no text"]
+
+
+def test_a_name_with_a_line_feed_stays_on_one_line(repository, read):
+    """Anybody who may name a file could write lines of the log."""
+    repository.commit(**{"a.md": "A", "b\nc.md": "B"})
+
+    read(f"git:{repository.path}")
+
+    assert read.notes == [
+        f"git:{repository.path}@HEAD: b\\nc.md: passed over: has control characters in its path"
+    ]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["simplecache::s3://k:hunter2@b/x", "postgresql:me:hunter2@db/kb", " https://me:hunter2@h/x"],
+)
+def test_what_is_no_proper_address_is_not_taken_for_a_file(read, spec):
+    """The message about the missing file would repeat the password."""
+    with pytest.raises(UsageError, match="expected an address such as") as caught:
+        read(spec)
+
+    assert "hunter2" not in str(caught.value)

@@ -281,3 +281,12 @@ def test_repository_may_have_an_at_sign_in_its_path(in_tmp_path):
 
     assert (str(spec.repository), spec.revision, spec.folder) == ("me@corp/x", "v1@y", "docs")
     assert parse_git("git:me@corp/x").revision == "HEAD"
+
+
+@pytest.mark.parametrize("spec", ["git:https://me:hunter2@h/x", "git:me:hunter2@h:x.git"])
+def test_password_of_another_machine_is_not_repeated(spec):
+    """What is refused goes into logs."""
+    with pytest.raises(UsageError, match="clone it first") as caught:
+        parse_git(spec)
+
+    assert "hunter2" not in str(caught.value)

@@ -8,7 +8,13 @@ from ragforge.errors import UsageError
     ("url", "shown"),
     [
         ("postgresql://me:${PW}@db:5432/kb", "postgresql://…@db:5432/kb"),
-        ("postgresql://me:a/b@c@db/kb", "postgresql://…@db/kb"),
+        ("postgresql://me:a/b@c@db/kb", "postgresql://…"),
+        ("postgresql://me:a#b@db/kb", "postgresql://…"),
+        ("postgresql://me:12/34@db/kb", "postgresql://…"),
+        ("postgresql:me:pw@db/kb", "…"),
+        ("simplecache::s3://k:pw@b/x", "…"),
+        ("https://h/x.md#token=secret", "https://h/x.md#…"),
+        ("postgresql://me@[::1]:5432/kb", "postgresql://…@[::1]:5432/kb"),
         ("postgresql://db/kb?user=me&password=secret", "postgresql://db/kb?…"),
         ("https://host:8080/a@b.md?sig=secret", "https://host:8080/a@b.md?…"),
         ("${DATABASE_URL}", "${DATABASE_URL}"),
@@ -77,3 +83,34 @@ def test_variable_that_is_not_set_is_named(monkeypatch):
 
     with pytest.raises(UsageError, match=r"…@db/kb: the environment has no variable PW"):
         address_of("postgresql://me:${PW}@db/kb")
+
+
+@pytest.mark.parametrize("url", ["postgresql:me:hunter2@db/kb", "a::s3://b/hunter2", "db/hunter2"])
+def test_what_is_no_address_is_refused_and_not_repeated(url):
+    """Where the password begins in it, nobody can tell."""
+    with pytest.raises(UsageError, match=r"^…: expected an address such as") as caught:
+        address_of(url)
+
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("file:///tmp/d?x=top-secret", "no such file: /tmp/d?x=top-secret"),
+        ("https://h/x.md#token=top-secret", "not found: x.md#token=top-secret"),
+        ("sqlite:///${PW}.db", "cannot open top-secret.db"),
+        ("postgresql://top-secret@db/kb", "no user top-secret"),
+        ("sqlite:///${SHORT}.db", "cannot open xyz.db"),
+    ],
+)
+def test_nothing_but_scheme_host_and_path_is_in_what_a_driver_says(monkeypatch, url, said):
+    """Whatever stands elsewhere may be secret, and so may what a variable holds."""
+    monkeypatch.setenv("PW", "top-secret")
+    monkeypatch.setenv("SHORT", "xyz")
+
+    cleared = address_of(url).cleared(said)
+
+    assert "…" in cleared
+    assert "secret" not in cleared
+    assert "xyz" not in cleared

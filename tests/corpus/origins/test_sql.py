@@ -219,6 +219,59 @@ def test_sqlalchemy_is_imported_only_for_a_database():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        f"sql:postgresql://me:hunter#2PW@db/kb#{QUERY}",
+        f"sql:postgresql://me:12#2PW@db/kb#{QUERY}",
+        f"sql:postgresql:me:2PW@db/kb#{QUERY}",
+    ],
+)
+def test_password_in_an_odd_place_is_not_repeated(spec):
+    """What is refused goes into logs and to hooks."""
+    with pytest.raises(UsageError, match="expected") as caught:
+        parse_sql(spec)
+
+    assert "2PW" not in str(caught.value)
+    assert "hunter" not in str(caught.value)
+
+
+def test_variable_in_the_path_is_not_shown(read, monkeypatch):
+    """Nobody can tell which variable holds a secret."""
+    monkeypatch.setenv("DB_PASSWORD", "top-secret")
+
+    with pytest.raises(DataError, match="no such file") as caught:
+        read(f"sql:sqlite:///${{DB_PASSWORD}}.db#{QUERY}")
+
+    assert "top-secret" not in str(caught.value)
+    assert not any("secret" in path.name for path in read.place.iterdir())
+
+
+@pytest.mark.parametrize("value", ["1", "TRUE", "'t'", "'yes'"])
+@pytest.mark.parametrize("column", ["deleted", "is_deleted"])
+def test_rows_that_are_deleted_are_no_documents(database, read, column, value):
+    """Many a database keeps them, as exports do."""
+    query = f"SELECT id, body, CASE id WHEN 2 THEN {value} ELSE 0 END AS {column} FROM articles"
+
+    assert read(f"{database.url}#{query}").keys() == {"kb.jsonl#1", "kb.jsonl#10"}
+
+
+def test_rows_with_a_time_of_deletion_are_no_documents(database, read):
+    """It is the other way to say so; their text may be gone already."""
+    query = (
+        "SELECT id, CASE id WHEN 2 THEN NULL ELSE body END AS body, "
+        "CASE id WHEN 2 THEN '2024-05-01' END AS deleted_at FROM articles"
+    )
+
+    assert read(f"{database.url}#{query}").keys() == {"kb.jsonl#1", "kb.jsonl#10"}
+
+
+def test_deletion_that_is_not_plain_is_an_error(database, read):
+    """A guess would keep what is gone, or lose what is there."""
+    with pytest.raises(DataError, match=r"#kb: row 1: deleted: expected true or false, got 'gone'"):
+        read(f"{database.url}#SELECT id, body, 'gone' AS deleted FROM articles")
+
+
 def _binaries():
     places = [*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.get_exec_path())]
     return next((place for place in places if (place / "initdb").exists()), None)
