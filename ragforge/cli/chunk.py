@@ -64,7 +64,7 @@ def _run(arguments: argparse.Namespace, settings: "ChunkSettings") -> int:
         if arguments.chunks is not None:
             write_ready_made(arguments.chunks, arguments.out)
         else:
-            observer = Progress(arguments.quiet)
+            observer = arguments.documents.naming(Progress(arguments.quiet))
             write_corpus(arguments.documents, settings, observer, arguments.out)
     if arguments.report:
         _report(_chunks(arguments, settings), settings.max_chars, arguments)
@@ -105,7 +105,8 @@ def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterat
         return read_records(arguments.out, Chunk)
     if arguments.chunks is not None:
         return read_chunks(arguments.chunks)
-    return chunks_of(arguments.documents, settings, Progress(arguments.quiet))
+    observer = arguments.documents.naming(Progress(arguments.quiet))
+    return chunks_of(arguments.documents, settings, observer)
 
 
 def _report(chunks: "Iterator[Chunk]", max_chars: int, arguments: argparse.Namespace) -> None:

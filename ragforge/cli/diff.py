@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import show
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from ragforge.files.dataset import Dataset
@@ -84,9 +84,11 @@ def _two(arguments: argparse.Namespace) -> "tuple[Dataset, Dataset]":
 def _opened(path: Path) -> "Dataset":
     """Return a dataset, or the version that a path names; a missing one tells which there are."""
     from ragforge.files.opening import open_dataset
-    from ragforge.files.version_places import VERSIONS
+    from ragforge.files.version_places import REJECTED, VERSIONS
     from ragforge.files.versions.store import open_version
 
     if path.parent.name == VERSIONS and path.name.isdecimal() and not path.exists():
         return open_version(path.parent.parent, int(path.name))
+    if path.parent.name == REJECTED and not path.exists():
+        raise DataError(f"{path}: no such directory; no version of that number was rejected")
     return open_dataset(path)

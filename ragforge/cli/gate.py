@@ -7,7 +7,7 @@ the paired differences from a baseline: a file written by --write-baseline and k
 Where grades changed since, the baseline's rankings are scored again on the grades of now.
 Failures count at their worst. The gate refuses, with exit code 1, what it cannot judge: too few
 queries, many ungraded chunks, the offline judge, a baseline of other items or another judge.
-A gate that does not pass is told to the notify_command and notify_url of the settings' [refresh].
+Where it fails (exit code 1, not 2 or 3), notify_command and notify_url of [refresh] are told.
 
 Examples:
   ragforge gate --dataset set/ --run bm25 --min nDCG@10=0.60 --max-failures 1%
@@ -75,15 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.gating.verdict import check_subject
     from ragforge.pipeline.notifying import notify_gate
 
-    rules = _rules(arguments)
+    rules = rules_of(arguments)
     _check_outputs(arguments)
     settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
     subject = _subject(arguments, dataset, rules, settings.evaluate)
     baseline = None
     if arguments.baseline is not None:
-        named, file = arguments.baseline, arguments.baseline_file
-        baseline = find_baseline(dataset, subject.run, named, file)
+        baseline = find_baseline(dataset, subject.run, arguments.baseline, arguments.baseline_file)
     verdict = check_subject(dataset, subject, rules, baseline, _allowed(arguments))
     _write(arguments, verdict)
     if arguments.write_baseline is not None:
@@ -149,7 +148,8 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _rules(arguments: argparse.Namespace) -> "Rules":
+def rules_of(arguments: argparse.Namespace) -> "Rules":
+    """Return the rules that flags name; a `UsageError` tells which cannot be taken."""
     from ragforge.report.gate.rules import parse_count, parse_share
     from ragforge.report.gate.verdict import MAX_HOLES, MIN_QUERIES, Rules
 

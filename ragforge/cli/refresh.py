@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_mode(parser)
     add_json(parser)
-    add_common(parser, "refresh", "chunk", "generate", "pool", *PAID)
+    add_common(parser, "refresh", "chunk", "generate", "pool", *PAID, several=("documents",))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,7 +104,8 @@ def _roll_back(path: Path, arguments: argparse.Namespace) -> int:
         raise UsageError("--rollback takes no --dry-run: it switches one link, and back again")
     version = roll_back(path, arguments.rollback).manifest.version
     if arguments.json:
-        print(dumps({"status": "rolled back", "dataset": str(path), "version": version}))
+        told = {"status": "rolled back", "dataset": str(path), "version": version, "exit_code": 0}
+        print(dumps(told))
         return 0
     complain(f"version {version} is published again; the next refresh starts from it")
     show(str(path))

@@ -2,8 +2,9 @@
 
 Without a name, lists what there is. Each schedule runs the same four commands: `refresh`,
 `evaluate` with your retriever, `report`, and `gate`; their exit codes decide what is tried again.
-Names and paths are put in as they are, so they may not have spaces or quotes. `settings` is a
-commented example of the settings file that the others name.
+Names and paths are put in as they are, so they may not have spaces or quotes; what can never work,
+such as a rule that `gate` does not take, is refused. `settings` is a commented example of the
+settings file that the others name.
 
 Examples:
   ragforge schedule
@@ -14,27 +15,15 @@ Examples:
 """
 
 import argparse
-import json
-import re
-import shlex
-import shutil
-import sys
-from collections.abc import Set
 from dataclasses import dataclass
-from pathlib import Path
 from string import Template
 from typing import Final
 
 from ragforge.cli.flags import add_json, dumps
-from ragforge.config import load
+from ragforge.cli.schedule_values import DATASET, DEFAULTS, unused, values_of
+from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 from ragforge.files.resources import shipped
-
-_DATASET: Final = "sets/help"
-"""Where neither --dataset nor the settings file names one; that of the shipped settings."""
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@=,+-]+")
-"""What means itself in a shell, in units of systemd, in crontabs, in YAML and in Python."""
-_CLOCK: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +71,24 @@ SCHEDULES: Final = {
 }
 
 
+_FLAGS: Final = {
+    "config": ("FILE", ""),
+    "dataset": ("DIR", f"default: that of the settings file where it is there, else {DATASET}"),
+    "directory": ("DIR", "where the commands run, absolute (default: this one)"),
+    "user": ("NAME", ""),
+    "time": ("HH:MM", ""),
+    "retriever": ("SPEC", ""),
+    "run": ("NAME", ""),
+    "gate": ("RULES", "flags of `ragforge gate`, as one word"),
+    "report": ("FILE", ""),
+    "program": (
+        "COMMAND",
+        "how ragforge is called: an absolute path, or a name on PATH (default: as it is here)",
+    ),
+}
+"""What is put in: how the value is called, and what else is to be told of it."""
+
+
 class _Holes(Template):
     """Holes are written @@{name}: $ and % mean something in every one of these files."""
 
@@ -93,34 +100,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help=f"one of {', '.join(SCHEDULES)}")
     add_json(parser)
     group = parser.add_argument_group("what is put in")
-    group.add_argument(
-        "--config", default="nightly.toml", metavar="FILE", help="default: nightly.toml"
-    )
-    group.add_argument(
-        "--dataset",
-        metavar="DIR",
-        help=f"default: that of the settings file where it is there, else {_DATASET}",
-    )
-    group.add_argument(
-        "--directory", metavar="DIR", help="where the commands run (default: this one)"
-    )
-    group.add_argument("--user", default="ragforge", metavar="NAME", help="default: ragforge")
-    group.add_argument("--time", default="03:00", metavar="HH:MM", help="default: 03:00")
-    group.add_argument("--retriever", default="bm25", metavar="SPEC", help="default: bm25")
-    group.add_argument("--run", default="nightly", metavar="NAME", help="default: nightly")
-    group.add_argument(
-        "--gate",
-        default="--min nDCG@10=0.60 --max-failures 0.01",
-        metavar="RULES",
-        help="flags of `ragforge gate`, as one word (default: --min nDCG@10=0.60 --max-failures "
-        "0.01)",
-    )
-    group.add_argument(
-        "--report", default="report.html", metavar="FILE", help="default: report.html"
-    )
-    group.add_argument(
-        "--program", metavar="COMMAND", help="how ragforge is called (default: as it is here)"
-    )
+    for name, (metavar, text) in _FLAGS.items():
+        default = f"default: {DEFAULTS[name]}" if name in DEFAULTS else ""
+        told = "; ".join(filter(None, (text, default)))
+        group.add_argument(f"--{name}", metavar=metavar, help=told)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -133,7 +116,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"no schedule {arguments.name!r}; there are: {', '.join(SCHEDULES)}")
     source = (shipped("configs") / schedule.file).read_text(encoding="utf-8")
     holes = _Holes(source)
-    text = holes.substitute(_values(arguments, set(holes.get_identifiers())))
+    given = {name: getattr(arguments, name) for name in _FLAGS}
+    wanted = set(holes.get_identifiers())
+    text = holes.substitute(values_of(given, wanted, arguments.name))
+    if passed_over := unused(given, wanted):
+        complain(f"not used by {arguments.name}: {', '.join(passed_over)}")
     if arguments.json:
         print(dumps({"name": arguments.name, "place": schedule.place, "text": text}))
     else:
@@ -153,64 +140,3 @@ def _list(*, as_json: bool) -> None:
 
     rows = [[name, item.what, item.place] for name, item in SCHEDULES.items()]
     print(render_table(["schedule", "what it is", "where it belongs"], rows))
-
-
-def _values(arguments: argparse.Namespace, wanted: Set[str]) -> dict[str, str]:
-    """Return what goes into the holes; what no hole wants is not looked at."""
-    clock = _CLOCK.fullmatch(arguments.time)
-    if clock is None:
-        raise UsageError(f"--time {arguments.time}: expected HH:MM, such as 03:00")
-    hour, minute = clock.groups()
-    texts = {
-        "config": arguments.config,
-        "dataset": arguments.dataset or _dataset_of(Path(arguments.config)),
-        "directory": arguments.directory or str(Path.cwd()),
-        "user": arguments.user,
-        "retriever": arguments.retriever,
-        "run": arguments.run,
-        "report": arguments.report,
-    }
-    rules = _words("gate", arguments.gate)
-    return {
-        **{name: _plain(name, text) for name, text in texts.items() if name in wanted},
-        "program": " ".join(_program(arguments.program)) if "program" in wanted else "",
-        "gate": " ".join(rules),
-        "gate_list": ", ".join(json.dumps(word) for word in rules),
-        "hour": str(int(hour)),
-        "minute": str(int(minute)),
-        "hour_padded": hour,
-        "minute_padded": minute,
-    }
-
-
-def _dataset_of(config: Path) -> str:
-    named = load(config).refresh.dataset if config.is_file() else ""
-    return named or _DATASET
-
-
-def _program(given: str | None) -> list[str]:
-    if given is not None:
-        return _words("program", given)
-    here = Path(sys.executable).parent / "ragforge"
-    found = str(here) if here.is_file() else shutil.which("ragforge")
-    words = [found] if found else [sys.executable, "-m", "ragforge"]
-    return [_plain("program", word) for word in words]
-
-
-def _words(name: str, text: str) -> list[str]:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"--{name} {text!r}: {str(error).lower()}") from error
-    if not words:
-        raise UsageError(f"--{name}: expected at least one word")
-    return [_plain(name, word) for word in words]
-
-
-def _plain(name: str, text: str) -> str:
-    if not _PLAIN.fullmatch(text):
-        raise UsageError(
-            f"--{name} {text!r}: expected letters, digits and _ . / : @ = , + - only, which mean "
-            "the same in every kind of schedule"
-        )
-    return text

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -41,6 +42,22 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "gate_failed": "{run} failed its gate on version {version}",
     "failed": "the refresh failed; the published version stays",
 }
+
+
+def check_hooks(settings: RefreshSettings) -> None:
+    """Check that the hooks can work, before anything is done of which they are to be told.
+
+    Raises:
+        UsageError: The address is none, or the command cannot be found; no address is shown.
+    """
+    if settings.notify_url:
+        _service(settings.notify_url)
+    words = _words(settings.notify_command)
+    if words and shutil.which(words[0]) is None:
+        raise UsageError(
+            f"notify_command {words[0]!r}: no such program is found; name one by its path, or one "
+            "on PATH (no shell reads this line)"
+        )
 
 
 def notify(
@@ -115,9 +132,9 @@ def _note(observer: Observer, message: str) -> None:
 def _run(command: str, kind: str, text: str, limit_s: float) -> str:
     """Run the command; return what is to be told about it, "" for nothing."""
     try:
-        words = shlex.split(command)
-    except ValueError as error:
-        return f"notify_command cannot be run: {str(error).lower()}"
+        words = _words(command)
+    except UsageError as error:
+        return str(error)
     if not words:
         return ""
     where = f"notify_command {words[0]!r}"
@@ -155,6 +172,22 @@ def _wait(process: "subprocess.Popen[bytes]", text: str, limit_s: float) -> str:
     return f" ended with exit code {process.returncode}" if process.returncode else ""
 
 
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"notify_command cannot be run: {str(error).lower()}") from error
+
+
+def _service(url: str) -> Service:
+    try:
+        return Service(url, what="notify_url", function="", timeout_s=_POST_S)
+    except UsageError:  # whose words hold the address
+        raise UsageError(
+            "notify_url: expected http://HOST[:PORT]/PATH or https://…, without a user name"
+        ) from None
+
+
 class _PassingError(Exception):
     """A post that may succeed when it is tried again."""
 
@@ -162,9 +195,9 @@ class _PassingError(Exception):
 def _post(url: str, event: Mapping[str, object], pause: Callable[[float], None]) -> str:
     """Post the event; return what failed, "" for nothing."""
     try:
-        service = Service(url, what="notify_url", function="", timeout_s=_POST_S)
-    except UsageError:  # whose words hold the address
-        return "notify_url: expected http://HOST[:PORT]/PATH or https://…, without a user name"
+        service = _service(url)
+    except UsageError as error:
+        return str(error)
     where = f"notify_url of {urlsplit(url).hostname}"
     tries = Retrying(
         stop=stop_after_attempt(_ATTEMPTS),

@@ -98,13 +98,36 @@ def test_a_settings_file_that_cannot_be_taken_is_told(run, tmp_path):
         (["cron", "--time", "25:00"], "--time 25:00: expected HH:MM, such as 03:00"),
         (["cron", "--time", "3"], "--time 3: expected HH:MM"),
         (["cron", "--dataset", "my set"], "--dataset 'my set': expected letters, digits"),
-        (["cron", "--user", "a\nb"], "--user 'a\\nb': expected"),
+        (["cron", "--user", "a\nb"], "--user 'a\\nb': expected the name"),
         (["cron", "--retriever", "x;reboot"], "--retriever 'x;reboot': expected"),
         (["cron", "--gate", "--min 'P(rel=2)@5=0.5'"], "--gate 'P(rel=2)@5=0.5': expected"),
         (["cron", "--gate", "--min 'RR"], "no closing quotation"),
         (["cron", "--gate", ""], "--gate: expected at least one word"),
         (["cron", "--program", "$HOME/ragforge"], "--program '$HOME/ragforge': expected"),
         (["cron", "--directory", "/srv/50%"], "--directory '/srv/50%': expected"),
+        (["systemd-service", "--directory", "rel"], "--directory 'rel': expected an absolute path"),
+        (["cron", "--directory", "rel"], "--directory 'rel': expected an absolute path"),
+        (["cron", "--directory", "/srv/../a"], "--directory '/srv/../a': expected an absolute"),
+        (["airflow", "--directory", ""], "--directory '': expected"),
+        (["systemd-service", "--program", "./rf"], "--program './rf': expected an absolute path"),
+        (["cron", "--program", "nosuch"], "--program 'nosuch': no such program in /usr/local/bin"),
+        (["airflow", "--program", "nosuch"], "--program 'nosuch': no such program in the PATH"),
+        (["systemd-service", "--user", "a:b"], "--user 'a:b': expected the name of a user"),
+        (["cron", "--user=-a"], "--user '-a': expected the name of a user"),
+        (["cron", "--gate", "--nosuch 3"], "--gate '--nosuch 3': unrecognized arguments: --nosuch"),
+        (["cron", "--gate", "nothing here"], "--gate 'nothing here': unrecognized arguments"),
+        (["cron", "--gate", "--min nosuch@5=1"], "--gate '--min nosuch@5=1': "),
+        (["cron", "--gate", "--max-drop RR=0.1"], "needs a --baseline: FILE, last or main"),
+        (["cron", "--gate", "--min RR=0.5 --run x"], "holds --dataset or --run"),
+        (["cron", "--gate=--help"], "--gate '--help': unrecognized arguments"),
+        (["github", "--dataset=@x"], "--dataset '@x': expected a letter, digit or one of"),
+        (["github", "--dataset", "x:"], "--dataset 'x:': expected a letter"),
+        (["cron", "--dataset=-x"], "--dataset '-x': expected a letter"),
+        (["cron", "--dataset", ""], "--dataset '': expected letters"),
+        (["github", "--gate", "--max-drop RR=0 --baseline x:"], "--gate 'x:': ends with a colon"),
+        (["github", "--dataset", "/srv/help"], "--dataset '/srv/help': expected a path in the rep"),
+        (["github", "--report", "../r.html"], "--report '../r.html': expected a path in the rep"),
+        (["cron", "--run", "a/b"], "--run: name 'a/b': expected up to 100 letters"),
     ],
 )
 def test_what_would_mean_something_else_in_a_schedule_is_refused(run, words, message):
@@ -122,3 +145,26 @@ def test_a_directory_that_no_hole_names_may_have_spaces(run, tmp_path, monkeypat
 
     assert run("github")[0] == 0
     assert run("cron")[0] == 2
+
+
+def test_a_program_that_the_schedule_finds_needs_no_path(run):
+    """A wrapper in /usr/bin is a common place for it."""
+    assert "sh refresh" in run("cron", "--program", "sh")[1]
+
+
+def test_flags_that_a_schedule_does_not_use_are_told(run):
+    """Whoever names a user in a workflow believes that it runs as that one."""
+    code, out, err = run("github", "--user", "search", "--time", "04:05", "--directory", "/srv")
+
+    assert code == 0
+    assert "search" not in out
+    assert err == "not used by github: --directory, --user\n"
+
+
+def test_the_settings_file_of_a_timer_is_used_for_the_name_of_its_set(run, tmp_path):
+    """Its text names no settings file."""
+    (tmp_path / "mine.toml").write_text('[refresh]\ndataset = "sets/mine"\n', encoding="utf-8")
+    code, out, err = run("systemd-timer", "--config", "mine.toml")
+
+    assert (code, err) == (0, "")
+    assert "Nightly refresh of the evaluation set sets/mine" in out

@@ -7,7 +7,8 @@ import pytest
 from fakes import Recorder
 
 from ragforge.config import RefreshSettings
-from ragforge.pipeline.notifying import notify, sentence
+from ragforge.errors import UsageError
+from ragforge.pipeline.notifying import check_hooks, notify, sentence
 
 PUBLISHED = {
     "kind": "published",
@@ -215,3 +216,35 @@ def test_names_in_a_sentence_are_data():
     assert sentence({"kind": "published", "dataset": "{kind}\x1b[31m", "version": 1}) == (
         "ragforge: {kind}\\x1b[31m: version 1 is published"
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"notify_url": "ftp://127.0.0.1/S3CRET"}, "notify_url: expected http://HOST"),
+        ({"notify_url": "http://user:S3CRET@127.0.0.1/x"}, "notify_url: .* without a user name"),
+        ({"notify_url": "S3CRET"}, "notify_url: expected http://HOST"),
+        ({"notify_command": "mail 'half"}, "notify_command cannot be run: no closing quotation"),
+        ({"notify_command": "no-such-program --now"}, "'no-such-program': no such program"),
+        ({"notify_command": "/etc"}, "'/etc': no such program"),
+    ],
+)
+def test_a_hook_that_can_never_work_is_refused(settings, message):
+    """Found only after publishing, it would be the one night nobody hears of."""
+    with pytest.raises(UsageError, match=message) as raised:
+        check_hooks(RefreshSettings(**settings))
+
+    assert "S3CRET" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"notify_command": "  "},
+        {"notify_command": "sh -c 'echo x'", "notify_url": "http://127.0.0.1:1/services/T0"},
+    ],
+)
+def test_a_hook_that_may_work_is_not_asked(settings):
+    """Whether anybody listens is not known until there is something to tell."""
+    assert check_hooks(RefreshSettings(**settings)) is None

@@ -45,6 +45,22 @@ class Night:
         """A bare one, in which `ragforge` is found."""
         return {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.place)}
 
+    def end_refreshes_with(self, *codes: int) -> Path:
+        """Have refreshes end with these codes, one after the other; later ones run in earnest.
+
+        Nothing sleeps; returned is the file that gets the lengths of the pauses.
+        """
+        left, pauses = self.bin.parent / "codes", self.bin.parent / "pauses"
+        left.write_text("".join(f"{code}\n" for code in codes), encoding="utf-8")
+        command = self.bin / "ragforge"
+        stop = f'[ "$1" != refresh ] || [ ! -s {left} ] || {{ '
+        stop += f"code=$(head -n 1 {left}); sed -i 1d {left}; exit $code; }}\nexec"
+        script = command.read_text(encoding="utf-8")
+        command.write_text(script.replace("exec", stop), encoding="utf-8")
+        (self.bin / "sleep").write_text(f'#!/bin/sh\necho "$1" >>{pauses}\n', encoding="utf-8")
+        (self.bin / "sleep").chmod(0o755)
+        return pauses
+
     def found(self) -> dict[str, object]:
         """Return what a night leaves: version, runs of it, and whether there is a report."""
         dataset = open_dataset(self.place / "sets" / "help")

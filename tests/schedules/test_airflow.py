@@ -87,6 +87,44 @@ def test_a_used_up_budget_skips_and_the_retriever_is_measured_all_the_same(dag):
     assert tasks["evaluate"].given["trigger_rule"] == "none_failed"
 
 
+@pytest.fixture
+def refresh(dag, night):
+    """Run the command of the task that refreshes and return its exit code."""
+
+    def go():
+        command = ["bash", "-c", dag[1]["refresh"].given["bash_command"]]
+        return subprocess.run(
+            command, cwd=night.place, env=night.environment, capture_output=True, check=False
+        ).returncode
+
+    return go
+
+
+def test_an_endpoint_that_is_down_is_tried_again_after_half_an_hour(refresh, night):
+    """It is up again by the morning more often than not."""
+    pauses = night.end_refreshes_with(4, 4)
+
+    assert refresh() == 0
+    assert pauses.read_text(encoding="utf-8").split() == ["0", "1800", "1800"]
+
+
+@pytest.mark.parametrize("code", [1, 2, 3, 5])
+def test_what_would_fail_again_is_not_repeated(refresh, night, code):
+    """Airflow must see the code as it is: 5 skips, others fail."""
+    pauses = night.end_refreshes_with(code)
+
+    assert refresh() == code
+    assert pauses.read_text(encoding="utf-8").split() == ["0"]
+
+
+def test_airflow_itself_repeats_nothing(dag):
+    """It does not look at exit codes, so that it would repeat a failed check too."""
+    known, tasks = dag
+
+    assert known["default_args"]["retries"] == 0
+    assert [name for name, task in tasks.items() if "retries" in task.given] == []
+
+
 def test_nights_do_not_overlap_and_are_not_made_up_for(dag):
     """A month of missed nights is one refresh."""
     known, _ = dag

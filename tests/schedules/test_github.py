@@ -72,6 +72,44 @@ def test_a_night_leaves_a_version_a_summary_and_a_commit(start, night, origin):
     assert [name for name in names if ".ragforge" in name] == []
 
 
+def test_a_night_without_a_change_commits_nothing(start, night, origin):
+    """A history of commits that say nothing hides those that do."""
+    (night.place / "docs" / "repair-evenings.md").unlink()
+    before = git(origin, "rev-parse main")
+    start()
+
+    assert night.found() == {"version": 1, "runs": ["nightly"], "report": True}
+    assert git(origin, "rev-parse main") == before
+
+
+def test_a_used_up_budget_does_not_keep_the_retriever_from_being_measured(start, night, origin):
+    """What the set was yesterday still tells whether the retriever is worse."""
+    before = git(origin, "rev-parse main")
+    night.end_refreshes_with(5)
+    start()
+
+    assert night.found() == {"version": 1, "runs": ["nightly"], "report": True}
+    assert git(origin, "rev-parse main") == before
+
+
+def test_an_endpoint_that_is_down_is_tried_again_after_half_an_hour(start, night):
+    """It is up again by the morning more often than not."""
+    pauses = night.end_refreshes_with(4, 4)
+    start()
+
+    assert pauses.read_text(encoding="utf-8").split() == ["0", "1800", "1800"]
+    assert night.found() == {"version": 2, "runs": ["nightly"], "report": True}
+
+
+@pytest.mark.parametrize("codes", [(1,), (2,), (3,), (4, 4, 4)])
+def test_what_cannot_be_mended_tonight_ends_the_job(start, night, codes):
+    """A red job is what somebody looks at."""
+    night.end_refreshes_with(*codes)
+
+    with pytest.raises(subprocess.CalledProcessError, match=f"exit status {codes[-1]}"):
+        start()
+
+
 def test_the_call_store_survives_from_run_to_run(steps):
     """Each cache has a key of its own, as none is written over; a run that failed saves too."""
     [restore] = [step for step in steps if "cache/restore" in step.get("uses", "")]

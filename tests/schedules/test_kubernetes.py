@@ -1,4 +1,6 @@
+import shlex
 import subprocess
+import sys
 
 import pytest
 import yaml
@@ -34,6 +36,46 @@ def test_the_containers_refresh_measure_and_decide(pod, night):
         )
 
     assert night.found() == {"version": 2, "runs": ["nightly"], "report": True}
+
+
+@pytest.fixture
+def refreshing(pod, night):
+    """Start the container that refreshes, with a stand-in for the program, and return it."""
+
+    def go(script):
+        (night.bin / "ragforge").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        return subprocess.Popen(
+            pod["initContainers"][0]["command"],
+            cwd=night.place,
+            env=night.environment,
+            stdout=subprocess.PIPE,
+        )
+
+    return go
+
+
+@pytest.mark.parametrize(
+    ("code", "seen"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 0), (70, 70), (130, 130)]
+)
+def test_only_a_used_up_budget_lets_the_next_container_start(refreshing, code, seen):
+    """The rules of the job decide by the code whether another pod tries again."""
+    with refreshing(f"exit {code}") as process:
+        process.communicate(timeout=30)
+
+    assert process.returncode == seen
+
+
+def test_the_stop_of_a_pod_reaches_the_refresh(refreshing):
+    """Calls in flight end, and what they say is kept; a shell alone would pass over the signal."""
+    code = "import signal; signal.signal(15, lambda *_: (print('stopped'), exit(130)));"
+    code += "print('ready', flush=True); signal.pause()"
+    with refreshing(shlex.join(["exec", sys.executable, "-c", code])) as process:
+        process.stdout.readline()
+        process.terminate()
+        rest = process.stdout.read()
+
+    assert rest == b"stopped\n"
+    assert process.returncode == 130
 
 
 def test_two_nights_never_run_at_once(manifests):
