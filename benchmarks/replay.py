@@ -81,6 +81,7 @@ def replay(releases: list[Path], dataset: Path, n: int, url: str) -> None:
         again = run(command)
         assert (again["status"], again["spent"]["calls"]) == ("unchanged", 0), again
         items, calls = found["items"], found["calls"]
+        assert sum(items.values()) - items.get("added", 0) - items.get("revived", 0) == before
         at_once = items.get("kept", 0) + items.get("remapped", 0)
         verified = at_once + items.get("reverified", 0)
         free.append(at_once / before)

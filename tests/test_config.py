@@ -206,3 +206,15 @@ def test_true_is_no_number(tmp_path):
 
     with pytest.raises(ConfigError, match=r"generate\.n: no setting takes true or false"):
         load(path, environment={})
+
+
+def test_printed_settings_do_not_hold_the_key_of_a_hook():
+    """What is printed is pasted into reports of faults."""
+    values = Settings().model_dump(mode="json")
+    values["refresh"]["notify_url"] = "https://chat.example/hooks/KEY"
+
+    printed = as_toml(values)
+
+    assert '# notify_url = "https://chat.example/…"' in printed
+    assert "# Not shown in full" in printed
+    assert "hooks/KEY" not in printed

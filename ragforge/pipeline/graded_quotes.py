@@ -62,19 +62,29 @@ class GradedQuotes:
 
     def place(self, index: ChunkIndex) -> Followed:
         """Return the grades that the quotes give to the chunks of an index."""
-        found: dict[tuple[str, str], Judgment] = {}
-        pairs: set[tuple[str, str]] = set()
-        for judgment, item in self._quotes:
-            placed = index.place(item)
-            if placed is None:
-                continue
-            pairs.add((judgment.query_id, judgment.chunk_id))
-            for chunk_id, grade in grades_at(placed, judgment.grade or 0).items():
-                old = found.get((judgment.query_id, chunk_id))
-                if old is None or (old.grade or 0) < grade:
-                    update = {"chunk_id": chunk_id, "grade": grade, "copied_from": ""}
-                    found[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
-        return Followed(list(found.values()), pairs)
+        return place_grades(self._quotes, index)
+
+
+def place_grades(quotes: Iterable[tuple[Judgment, Evidence]], index: ChunkIndex) -> Followed:
+    """Return the grades that quotes give to the chunks of an index.
+
+    Args:
+        quotes: Each with what a person gave to it.
+        index: Of all chunks of the documents that hold them.
+    """
+    found: dict[tuple[str, str], Judgment] = {}
+    pairs: set[tuple[str, str]] = set()
+    for judgment, item in quotes:
+        placed = index.place(item)
+        if placed is None:
+            continue
+        pairs.add((judgment.query_id, judgment.chunk_id))
+        for chunk_id, grade in grades_at(placed, judgment.grade or 0).items():
+            old = found.get((judgment.query_id, chunk_id))
+            if old is None or (old.grade or 0) < grade:
+                update = {"chunk_id": chunk_id, "grade": grade, "copied_from": ""}
+                found[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
+    return Followed(list(found.values()), pairs)
 
 
 def is_graded_quote(judgment: Judgment) -> bool:

@@ -1,6 +1,9 @@
-"""Judging pools that grow, wave by wave: all queries that are to get a block get it at once."""
+"""Judging pools that grow, wave by wave: all queries that are to get a block get it at once.
 
-from collections.abc import Iterator, Mapping
+A text that a query has a grade for is not judged again under the id of another chunk.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -14,6 +17,7 @@ from ragforge.pipeline.bench import Bench
 from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.pooling import Standing, mind_other_judges, other_judges
 from ragforge.pipeline.sitting import JudgingResult, Sitting
+from ragforge.pipeline.twin_grades import TwinGrades
 from ragforge.records import Judgment, PoolEntry
 from ragforge.report.completion import RELEVANT
 from ragforge.stages.complete.growth import Growth, Ranked
@@ -67,10 +71,13 @@ class Waves:
     _standing: Standing = field(init=False)
     _grades: dict[tuple[str, str], int] = field(default_factory=dict)
     _others: str | None = None
+    _twins: TwinGrades = field(init=False)
+    _copies: Sequence[Judgment] = ()
 
     def __post_init__(self) -> None:
         self._standing = Standing(self.bench.provenances(), again=self.mode.again)
         self.result = JudgingResult(self.bench.name)
+        self._twins = TwinGrades(self.survey)
 
     async def judge(self) -> None:
         """Judge the first block of each pool, and further ones while they bring relevant chunks.
@@ -142,7 +149,7 @@ class Waves:
             for chunk_id in self.asked[query_id].ranked.pool(self.depths[query_id], above[query_id])
         ]
         self.result.n_pairs += len(pairs)
-        return [pair for pair in pairs if pair not in self._grades]
+        return self._without_twins([pair for pair in pairs if pair not in self._grades])
 
     def _mind_others(self, n_open: int) -> None:
         if self.mode.mix:
@@ -152,7 +159,20 @@ class Waves:
             self._others = other_judges(self.dataset, kept, self._standing)
         mind_other_judges(self._others, n_open, self._standing, self.observer)
 
+    def _without_twins(self, pairs: Sequence[PairId]) -> list[PairId]:
+        """Return the pairs whose text has no grade under another id either; note those grades."""
+        self._copies = self._twins.of(pairs, self.dataset.each_judgment, self.stands)
+        self._grades |= {(one.query_id, one.chunk_id): one.grade or 0 for one in self._copies}
+        return [pair for pair in pairs if pair not in self._grades]
+
+    def _write_copies(self) -> None:
+        if self._copies and not self.mode.dry_run:
+            self.dataset.add_judgments(iter(self._copies))
+            keys = {f"{one.query_id}/{one.chunk_id}" for one in self._copies}
+            self.dataset.replace_failures("judge", (), keys.__contains__)
+
     async def _wave(self, todo: list[PairId]) -> None:
+        self._write_copies()
         if not todo:
             return
         result = JudgingResult(self.bench.name, len(todo))

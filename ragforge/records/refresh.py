@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ragforge.records.record import NonEmpty, Record
+from ragforge.records.relevance import Judgment
 
 Count = Annotated[int, Field(ge=0)]
 DocumentChange = Literal["added", "changed", "removed", "renamed", "unreadable", "cut anew"]
@@ -61,6 +62,21 @@ class MovedChunk(Record):
     """Ids of the chunks of this version that read the same, sorted."""
 
 
+class DormantGrade(Record):
+    """A grade that a person gave to a chunk that is gone; a row of `dormant_grades.jsonl`.
+
+    It is in no measure. Where the chunk's text, or the quote that was graded, comes back, so does
+    the grade.
+    """
+
+    judgment: Judgment
+    """As it was when its chunk was there."""
+    doc_id: NonEmpty
+    """The document of the chunk, by its id of now."""
+    text_sha256: NonEmpty
+    """Of the chunk's text with runs of blanks folded."""
+
+
 class Cause(Record):
     """Why something became of a query."""
 
@@ -82,6 +98,8 @@ class Cause(Record):
     """Likewise now."""
     detail: str = ""
     """What was seen, in a sentence; text of documents and models is data."""
+    quote: str = ""
+    """Words of a new chunk that speak against the query; "" where no chunk does."""
 
 
 class ItemChange(Record):
@@ -123,15 +141,27 @@ class DocumentsDiff(Record):
 
 
 class JudgmentsDiff(Record):
-    """What became of grades."""
+    """What became of grades.
+
+    Each row of the version's `judgments.jsonl` is of one kind: `kept`, `carried`, `judged`,
+    `evidence` and `failed` add up to its number of rows.
+    """
 
     kept: Count = 0
+    """Those of people and judges that are equal in the version before, to the byte."""
     carried: Count = 0
-    """Kept, and marked: their chunk has another id now, or another judge would give them today."""
+    """Those that are not: their chunk has another id now, or is back, or another judge would give
+    them today."""
     dropped: Count = 0
-    """Of chunks that are gone."""
+    """Those of people and judges in the version before, whose chunk is gone."""
     judged: Count = 0
+    """Given by a judge for this version."""
+    evidence: Count = 0
+    """Those that follow from the quotes of queries, whether they are new or not."""
     failed: Count = 0
+    """Pairs that a judge was asked for without success, now or before; they have no grade."""
+    dormant: Count = 0
+    """Rows of `dormant_grades.jsonl`: given by people to chunks that are gone, now or before."""
 
 
 class CallCounts(Record):

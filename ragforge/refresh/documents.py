@@ -13,6 +13,7 @@ from ragforge.errors import DataError
 from ragforge.files.chunk_lines import each_chunk
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
+from ragforge.files.values import escaped
 from ragforge.observe import Event, Observer
 from ragforge.records import DocumentsDiff, RenamedDocument
 from ragforge.refresh.chunk_merge import ChunkFiles, Merged, merge_chunks
@@ -209,7 +210,7 @@ def _all_or_nothing(place: Path) -> Iterator[None]:
 def _tell(comparison: _Comparison, found: CorpusDiff, observer: Observer) -> None:
     unreadable = found.documents.unreadable
     if unreadable:
-        some = ", ".join(unreadable[:_SHOWN])
+        some = ", ".join(map(escaped, unreadable[:_SHOWN]))
         told = f"{len(unreadable)} known documents cannot be read now and stay as they were: {some}"
         observer(Event("note", message=told))
     if found.documents.is_cut_anew:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragforge.config import RefreshSettings
-from ragforge.corpus.anchors import Page
+from ragforge.corpus.anchors import Page, Placement, standing_at
 from ragforge.files.dataset import Dataset
 from ragforge.files.document_lines import DocumentLines
 from ragforge.records import Evidence, Query
@@ -125,15 +125,25 @@ def _verbatim(
     if place is None:
         return None
     if one.move is None:
-        return QuoteSight(one.evidence, "kept", one.evidence.doc_id)
+        return _as_it_stands(one.evidence, place.placement)
     state = state_at(one.evidence, place, is_same_text=one.is_same_text)
     doc_id = place.placement.chunks[0].doc_id
     if state == "kept":
         return QuoteSight(one.evidence, state, doc_id, place.placement)
     near = f"the text within {settings.near_chars} characters of the quote changed"
-    detail = near if state == "nearby change" else ""
+    if was.placement is None:
+        detail = "the quote stands again"
+    else:
+        detail = near if state == "nearby change" else ""
     causes = (cause_of(one.evidence.doc_id, one.move, detail),)
     return QuoteSight(one.evidence, state, doc_id, place.placement, causes=causes)
+
+
+def _as_it_stands(evidence: Evidence, now: Placement) -> QuoteSight:
+    """Return a quote in a document that did not change; it may have gone elsewhere long since."""
+    at = standing_at(evidence, now)
+    is_there = (at.chunk_id, at.start, at.end) == (evidence.chunk_id, evidence.start, evidence.end)
+    return QuoteSight(evidence, "kept", evidence.doc_id, None if is_there else now)
 
 
 def _lost(one: _Sought, was: Standing, now: Page, settings: RefreshSettings) -> LostQuote:

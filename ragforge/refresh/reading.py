@@ -79,12 +79,12 @@ class Reading(AbstractContextManager["Reading"]):
         """Read documents, and cut those that are not as they were.
 
         Raises:
-            DataError: They cannot be read, or two have one id.
+            DataError: They cannot be read, one that is given by name cannot, or two have one id.
             UsageError: The chunker cannot be used.
         """
         chunker = cutter(settings)
         found = CutDocuments(settings, observer)
-        every = documents_of(documents, settings, observer, self._unread.add)
+        every = documents_of(documents, settings, observer, self._unread.add, named_must=True)
         for document in _watched(every, len(self._past.known), observer):
             if self._is_as_it_was(document):
                 continue

@@ -281,3 +281,11 @@ def test_a_directory_of_a_version_that_is_not_there_is_too(versions, capsys):
 
     assert main(["diff", str(gone), str(versions)]) == 3
     assert "has no version 9; there are: 1, 2" in capsys.readouterr().err
+
+
+def test_a_rejected_version_that_is_not_there_is_told(tmp_path, capsys):
+    """The set itself is whole, and must not be called broken."""
+    missing = tmp_path / "set" / "rejected" / "000002"
+
+    assert main(["diff", str(missing), str(missing)]) == 3
+    assert "000002: no such directory" in capsys.readouterr().err

@@ -196,7 +196,8 @@ def test_rolling_back_publishes_the_version_before(tmp_path, published):
 
     done = run(["refresh", "--dataset", str(night.set), "--rollback", "1", "--json"])
 
-    assert (done.code, done.json["status"], done.json["version"]) == (0, "rolled back", 1)
+    assert (done.code, done.json["exit_code"]) == (0, 0)
+    assert (done.json["status"], done.json["version"]) == ("rolled back", 1)
     assert night.dataset.manifest.version == 1
 
 
@@ -529,3 +530,66 @@ def test_rules_may_refresh_a_set_of_a_model_where_they_are_asked_to(night):
     night.add_document()
 
     assert replace(night, flags=WIDE).refresh("--allow-baseline").code == 0
+
+
+@pytest.mark.parametrize("flags", [("{docs}", "{more}"), ("{docs}", "--documents", "{more}")])
+def test_several_sources_may_stand_behind_one_flag(tmp_path, night, flags):
+    """As `generate` takes them; and each behind a flag of its own, as before."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "new.md").write_text("# New\n\nThis is a new document.")
+    given = [word.format(docs=night.docs, more=tmp_path / "more") for word in flags]
+    words = ["refresh", "--documents", *given, "--dataset", str(night.set), *night.flags]
+
+    found = run([*words, "-q", "--dry-run", "--json"]).json
+
+    assert found["plan"]["documents"]["added"] == ["new.md"]
+
+
+@pytest.mark.parametrize("content", ["", '{"id": 1, "te'])
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.md"])
+def test_a_file_given_by_name_that_gives_nothing_is_a_fault(tmp_path, night, name, content):
+    """An export that broke off would pass as a night without a change."""
+    file = tmp_path / name
+    file.write_bytes(content.encode() or b"")
+    if content:
+        file.write_bytes(b"\xff\xfe\x00" + content.encode())
+    before = night.state()
+
+    done = night.refresh("--documents", str(file))
+
+    assert done.code == 3
+    assert f"{file}: " in done.err
+    assert "given by name" in done.err
+    assert night.state() == before
+
+
+def test_documents_that_cannot_be_read_are_told_where_nothing_changed(night):
+    """Else nobody learns that they are no longer followed."""
+    [name] = sorted(path.name for path in night.docs.iterdir())[:1]
+    (night.docs / name).write_bytes(b"\xff\xfe\x00\xd8")
+
+    found, told = night.json(), night.refresh().out
+
+    assert (found["status"], found["unreadable"]) == ("unchanged", [name])
+    assert f"1 document cannot be read now and stays as it was: {name}" in told
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"]])
+def test_a_hook_that_can_never_be_told_stops_a_refresh_before_it_starts(night, running, flags):
+    """Found after publishing, it would be the night of which nobody hears."""
+    night.add_document()
+    before, asked = night.state(), len(running.seen)
+
+    done = night.refresh("--notify-url", "hooks.example.org/T0", *flags)
+
+    assert done.code == 2
+    assert "notify_url: expected http://HOST" in done.err
+    assert (night.state(), len(running.seen)) == (before, asked)
+
+
+def test_each_query_that_was_accepted_is_counted_once(changed):
+    """Shares of a night are taken of these counts."""
+    items = changed.copy(changed.folder.parent / "counted").json()["items"]
+
+    back = items.get("added", 0) + items.get("revived", 0)
+    assert sum(items.values()) - back == len(changed.dataset.queries())

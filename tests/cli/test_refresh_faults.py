@@ -416,3 +416,17 @@ def test_what_a_person_rejected_does_not_come_back(night):
 
     assert found["status"] == "published"
     assert night.queries[query_id].status == before != "accepted"
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.write_text(""), lambda path: path.unlink()])
+def test_queries_that_are_lost_stop_the_refresh(night, asked, spoil):
+    """A version with no queries is not one that is as good as the last."""
+    (night.docs / PRIVACY).unlink()
+    spoil(night.set / "queries.jsonl")
+    before = night.state()
+
+    done = night.refresh()
+
+    assert done.code == 3
+    assert "queries.jsonl: " in done.err
+    assert (night.state(), asked().total()) == (before, 0)

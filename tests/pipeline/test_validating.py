@@ -2,7 +2,7 @@ import pytest
 from versioned_sets import make_set, refreshed
 
 from ragforge.files.opening import open_dataset
-from ragforge.pipeline.validating import validate
+from ragforge.pipeline.validating import accept, validate
 from ragforge.records import VersionDiff
 from ragforge.records.refresh import CallCounts, DocumentsDiff, JudgmentsDiff
 
@@ -76,3 +76,44 @@ def test_what_a_refresh_wrote_is_read_too(home, name):
     [problem] = validate(open_dataset(home)).problems
 
     assert f"{name}:1:" in problem
+
+
+def test_a_file_that_the_manifest_lists_and_that_is_gone_is_a_problem(home):
+    """What refreshes then start from is not the set."""
+    (home / "versions" / "000002" / "judgments.jsonl").unlink()
+
+    found = validate(open_dataset(home))
+
+    assert found.problems == ["judgments.jsonl: is missing, though manifest.json lists it"]
+
+
+def test_an_edit_is_accepted_where_nothing_else_is_wrong(home):
+    """From then on it is what ragforge wrote."""
+    path = home / "versions" / "000002" / "queries.jsonl"
+    path.write_text(path.read_text("utf-8").replace("What is b of 00?", "What, then?"), "utf-8")
+
+    found = accept(open_dataset(home))
+
+    assert (found.problems, found.notes) == ([], ["queries.jsonl: accepted as it is"])
+
+
+def test_queries_that_were_emptied_are_not_accepted(home):
+    """Their judgments are still there: nobody did that on purpose."""
+    (home / "versions" / "000002" / "queries.jsonl").write_text("", "utf-8")
+
+    found = accept(open_dataset(home))
+
+    assert found.problems == ["judgments.jsonl: 40 query ids are unknown, such as q00, q01, q02"]
+    assert found.notes[-1] == "nothing was accepted: first mend the problems"
+
+
+def test_source_that_names_no_chunk_is_told_of(home):
+    """A query is not wrong for it; but what it was made of cannot be looked up."""
+    dataset = open_dataset(home)
+    first, *others = dataset.all_queries()
+    lost = first.model_copy(update={"source_chunk_ids": ("c_lost",), "status": "accepted"})
+    dataset.write_queries([lost, *others])
+
+    found = validate(open_dataset(home))
+
+    assert found.notes[0] == ("queries.jsonl: 1 source chunk ids are unknown, such as c_lost")

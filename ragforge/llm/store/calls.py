@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
+from ragforge.files.own_place import make_own_place
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.dialect import Dialect
 from ragforge.llm.store.damage import open_mended
@@ -50,7 +51,7 @@ class CallStore:
         self.damaged_rows = 0
         """Rows set aside since."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_place(path.parent)
             try:
                 self._connection = open_file(path)
             except sqlite3.OperationalError:

@@ -14,6 +14,7 @@ from ragforge.corpus.origins.fetching import ORIGINS, fetched
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, digest_file
+from ragforge.files.own_place import make_own_place
 from ragforge.files.sorted_lines import each_document
 from ragforge.observe import Observer
 
@@ -67,7 +68,7 @@ class ChunkSource:
             DataError: The corpus cannot be read or written, or has no text.
         """
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_own_place(folder)
             place = tempfile.TemporaryDirectory(prefix="chunks-", dir=folder)
         except OSError as error:
             raise DataError(f"{folder}: cannot be made: {error.strerror or error}") from error
@@ -80,7 +81,8 @@ class ChunkSource:
             count = write_ready_made(self.chunk_file, path)
             return Prepared(path, FileEntry(sha256=digest_file(path), records=count))
         with fetched(self.documents, origins, self.observer, self.settings) as documents:
-            count = write_corpus(documents, self.settings, self.observer, path, rows)
+            told = documents.naming(self.observer)
+            count = write_corpus(documents, self.settings, told, path, rows)
         entry = FileEntry(sha256=digest_file(path), records=count)
         return Prepared(path, entry, rows, cutting_of(self.settings))
 

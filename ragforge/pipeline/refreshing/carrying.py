@@ -8,22 +8,21 @@ from itertools import groupby
 from ragforge.files.dataset import Dataset
 from ragforge.files.keys import pair_and_judge
 from ragforge.pipeline.carried_grades import at_chunks, by_rank, moved_pool
-from ragforge.pipeline.graded_quotes import Followed, GradedQuotes, is_graded_quote
+from ragforge.pipeline.graded_quotes import Followed
 from ragforge.pipeline.pooling import Standing
 from ragforge.pipeline.refreshing.document_chunks import DocumentChunks
+from ragforge.pipeline.refreshing.grade_counts import count_grades
 from ragforge.pipeline.refreshing.moved_chunks import (
     MovedChunks,
-    doc_id_now,
     find_moved,
     moved_since,
     named_chunks,
 )
+from ragforge.pipeline.refreshing.people_grades import peoples_grades
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.records import Judgment, JudgmentsDiff, PoolEntry, Provenance, Query
 from ragforge.refresh.corpus_diff import CorpusDiff
 from ragforge.stages.generate.truth import derive
-
-_NOTHING = Followed([], set())
 
 
 def carry_judgments(
@@ -37,43 +36,47 @@ def carry_judgments(
 
     A grade stays where its chunk does, and goes where a new chunk reads the same; a judge's is
     marked as carried there, as is one that another judge would give today. A grade that a person
-    gave to a quote follows the quote. What the evidence of a query says is told anew where the
-    query changed; it is no grade that is given up for a lower one of a judge, and gives none up
-    that a person gave. Relevance is judged against the question: where only the answer changed,
-    grades stand.
+    gave to a quote follows the quote, and one to a chunk the evidence that it held, also where a
+    check found that it says the same in other words. Where nothing of the kind stands, it waits
+    until it does. What the evidence of a query says is told anew where the query changed; it is no
+    grade that is given up for a lower one of a judge, and gives none up that a person gave.
+    Relevance is judged against the question: where only the answer changed, grades stand.
 
     Args:
-        staged: Gets `judgments.jsonl`, `pool.jsonl`, `label_checks.jsonl`, `moved_chunks.jsonl`.
+        staged: Gets `judgments.jsonl`, `dormant_grades.jsonl`, `pool.jsonl`, `label_checks.jsonl`,
+            `moved_chunks.jsonl`.
         parent: The version before.
         diff: What changed in the corpus.
         settled: The queries as they are now.
         judges: Who would judge today; see `Bench.provenances`.
 
     Returns:
-        Numbers of grades; what evidence says is not among them, nor are failed judgments.
+        Numbers of grades, as they are in `staged` now.
     """
     earlier = parent.past.moved_chunks()
     moves = find_moved(diff, named_chunks(parent))
     records = moved_since(earlier, moves, diff)
     if records or earlier:
         staged.past.write_moved_chunks(records)
-    touched = _touched(settled.items, parent, moves)
-    quotes = _graded_quotes(parent, diff, moves)
+    touched = _touched(settled.items, parent, diff, moves)
+    people = peoples_grades(parent, diff, settled.items, moves)
+    theirs = frozenset(people.documents)
     doc_ids = {item.doc_id for query in touched.values() for item in query.evidence}
-    with DocumentChunks(diff.chunks_path, doc_ids | quotes.documents) as documents:
+    with DocumentChunks(diff.chunks_path, doc_ids | theirs) as documents:
         evidence = _derived(touched, documents)
-        place = documents.index(frozenset(quotes.documents))
-        followed = quotes.place(place) if quotes.documents else _NOTHING
+        followed, dormant = people.place(documents.index(theirs))
+    if dormant or people.dormant:
+        staged.past.write_dormant_grades(dormant)
     carrying = _Carrying(moves, Standing(tuple(judges), again=False), evidence, followed)
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
-    return JudgmentsDiff(
-        kept=carrying.n_kept, carried=carrying.n_carried, dropped=carrying.n_dropped
-    )
+    return count_grades(parent, staged, carrying.n_dropped)
 
 
-def _touched(items: Iterable[SettledItem], parent: Dataset, moves: MovedChunks) -> dict[str, Query]:
+def _touched(
+    items: Iterable[SettledItem], parent: Dataset, diff: CorpusDiff, moves: MovedChunks
+) -> dict[str, Query]:
     """Return the queries whose evidence is told anew, by id."""
     lost = {
         judgment.query_id
@@ -88,25 +91,24 @@ def _touched(items: Iterable[SettledItem], parent: Dataset, moves: MovedChunks) 
         or item.change is not None
         or item.before.revision != item.query.revision
         or item.query.query_id in lost
+        or _is_out_beside_changes(item.query, diff)
     }
 
 
-def _graded_quotes(parent: Dataset, diff: CorpusDiff, moves: MovedChunks) -> GradedQuotes:
-    graded = [
-        judgment
-        for judgment in parent.each_judgment()
-        if is_graded_quote(judgment) and judgment.chunk_id in moves.gone
-    ]
-    queries = parent.all_queries() if graded else ()
-    return GradedQuotes(graded, diff.removed(), queries, lambda doc_id: doc_id_now(diff, doc_id))
+def _is_out_beside_changes(query: Query, diff: CorpusDiff) -> bool:
+    """Whether a query is retired, so that nothing else tells that a quote of it is back."""
+    return query.status == "retired" and any(item.doc_id in diff.moves for item in query.evidence)
 
 
 def _derived(touched: Mapping[str, Query], documents: DocumentChunks) -> dict[str, list[Judgment]]:
-    """Return what the evidence of queries says, by id; nothing of those that are retired."""
+    """Return what the evidence of queries says, by id, as far as it stands.
+
+    Retired ones are among them: what stands of their evidence is there when they come back.
+    """
     found: dict[str, list[Judgment]] = {query_id: [] for query_id in touched}
-    alive = [query for query in touched.values() if query.status != "retired" and query.evidence]
+    proved = [query for query in touched.values() if query.evidence]
     # In the order of their documents, as one index is held at a time.
-    for query in sorted(alive, key=lambda query: (sorted(_documents(query)), query.query_id)):
+    for query in sorted(proved, key=lambda query: (sorted(_documents(query)), query.query_id)):
         index = documents.index(_documents(query))
         found[query.query_id] = [*derive(query, index).judgments]
     return found
@@ -124,15 +126,13 @@ class _Carrying:
         moves: Where chunks are now.
         standing: Who would judge today.
         evidence: What evidence says, by the id of each query for which it is told anew.
-        followed: Grades that people gave to quotes whose chunk is gone.
+        followed: Grades of people that come to chunks, for those whose chunk is gone.
     """
 
     moves: MovedChunks
     standing: Standing
     evidence: Mapping[str, Sequence[Judgment]]
     followed: Followed
-    n_kept: int = 0
-    n_carried: int = 0
     n_dropped: int = 0
     _following: dict[str, list[Judgment]] = field(default_factory=dict)
 
@@ -167,9 +167,6 @@ class _Carrying:
         found = [self._marked(one) for one in at_chunks(judgment, now)]
         has_followed = (judgment.query_id, judgment.chunk_id) in self.followed.pairs
         if judgment.grade is not None:
-            is_kept = found == [judgment]
-            self.n_kept += is_kept
-            self.n_carried += not is_kept and (bool(found) or has_followed)
             self.n_dropped += not found and not has_followed
         return found
 

@@ -5,13 +5,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ragforge.corpus.anchors import Location
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
+from ragforge.pipeline.refreshing.new_texts import with_new_text
 from ragforge.pipeline.refreshing.recheckers import Recheckers
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
+from ragforge.refresh.corpus_diff import CorpusDiff
 from ragforge.report.completion import RELEVANT
 from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.recheck.sentences import widened
 from ragforge.stages.recheck.subject import Finding, Passage, Subject
 from ragforge.stages.runner import Work
 
@@ -80,12 +84,14 @@ def doubted(
     settled: SettledSet,
     new_chunks: Collection[str],
     whole: Collection[str] = (),
+    *,
+    diff: CorpusDiff,
 ) -> Doubted:
     """Return which chunks may say otherwise than accepted queries expect.
 
     These are new ones that a judge found relevant, where they do not hold evidence of the query,
     and with them those of which an earlier refresh failed to tell. One whose text is not new was
-    there when the query was accepted.
+    there when the query was accepted, in whatever chunk; see `with_new_text`.
 
     Args:
         staged: With the grades of all that is in pools.
@@ -93,17 +99,19 @@ def doubted(
         settled: The queries as they are now.
         new_chunks: Ids of the chunks that the version before did not have.
         whole: Ids of queries that were never held against the corpus; all chunks count for them.
+        diff: What changed in the corpus.
     """
     queries = {query.query_id: query for query in settled.queries if query.status == "accepted"}
     failed = {failure.key for failure in parent.failures() if failure.what == "recheck"}
     earlier = failed - {query.query_id for query in settled.queries} if new_chunks else set[str]()
     retried = _Retried(earlier, staged)
     found: dict[str, list[tuple[int, str]]] = {}
-    for judgment in staged.each_judgment():
-        query = queries.get(judgment.query_id)
-        if query is None or judgment.source == "evidence" or (judgment.grade or 0) < RELEVANT:
-            continue
-        is_new = _is_new(judgment, new_chunks) or retried.has(judgment)
+    relevant = [*_relevant(staged, queries)]
+    unseen = {one.chunk_id for one in relevant if _is_new(one, new_chunks)}
+    told = with_new_text(diff, unseen)
+    for judgment in relevant:
+        query = queries[judgment.query_id]
+        is_new = _is_new(judgment, told) or retried.has(judgment)
         if is_new if query.answerable else is_new or query.query_id in whole:
             of_query = found.setdefault(query.query_id, [])
             of_query.append((-(judgment.grade or 0), judgment.chunk_id))
@@ -224,6 +232,14 @@ class _Retried:
         return any(f"{judgment.query_id}/{name}" in self._keys for name in names)
 
 
+def _relevant(staged: Dataset, queries: Collection[str]) -> Iterator[Judgment]:
+    """Yield what people and judges found relevant to some queries."""
+    for judgment in staged.each_judgment():
+        is_found = judgment.source != "evidence" and (judgment.grade or 0) >= RELEVANT
+        if is_found and judgment.query_id in queries:
+            yield judgment
+
+
 def _is_new(judgment: Judgment, new_chunks: Collection[str]) -> bool:
     """Whether a judge saw a text that was not there before."""
     original = judgment.copied_from or judgment.chunk_id
@@ -258,14 +274,16 @@ def _subject(check: _Check) -> Subject:
 
 def _answered(chunk: Chunk) -> Cause:
     detail = f"chunk {chunk.chunk_id} is relevant to a query that is to have no answer"
-    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail)
+    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail, quote=chunk.text)
 
 
 def _contradicted(checked: _Checked) -> Cause:
     proof = checked.finding.proof
     chunk = checked.check.chunks[proof.passage if proof else 0]
     detail = f"chunk {chunk.chunk_id} gives another answer: {checked.finding.answer}"
-    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail)
+    held = widened(proof.place, chunk.text) if proof else Location(0, len(chunk.text))
+    quote = chunk.text[held.start : held.end]
+    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail, quote=quote)
 
 
 def _by_pair(checks: Iterable[_Check], failures: Iterable[Failure]) -> Iterator[Failure]:

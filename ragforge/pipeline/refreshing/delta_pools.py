@@ -107,7 +107,7 @@ async def judge_new_chunks(
     if not mode.dry_run and entering.tried:
         staged.replace_failures("retrieve", entering.failures, entering.tried.__contains__)
     result, estimate = await _judge(staged, survey, settings, observer, entering, mode, purse)
-    if not before:
+    if not before and not mode.dry_run:
         refused_if_all_failed(result, result.n_failed)
     probes = Counter(failure.key.partition("/")[0] for failure in entering.failures)
     return DeltaPools(

@@ -99,8 +99,11 @@ class Draft:
 
     def quotes(self, focus: int | None) -> tuple[str, ...]:
         """Return the old quotes of a step, or of all."""
-        steps = self.steps if focus is None else [self.steps[focus]]
-        return tuple(one.evidence.quote for step in steps for one in step.sights)
+        return tuple(one.quote for one in self._before(focus))
+
+    def around(self, focus: int | None) -> tuple[tuple[str, str], ...]:
+        """Return what stood before and behind each of these quotes."""
+        return tuple((one.prefix, one.suffix) for one in self._before(focus))
 
     def others(self, focus: int | None) -> tuple[str, ...]:
         """Return what proves the other steps."""
@@ -138,6 +141,10 @@ class Draft:
             return True
         self.is_relinked = True
         return len(self.steps) == 1 and self._put(0, new)
+
+    def _before(self, focus: int | None) -> list[Evidence]:
+        steps = self.steps if focus is None else [self.steps[focus]]
+        return [one.evidence for step in steps for one in step.sights]
 
     def _put(self, at: int, new: Evidence) -> bool:
         step = self.steps[at]

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.pipeline.refreshing.drafts import Draft
 from ragforge.pipeline.refreshing.passages import CorpusNow
 from ragforge.pipeline.refreshing.recheckers import Recheckers
 from ragforge.pipeline.refreshing.rechecking import Checked, Rechecking
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.pipeline.refreshing.transitions import Changing
-from ragforge.pipeline.refreshing.ways import Ledger, Way, way_of
+from ragforge.pipeline.refreshing.ways import Ledger, Way, is_from_person, way_back, way_of
 from ragforge.records import Query, QueryType
 from ragforge.refresh.sights import ItemSight
 
@@ -33,12 +34,13 @@ def plan_items(sights: Iterable[ItemSight], ledger: Ledger) -> dict[str, int]:
     """Return how many queries will need what.
 
     Args:
-        sights: As for `settle_items`.
+        sights: As for `settle_items`, those of queries without a quote among them.
         ledger: Likewise.
 
     Returns:
-        kept: nothing. remapped: new places, no call. revived: they are back, no call. to_verify:
-        a call each, and a second one where the text around their quotes does not answer them.
+        kept: nothing; one that is out of the set, and stays so, is not counted. remapped: new
+        places, no call. revived: they are back, no call. to_verify: a call each, and a second one
+        where the text around their quotes does not answer them.
         to_search: one or two calls each, and one for each further step that is gone.
         broken_pins: a person's decision.
     """
@@ -46,7 +48,8 @@ def plan_items(sights: Iterable[ItemSight], ledger: Ledger) -> dict[str, int]:
         ("kept", "remapped", "revived", "to_verify", "to_search", "broken_pins"), 0
     )
     for sight in sights:
-        counts[way_of(sight, ledger.last.get(sight.query.query_id))] += 1
+        way = way_back(sight, ledger) or way_of(sight, ledger)
+        counts[way] += way != "kept" or sight.query.status == "accepted"
     return {str(way): n for way, n in counts.items()}
 
 
@@ -63,7 +66,8 @@ async def settle_items(
     Args:
         sights: Where the quotes of each query stand now, those of retired and quarantined ones
             among them.
-        others: Queries without a quote; they stay as they are.
+        others: Queries without a quote; they stay as they are, unless an answer that they had is
+            back.
         corpus: As it is now.
         who: Checks again.
         settings: The seed, and how many queries may be unanswerable.
@@ -74,8 +78,9 @@ async def settle_items(
         DataError: The corpus cannot be read.
     """
     settling = _Settling(Rechecking(corpus, who), settings, ledger)
-    settling.take(SettledItem(query, query) for query in others)
-    to_check = [sight for sight in sights if settling.leave(sight)]
+    every = [*sights, *(ItemSight(query, ()) for query in others)]
+    rest = await settling.bring_back(every)
+    to_check = [sight for sight in rest if settling.leave(sight)]
     await settling.check(to_check)
     return settling.settled()
 
@@ -94,10 +99,30 @@ class _Settling:
         """Put items into the version."""
         self._items |= {item.query.query_id: item for item in items}
 
+    async def bring_back(self, sights: Sequence[ItemSight]) -> list[ItemSight]:
+        """Settle queries whose earlier revision stands again; return the others."""
+        ways = {sight.query.query_id: way_back(sight, self.ledger) for sight in sights}
+        to_check = [one for one in sights if ways[one.query.query_id] == "to_verify"]
+        earlier = self.ledger.earlier
+        done = await self.rechecking.check([earlier[one.query.query_id] for one in to_check])
+        drafts: dict[str, Draft | None] = {
+            one.sight.query.query_id: one.draft
+            for one in done
+            if one.outcome == "answered" and not one.draft.answer
+        }
+        drafts |= {name: None for name, way in ways.items() if way == "revived"}
+        self.take(
+            self._changing(one).restored(earlier[name], drafts[name])
+            for one in sights
+            if (name := one.query.query_id) in drafts
+        )
+        self._take_failures(to_check)
+        return [one for one in sights if one.query.query_id not in self._items]
+
     def leave(self, sight: ItemSight) -> bool:
         """Settle a query that needs no call; say whether it has to be checked."""
         changing = self._changing(sight)
-        match way_of(sight, self.ledger.last.get(sight.query.query_id)):
+        match way_of(sight, self.ledger):
             case "to_verify" | "to_search":
                 return True
             case "broken_pins":
@@ -130,13 +155,16 @@ class _Settling:
         return result
 
     def _changing(self, sight: ItemSight) -> Changing:
-        return Changing(sight, self.ledger.version, self.rechecking.calls[sight.query.query_id])
+        name = sight.query.query_id
+        reasons = self.ledger.cleared.get(name, ())
+        return Changing(sight, self.ledger.version, self.rechecking.calls[name], reasons)
 
     def _item(self, checked: Checked) -> SettledItem:
         """Return what a query becomes that is not to be converted."""
         changing, draft = self._changing(checked.sight), checked.draft
         was_retired = checked.sight.query.status == "retired"
-        if checked.outcome == "answered" and not (was_retired and draft.answer):
+        is_to_decide = bool(draft.answer) and is_from_person(checked.sight.query)
+        if checked.outcome == "answered" and not ((was_retired and draft.answer) or is_to_decide):
             return changing.answered(draft)
         if was_retired:
             return changing.as_it_was()
@@ -157,6 +185,7 @@ class _Settling:
             and query.status != "retired"
             and query.expected_behaviour == "answer"
             and query.type not in _NOT_CONVERTED
+            and not is_from_person(query)
         )
 
     def _take_failures(self, sights: Iterable[ItemSight]) -> None:

@@ -1,6 +1,6 @@
 """Chunks whose id is gone, and the new chunks that read the same."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragforge.corpus.chunking import text_sha256
@@ -41,19 +41,34 @@ def find_moved(diff: CorpusDiff, wanted: Collection[str]) -> MovedChunks:
         for chunk in diff.removed()
         if chunk.chunk_id in wanted
     }
-    digests = {digest for _, digest in gone.values()}
+    places = new_places(diff, gone.values())
+    now = {chunk_id: places[text] for chunk_id, text in gone.items() if text in places}
+    return MovedChunks(frozenset(gone), now)
+
+
+def new_places(
+    diff: CorpusDiff, texts: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the ids of the new chunks with some texts, sorted; texts that are in none left out.
+
+    Args:
+        diff: What changed.
+        texts: Each as the id of the document where it is looked for first, and its digest.
+    """
+    texts = {*texts}
+    digests = {digest for _, digest in texts}
     added: dict[str, dict[str, list[str]]] = {}
     for chunk in diff.added() if digests else ():
         digest = text_sha256(chunk.text)
         if digest in digests:
             added.setdefault(digest, {}).setdefault(chunk.doc_id, []).append(chunk.chunk_id)
-    now: dict[str, tuple[str, ...]] = {}
-    for chunk_id, (doc_id, digest) in gone.items():
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for doc_id, digest in texts:
         places = added.get(digest, {})
-        found = places.get(doc_id) or [other for others in places.values() for other in others]
-        if found:
-            now[chunk_id] = tuple(sorted(found))
-    return MovedChunks(frozenset(gone), now)
+        here = places.get(doc_id) or [other for others in places.values() for other in others]
+        if here:
+            found[doc_id, digest] = tuple(sorted(here))
+    return found
 
 
 def moved_since(

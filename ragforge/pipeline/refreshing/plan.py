@@ -11,9 +11,11 @@ from ragforge.pipeline.refreshing.items import plan_items, settle_items
 from ragforge.pipeline.refreshing.passages import CorpusNow
 from ragforge.pipeline.refreshing.recheckers import recheckers_of
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
+from ragforge.pipeline.refreshing.sources import with_sources
 from ragforge.pipeline.refreshing.transitions import with_places
 from ragforge.pipeline.refreshing.version import Version
-from ragforge.pipeline.refreshing.ways import ledger_of
+from ragforge.pipeline.refreshing.ways import Ledger
+from ragforge.records import Query
 from ragforge.refresh.sights import ItemSight
 from ragforge.report.refresh.plan import RefreshPlan
 from ragforge.stages.recheck.llm import PROMPT
@@ -33,15 +35,16 @@ async def plan_version(version: Version) -> RefreshPlan:
     sights = version.sights()
     quoted = [sight for sight in sights if sight.quotes]
     plain = [sight.query for sight in sights if not sight.quotes]
-    items = plan_items(quoted, ledger_of(version.parent, version.number))
-    items["kept"] += len(plain)
-    verify = await _verify(version, quoted)
+    ledger = version.ledger(sights)
+    items = plan_items(sights, ledger)
+    verify = await _verify(version, quoted, plain, ledger)
     version.settled = SettledSet(
         sorted(
             [_assumed(sight) for sight in quoted] + [SettledItem(query, query) for query in plain],
             key=lambda item: item.query.query_id,
         )
     )
+    version.settled.replace(with_sources(version.settled.items, version.diff))
     version.staged.write_queries(version.settled.queries)
     await version.carry()
     pools = await version.estimate_pools()
@@ -74,7 +77,9 @@ async def plan_version(version: Version) -> RefreshPlan:
     )
 
 
-async def _verify(version: Version, sights: list[ItemSight]) -> Mapping[str, object]:
+async def _verify(
+    version: Version, sights: list[ItemSight], others: list[Query], ledger: Ledger
+) -> Mapping[str, object]:
     """Return what the first calls of all checks take."""
     settings = version.settings
     if settings.generate.checker and settings.generate.checks != "off":
@@ -89,11 +94,11 @@ async def _verify(version: Version, sights: list[ItemSight]) -> Mapping[str, obj
     ) as backend:
         await settle_items(
             sights,
-            (),
+            others,
             CorpusNow(version.staged.chunks_path, version.survey),
             recheckers_of(backend, version.settings, silent),
             version.settings,
-            ledger_of(version.parent, version.number),
+            ledger,
         )
         return backend.estimate()
 

@@ -169,6 +169,7 @@ class Rechecking:
             quotes=draft.quotes(focus),
             others=draft.others(focus),
             passages=tuple(part.passage for part in shown),
+            around=draft.around(focus),
         )
         self._count(query.query_id)
         finding = await self.who.recheck.recheck(subject)

@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 
 from ragforge.config import Settings
 from ragforge.corpus.origins.fetching import fetched
-from ragforge.errors import DataError, RagforgeError, UsageError
+from ragforge.errors import ChangedMeanwhileError, DataError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import open_dataset
 from ragforge.files.versions.store import (
@@ -20,10 +20,12 @@ from ragforge.files.versions.store import (
     reject,
     stage_version,
 )
+from ragforge.files.versions.wholeness import require_whole
 from ragforge.llm.connect import OFFLINE
-from ragforge.observe import Observer
+from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generation.team import assemble
+from ragforge.pipeline.notifying import check_hooks
 from ragforge.pipeline.refreshing.endings import tell_of_failure, tell_of_summary
 from ragforge.pipeline.refreshing.plan import plan_version
 from ragforge.pipeline.refreshing.recheckers import recheckers_of
@@ -38,6 +40,8 @@ from ragforge.refresh.documents import diff_chunks, diff_corpus
 from ragforge.report.refresh.summary import RefreshSummary, Status
 
 _WORK = "refresh-"
+_MOST_STARTS = 3
+_OVERTAKEN = "another command wrote into the set meanwhile; the refresh starts over from that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,15 @@ async def refresh_dataset(
     Raises:
         ChurnError: Too much of the corpus is gone.
         DataError: The set or its documents cannot be read, or a file cannot be written.
-        UsageError: Another refresh of the set is running, or a setting does not fit.
+        UsageError: Another refresh of the set is running, or a setting does not fit, such as a hook
+            that can never be told.
         EndpointError, BudgetError: The run was stopped.
     """
+    check_hooks(settings.refresh)
     counting = Counting(observer)
     try:
         with refresh_lock(path):
-            summary = await _refresh(path, settings, counting, options)
+            summary = await _undisturbed(path, settings, counting, options)
     except RagforgeError as error:
         if not options.mode.dry_run:
             tell_of_failure(path, error, settings.refresh, observer)
@@ -93,26 +99,43 @@ async def refresh_dataset(
     return summary
 
 
+async def _undisturbed(
+    path: Path, settings: Settings, observer: Counting, options: RefreshOptions
+) -> RefreshSummary:
+    """Refresh, and start over where another command wrote into the set meanwhile.
+
+    Replies that were bought are in the call store, so that starting over costs time alone.
+    """
+    for _ in range(_MOST_STARTS - 1):
+        try:
+            return await _refresh(path, settings, observer, options)
+        except ChangedMeanwhileError:
+            observer(Event("note", message=_OVERTAKEN))
+    return await _refresh(path, settings, observer, options)
+
+
 async def _refresh(
-    path: Path, settings: Settings, observer: Observer, options: RefreshOptions
+    path: Path, settings: Settings, observer: Counting, options: RefreshOptions
 ) -> RefreshSummary:
     parent, number = open_dataset(path), next_version(path)
+    require_whole(parent)
     with _work_folder(parent) as place:
         diff = _diff(parent, settings, observer, options, place, number)
         if diff.is_empty and not _is_asked_for(parent, settings, options):
-            return _summary("unchanged", parent)
+            return _summary("unchanged", parent, unreadable=diff.documents.unreadable)
         if not options.accept_churn:
             check_churn(diff, settings.refresh)
         if not options.allow_baseline:
             _refuse_baseline(parent, settings)
         with stage_version(parent, number) as staged:
-            return await _make(parent, staged, diff, settings, observer, options)
+            summary = await _make(parent, staged, diff, settings, observer, options)
+            return replace(summary, unreadable=diff.documents.unreadable)
 
 
 def _diff(
     parent: Dataset,
     settings: Settings,
-    observer: Observer,
+    observer: Counting,
     options: RefreshOptions,
     place: Path,
     number: int,
@@ -121,7 +144,8 @@ def _diff(
         return diff_chunks(parent, options.chunk_file, place, observer, number)
     sources = parent.own_place / "sources"
     with fetched(settings.refresh.documents, sources, observer, settings.chunk) as documents:
-        return diff_corpus(parent, documents, settings.chunk, place, observer, number)
+        told = documents.naming(observer)
+        return diff_corpus(parent, documents, settings.chunk, place, told, number)
 
 
 async def _make(
@@ -129,7 +153,7 @@ async def _make(
     staged: Dataset,
     diff: CorpusDiff,
     settings: Settings,
-    observer: Observer,
+    observer: Counting,
     options: RefreshOptions,
 ) -> RefreshSummary:
     """Make a version of what changed, and publish it if it may be."""

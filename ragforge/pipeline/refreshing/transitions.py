@@ -1,7 +1,7 @@
 """What a query becomes: each way to leave a refresh, and the change that tells of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ragforge.pipeline.refreshing.drafts import VERBATIM, Draft, in_place
@@ -38,11 +38,13 @@ class Changing:
         sight: What was seen of it.
         version: The version that is made.
         calls: Calls that were needed.
+        reasons: Why it is looked at, besides what was seen of its quotes.
     """
 
     sight: ItemSight
     version: int
     calls: int = 0
+    reasons: tuple[Cause, ...] = ()
 
     def placed(self) -> SettledItem:
         """Return a query with its quotes where they stand now; no call was needed."""
@@ -50,9 +52,24 @@ class Changing:
         return self.as_it_was() if now == self.sight.query else self._item(now, "remapped")
 
     def revived(self) -> SettledItem:
-        """Return a query that is back because its quotes are."""
-        query = with_places(self.sight)
-        return self._item(query.model_copy(update={"status": "accepted"}), "revived")
+        """Return a query that is back because its quotes are, or what contradicted it is gone."""
+        query = with_places(self.sight).model_copy(update={"status": "accepted"})
+        back = replace(self, reasons=self.reasons or _standing_again(self.sight, ""))
+        return back._item(query, "revived")
+
+    def restored(self, earlier: ItemSight, draft: Draft | None = None) -> SettledItem:
+        """Return a query as it was in an earlier revision, whose quotes stand again.
+
+        Args:
+            earlier: That revision, and where its quotes stand now.
+            draft: What a check found of it; None where none was needed.
+        """
+        old = self.sight.query
+        query = with_places(earlier) if draft is None else _proved(draft)
+        update = {"revision": old.revision + 1, "status": "accepted", "split": old.split}
+        causes = _standing_again(earlier, f" of revision {earlier.query.revision}")
+        back = replace(self, reasons=causes)
+        return back._item(query.model_copy(update=update), "revived")
 
     def answered(self, draft: Draft) -> SettledItem:
         """Return a query that the documents answer, as before or otherwise."""
@@ -113,7 +130,7 @@ class Changing:
             why: The kind of failure; the same whenever it fails alike.
             told: What happened.
         """
-        query = _gated(with_places(self.sight), "unknown", why, None)
+        query = _gated(_with_old_surroundings(self.sight), "unknown", why, None)
         query = query.model_copy(update={"status": "quarantined"})
         failed = Cause(kind="check failed", detail=_start(told))
         return self._item(query, "quarantined", more=(failed,))
@@ -153,10 +170,16 @@ class Changing:
 
     def _causes(self, told: str, more: tuple[Cause, ...]) -> tuple[Cause, ...]:
         """Return why, and what was seen."""
-        seen = self.sight.causes or self._old_causes()
+        seen = self._seen() or self._old_causes()
         if told and not more:
             more = (Cause(kind=seen[0].kind, doc_id=seen[0].doc_id, detail=_start(told)),)
         return tuple(dict.fromkeys((*seen, *more)))
+
+    def _seen(self) -> tuple[Cause, ...]:
+        """Return what was seen, of a document once where a reason tells more of it."""
+        told = {(one.kind, one.doc_id) for one in self.reasons}
+        more = (one for one in self.sight.causes if (one.kind, one.doc_id) not in told)
+        return (*self.reasons, *more)
 
     def _old_causes(self) -> tuple[Cause, ...]:
         """Return why a query is looked at though nothing happened to its documents now."""
@@ -172,6 +195,28 @@ def with_places(sight: ItemSight) -> Query:
     if evidence == sight.query.evidence:
         return sight.query
     return sight.query.model_copy(update={"evidence": evidence, **_sources(evidence)})
+
+
+def _with_old_surroundings(sight: ItemSight) -> Query:
+    """Return a query at its places of now, with what stood around its quotes when it was checked.
+
+    Who checks it later sees by that what came in since.
+    """
+    query = with_places(sight)
+    pairs = zip(query.evidence, sight.query.evidence, strict=True)
+    evidence = tuple(
+        now.model_copy(update={"prefix": old.prefix, "suffix": old.suffix}) for now, old in pairs
+    )
+    return query.model_copy(update={"evidence": evidence})
+
+
+def _standing_again(sight: ItemSight, which: str) -> tuple[Cause, ...]:
+    """Return why a query is back."""
+    told = {"detail": f"its quotes{which} stand again"}
+    found = sight.causes or tuple(
+        Cause(kind="document changed", doc_id=one.doc_id) for one in sight.quotes
+    )
+    return tuple(dict.fromkeys(cause.model_copy(update=told) for cause in found))
 
 
 def _sources(evidence: Sequence[Evidence]) -> dict[str, object]:

@@ -19,24 +19,21 @@ from ragforge.pipeline.refreshing.conflicts import doubted, find_conflicts
 from ragforge.pipeline.refreshing.coverage import fill_coverage
 from ragforge.pipeline.refreshing.coverage_plans import plan_coverage
 from ragforge.pipeline.refreshing.delta_pools import DeltaPools, judge_new_chunks
+from ragforge.pipeline.refreshing.grade_counts import count_grades
 from ragforge.pipeline.refreshing.graded_pools import without_judge
 from ragforge.pipeline.refreshing.items import settle_items
+from ragforge.pipeline.refreshing.ledgers import ledger_of
 from ragforge.pipeline.refreshing.passages import CorpusNow
 from ragforge.pipeline.refreshing.recheckers import Recheckers
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
+from ragforge.pipeline.refreshing.sources import with_sources
 from ragforge.pipeline.refreshing.spending import Counting, in_all
 from ragforge.pipeline.refreshing.splits import with_splits
 from ragforge.pipeline.refreshing.version_checks import check_version
-from ragforge.pipeline.refreshing.ways import ledger_of
+from ragforge.pipeline.refreshing.ways import Ledger
 from ragforge.pipeline.surveyed import Surveyed
 from ragforge.pipeline.surveying import open_survey
-from ragforge.records import (
-    Action,
-    CallCounts,
-    JudgmentsDiff,
-    Provenance,
-    VersionDiff,
-)
+from ragforge.records import Action, CallCounts, JudgmentsDiff, Provenance, VersionDiff
 from ragforge.refresh.corpus_diff import CorpusDiff
 from ragforge.refresh.quotes import sight_items
 from ragforge.refresh.sights import ItemSight
@@ -123,8 +120,9 @@ class Version:
             CorpusNow(self.staged.chunks_path, self.survey),
             self.who,
             self.settings,
-            ledger_of(self.parent, self.number),
+            self.ledger(sights),
         )
+        self.settled.replace(with_sources(self.settled.items, self.diff))
         self.calls["verify"] += self.settled.n_calls
         self.staged.replace_failures("recheck", self.settled.failures, _is_query)
         self._write_queries()
@@ -132,6 +130,10 @@ class Version:
     def sights(self) -> list[ItemSight]:
         """Return where the quotes of each query stand now."""
         return sight_items(self.parent.all_queries(), self.parent, self.diff, self.settings.refresh)
+
+    def ledger(self, sights: list[ItemSight]) -> Ledger:
+        """Return what refreshes did to the queries so far."""
+        return ledger_of(self.parent, self.number, sights, self.diff, self.settings.refresh)
 
     async def carry(self) -> None:
         """Bring grades and pools along."""
@@ -204,18 +206,14 @@ class Version:
             return
         done = await self._judged(new_chunks, whole)
         self.calls["judge"] += done.n_calls
-        self.judgments = self.judgments.model_copy(
-            update={
-                "judged": self.judgments.judged + done.n_judged,
-                "failed": self.judgments.failed + done.n_failed,
-            }
-        )
         found = await find_conflicts(
             self.staged,
             self.survey(),
             self.settled,
             self.who,
-            found=doubted(self.staged, self.parent, self.settled, new_chunks, whole),
+            found=doubted(
+                self.staged, self.parent, self.settled, new_chunks, whole, diff=self.diff
+            ),
             version=self.number,
         )
         self.calls["conflicts"] += found.n_calls
@@ -261,7 +259,7 @@ class Version:
             documents=self.diff.documents,
             items=_counts(settled.items),
             changes=tuple(sorted(changes, key=lambda one: (one.query_id, one.action))),
-            judgments=self.judgments,
+            judgments=count_grades(self.parent, staged, self.judgments.dropped),
             calls=CallCounts(**self.calls),
             bridge=bridge_of(self.parent, staged),
             shortfall=self.shortfall,
@@ -285,10 +283,10 @@ class Version:
 def _counts(items: Iterable[SettledItem]) -> dict[str, int]:
     counts = Counter[str]()
     for item in items:
-        if item.change is not None:
-            counts[item.change.action] += 1
-        elif item.before is not None and item.before.status == "accepted":
-            counts["kept"] += 1
+        was_accepted = item.before is not None and item.before.status == "accepted"
+        action = item.change.action if item.change else "kept"
+        if was_accepted or action in ("added", "revived"):
+            counts[action] += 1
     return dict(sorted(counts.items()))
 
 

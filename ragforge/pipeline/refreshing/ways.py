@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ragforge.files.dataset import Dataset
 from ragforge.pipeline.refreshing.drafts import VERBATIM, in_place
-from ragforge.records import ItemChange, Query
-from ragforge.refresh.sights import ItemSight, QuoteState
+from ragforge.records import Action, Cause, ItemChange, Query
+from ragforge.refresh.sights import ItemSight, QuoteSight, QuoteState
 
 Way = Literal["kept", "remapped", "revived", "to_verify", "to_search", "broken_pins"]
 _PLAIN: Final[frozenset[QuoteState]] = frozenset({"kept", "moved"})
 """Nothing near the quote changed."""
+_OUT: Final[frozenset[Action]] = frozenset({"retired", "quarantined"})
+DIGESTED: Final = frozenset({"document added", "document changed", "document removed"})
+"""Causes that name the digests of a document, and not its ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +23,50 @@ class Ledger:
     Args:
         version: The version that is made now.
         last: The last change of each query before it.
+        cleared: Of queries that a new chunk put out, and whose contradiction stands nowhere any
+            more: what became of that, by id.
+        earlier: The latest revision before the present one whose quotes all stand verbatim, of
+            queries whose answer is lost, by id.
+        texts: Digests of the documents as they were before a revision was lost, by id and revision.
     """
 
     version: int
     last: Mapping[str, ItemChange] = field(default_factory=dict)
+    cleared: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
+    earlier: Mapping[str, ItemSight] = field(default_factory=dict)
+    texts: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+
+    def is_as_before(self, sight: ItemSight) -> bool:
+        """Whether documents that lost the quotes of a query read again as they did before."""
+        before = self.texts.get((sight.query.query_id, sight.query.revision), frozenset())
+        back = [one for one in sight.quotes if one.state not in _PLAIN]
+        return sight.state in VERBATIM and bool(back) and all(_reads(one, before) for one in back)
 
 
-def ledger_of(parent: Dataset, version: int) -> Ledger:
-    """Return what refreshes did to the queries of a version, of which another one is made."""
-    return Ledger(version, {change.query_id: change for change in parent.past.events()})
+def way_back(sight: ItemSight, ledger: Ledger) -> Literal["revived", "to_verify"] | None:
+    """Return how an earlier revision of a query comes back; None where it does not.
+
+    Where the documents are as they were, no call is needed. One that a person decided on stays as
+    it is.
+
+    Args:
+        sight: Of the query as it is.
+        ledger: Says which revision stands again.
+    """
+    query, last = sight.query, ledger.last.get(sight.query.query_id)
+    earlier = ledger.earlier.get(query.query_id)
+    if earlier is None or query.pinned or query.reviewed:
+        return None
+    if query.status != "accepted" and (last is None or last.action not in _OUT):
+        return None
+    if ledger.is_as_before(earlier) and all(gate.verdict == "pass" for gate in earlier.query.gates):
+        return "revived"
+    is_open = any(gate.verdict == "unknown" for gate in query.gates)
+    is_lost_now = query.status == "accepted" and bool(sight.causes)
+    return "to_verify" if earlier.causes or is_open or is_lost_now else None
 
 
-def way_of(sight: ItemSight, last: ItemChange | None) -> Way:
+def way_of(sight: ItemSight, ledger: Ledger) -> Way:
     """Return what a query needs.
 
     A pinned one is never asked about. One that a person rejected stays out, and so does what asks
@@ -43,14 +77,17 @@ def way_of(sight: ItemSight, last: ItemChange | None) -> Way:
 
     Args:
         sight: Of the query.
-        last: What a refresh last did to it; None for nothing.
+        ledger: What refreshes did to it.
     """
     query = sight.query
-    if not query.answerable or not sight.quotes or _is_rejected(query):
+    if _is_rejected(query):
         return _in_place(sight)
+    if not query.answerable or not sight.quotes:
+        is_back = query.pinned is None and query.query_id in ledger.cleared
+        return "revived" if is_back else _in_place(sight)
     if query.status == "accepted":
         return _of_pinned(sight) if query.pinned else _of_accepted(sight)
-    return _in_place(sight) if query.pinned else _of_one_out(sight, last)
+    return _in_place(sight) if query.pinned else _of_one_out(sight, ledger)
 
 
 def _of_pinned(sight: ItemSight) -> Way:
@@ -63,9 +100,11 @@ def _of_accepted(sight: ItemSight) -> Way:
     return "to_search" if sight.state == "gone" else "to_verify"
 
 
-def _of_one_out(sight: ItemSight, last: ItemChange | None) -> Way:
-    query = sight.query
-    if last is None or last.action not in ("retired", "quarantined") or _is_in_conflict(last):
+def _of_one_out(sight: ItemSight, ledger: Ledger) -> Way:
+    query, last = sight.query, ledger.last.get(sight.query.query_id)
+    if last is None or last.action not in _OUT:
+        return "kept"
+    if is_in_conflict(last) and query.query_id not in ledger.cleared:
         return "kept"
     verdicts = {gate.verdict for gate in query.gates}
     if query.status == "quarantined" and "unknown" in verdicts:
@@ -73,7 +112,8 @@ def _of_one_out(sight: ItemSight, last: ItemChange | None) -> Way:
     if sight.state not in VERBATIM:
         return "kept"
     if verdicts <= {"pass"}:
-        return "revived" if sight.state in _PLAIN else "to_verify"
+        is_plain = sight.state in _PLAIN or ledger.is_as_before(sight)
+        return "revived" if is_plain else "to_verify"
     return "to_verify" if sight.causes else "kept"
 
 
@@ -83,9 +123,20 @@ def _in_place(sight: ItemSight) -> Way:
     return "remapped" if moved else "kept"
 
 
+def _reads(quote: QuoteSight, before: frozenset[str]) -> bool:
+    return any(cause.kind in DIGESTED and cause.after in before for cause in quote.causes)
+
+
 def _is_rejected(query: Query) -> bool:
     return query.reviewed is not None and query.reviewed.decision == "reject"
 
 
-def _is_in_conflict(last: ItemChange) -> bool:
+def is_from_person(query: Query) -> bool:
+    """Whether a person wrote, edited or approved a query, so that no model writes over it."""
+    is_approved = query.reviewed is not None and query.reviewed.decision in ("approve", "edit")
+    return query.origin != "synthetic" or is_approved
+
+
+def is_in_conflict(last: ItemChange) -> bool:
+    """Whether a new chunk put a query out."""
     return any(cause.kind == "new chunk" for cause in last.causes)

@@ -119,6 +119,7 @@ def _same(of: BridgeMean | None) -> str:
 
 def _trend_notes(found: RunHistory) -> Iterator[str]:
     """Say why verdicts are unknown, and which are between other evaluations than the head names."""
+    yield from _left_out(found.moved)
     head = found.before, found.now
     is_mixed = False
     elsewhere: dict[str, list[str]] = {}
@@ -135,6 +136,21 @@ def _trend_notes(found: RunHistory) -> Iterator[str]:
         yield (
             "UNKNOWN over all items: the set changed and none of its items is known to be the "
             "same; easier queries or other grades would pass for a better retriever."
+        )
+
+
+def _left_out(moved: Iterable[Moved]) -> Iterator[str]:
+    """Say which measures leave out some of the same items: such a ranking cannot be scored now."""
+    of_count: dict[tuple[int, int], list[str]] = {}
+    for item in moved:
+        if item.same is not None and item.same.n_left_out:
+            count = item.same.n_left_out, item.same.n + item.same.n_left_out
+            of_count.setdefault(count, []).append(item.measure)
+    for (n, n_all), measures in of_count.items():
+        are = "is" if n == 1 else "are"
+        yield (
+            f"{n:,} of {plural(n_all, 'same item')} {are} left out of {', '.join(measures)}: the "
+            "earlier ranking held chunks that are gone, or was not kept as deep."
         )
 
 

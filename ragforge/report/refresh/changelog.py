@@ -11,6 +11,7 @@ from ragforge.report.refresh.words import (
     bridge_line,
     cause_text,
     documents_line,
+    grades_line,
     items_line,
 )
 
@@ -35,11 +36,7 @@ def _entry(diff: VersionDiff) -> Iterator[str]:
     yield f"## Version {diff.version} (after {diff.parent})\n"
     yield f"- {documents_line(diff.documents)}"
     yield f"- {items_line(diff.items)}"
-    judged = diff.judgments
-    yield (
-        f"- grades: {judged.kept:,} kept, {judged.carried:,} carried, {judged.dropped:,} dropped, "
-        f"{judged.judged:,} new"
-    )
+    yield f"- {grades_line(diff.judgments)}"
     yield f"- {bridge_line(len(diff.bridge))}"
     if diff.shortfall:
         yield f"- {escape_markdown(diff.shortfall)}"

@@ -14,10 +14,11 @@ class RefreshPlan:
 
     Args:
         documents: What changed in the corpus.
-        items: Queries by what they need.
+        items: Queries by what they need; those that are out of the set and stay so left out.
         n_pairs: Pairs of queries and new chunks that would be judged at first.
         n_new: Queries that would be generated.
-        calls: Calls by purpose, that the call store does not answer.
+        calls: Calls by purpose, that the call store does not answer. Whether new chunks that turn
+            out to be relevant contradict a query is checked on top.
         tokens, cost_usd: Low, expected and high; None where they are not known, as of the offline
             baseline.
     """
@@ -47,7 +48,11 @@ class RefreshPlan:
         yield documents_line(self.documents)
         told = [f"{n:,} {name.replace('_', ' ')}" for name, n in self.items.items() if n]
         yield f"queries: {', '.join(told) or 'none'}, {self.n_new:,} to generate"
-        yield f"to judge: {plural(self.n_pairs, 'pair')} of new chunks, more where pools grow"
+        pairs = plural(self.n_pairs, "pair")
+        yield (
+            f"to judge: {pairs} of new chunks, more where pools grow; and checks of new relevant "
+            "chunks"
+        )
         by_purpose = ", ".join(f"{n:,} to {purpose}" for purpose, n in self.calls.items())
         yield f"calls: {sum(self.calls.values()):,} ({by_purpose})"
         if self.tokens is not None:

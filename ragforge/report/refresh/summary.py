@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from ragforge.files.manifest import Spent
 from ragforge.records import ItemChange, VersionDiff
 from ragforge.report.refresh.plan import RefreshPlan
 
@@ -21,16 +22,6 @@ EXIT_CODES: Final[dict[Status, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What was bought in this run; replies of the call store cost nothing."""
-
-    calls: int = 0
-    tokens: int = 0
-    cost_usd: float | None = None
-    """None where the price is not known."""
-
-
-@dataclass(frozen=True, slots=True)
 class RefreshSummary:
     """What a refresh came to.
 
@@ -41,10 +32,11 @@ class RefreshSummary:
         parent: The version that was published before.
         version: The new one, or the one that would be; the parent's where nothing changed.
         diff: What changed; None where nothing did, and in a dry run before anything is asked.
-        spent: What was bought.
+        spent: What was bought in this run; replies of the call store cost nothing.
         plan: What a dry run counted; None in earnest.
         removed: Old versions that were removed.
         broken_pins: What would have become of queries that a person pinned.
+        unreadable: Ids of known documents that cannot be read now and stay as they were.
     """
 
     status: Status
@@ -57,6 +49,7 @@ class RefreshSummary:
     plan: RefreshPlan | None = None
     removed: tuple[int, ...] = ()
     broken_pins: tuple[ItemChange, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -74,11 +67,12 @@ class RefreshSummary:
             "version": self.version,
             "spent": {
                 "calls": self.spent.calls,
-                "tokens": self.spent.tokens,
+                "tokens": self.spent.prompt_tokens + self.spent.completion_tokens,
                 "cost_usd": self.spent.cost_usd,
             },
             "removed_versions": list(self.removed),
             "broken_pins": [change.model_dump(mode="json") for change in self.broken_pins],
+            "unreadable": list(self.unreadable),
         }
         if self.plan is not None:
             found["plan"] = self.plan.as_json()

@@ -1,6 +1,6 @@
 """A refresh for the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ragforge.records import Action, VersionDiff
@@ -10,6 +10,7 @@ from ragforge.report.refresh.words import (
     change_text,
     check_text,
     documents_line,
+    grades_line,
     items_line,
 )
 from ragforge.report.shown import one_line, plural
@@ -36,16 +37,27 @@ def refresh_text(summary: RefreshSummary) -> str:
 
 def _lines(summary: RefreshSummary) -> Iterator[str]:
     yield _headline(summary)
+    if summary.unreadable:
+        yield _unreadable_line(summary.unreadable)
     if summary.plan is not None:
         yield from summary.plan.lines()
     if summary.diff is not None:
         yield from diff_lines(summary.diff)
         spent = summary.spent
         cost = "cost unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
-        yield f"bought now: {plural(spent.calls, 'call')}, {spent.tokens:,} tokens, {cost}"
+        tokens = spent.prompt_tokens + spent.completion_tokens
+        yield f"bought now: {plural(spent.calls, 'call')}, {tokens:,} tokens, {cost}"
     if summary.removed:
         yield f"old versions removed: {', '.join(map(str, summary.removed))}"
     yield from (f"  {one_line(change_text(change), 200)}" for change in summary.broken_pins)
+
+
+def _unreadable_line(doc_ids: Sequence[str]) -> str:
+    some = ", ".join(doc_ids[:_SHOWN])
+    more = f" and {len(doc_ids) - _SHOWN:,} more" if len(doc_ids) > _SHOWN else ""
+    stay = "stays as it was" if len(doc_ids) == 1 else "stay as they were"
+    told = plural(len(doc_ids), "document")
+    return one_line(f"{told} cannot be read now and {stay}: {some}{more}", 400)
 
 
 def diff_lines(diff: VersionDiff) -> Iterator[str]:
@@ -58,11 +70,7 @@ def diff_lines(diff: VersionDiff) -> Iterator[str]:
         yield f"  {one_line(change_text(change), 200)}"
     if len(listed) > _SHOWN:
         yield f"  … and {len(listed) - _SHOWN:,} more, all in diff.json"
-    found = diff.judgments
-    yield (
-        f"grades: {found.kept:,} kept, {found.carried:,} carried, {found.dropped:,} dropped with "
-        f"their chunks, {found.judged:,} new, {found.failed:,} failed"
-    )
+    yield grades_line(diff.judgments)
     calls = diff.calls
     yield (
         f"calls: {calls.verify:,} to verify, {calls.judge:,} to judge, {calls.conflicts:,} to look "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ragforge.records import Action, Cause, DocumentsDiff, ItemChange, VersionCheck
+from ragforge.records import Action, Cause, DocumentsDiff, ItemChange, JudgmentsDiff, VersionCheck
 from ragforge.report.shown import plural
 
 ACTIONS: Final[Mapping[Action, str]] = {
@@ -42,6 +42,17 @@ def items_line(items: Mapping[str, int]) -> str:
     order = ("kept", *ACTIONS)
     told = [f"{items[name]:,} {_spoken(name)}" for name in order if items.get(name)]
     return f"queries: {', '.join(told) or 'none'}"
+
+
+def grades_line(found: JudgmentsDiff) -> str:
+    """Return what became of grades, in a line."""
+    rows = found.kept + found.carried + found.judged + found.evidence + found.failed
+    waiting = f", {found.dormant:,} of people wait for theirs" if found.dormant else ""
+    return (
+        f"grades: {found.kept:,} kept, {found.carried:,} carried, {found.judged:,} new, "
+        f"{found.evidence:,} from evidence, {found.failed:,} failed ({rows:,} in all); "
+        f"{found.dropped:,} dropped with their chunks{waiting}"
+    )
 
 
 def cause_text(cause: Cause) -> str:

@@ -6,6 +6,7 @@ from ragforge.corpus.anchors import Location
 from ragforge.records import Provenance
 from ragforge.stages.recheck.sentences import sentence_places
 from ragforge.stages.recheck.subject import Finding, Proved, Subject, without
+from ragforge.stages.recheck.turns import is_turned
 from ragforge.stages.words import content_stems, numbers
 
 _NAME = "offline-recheck-1"
@@ -15,7 +16,8 @@ _NAME = "offline-recheck-1"
 class LexicalRecheck:
     """Finds an expected answer by its words; what is said in other words it does not find.
 
-    It never finds another answer, and its "none" is no proof that there is none.
+    It never finds another answer, and its "none" is no proof that there is none. Where words such
+    as "not" or "until" came or went with the quotes, or numbers, it confirms nothing.
     """
 
     @property
@@ -24,12 +26,14 @@ class LexicalRecheck:
         return Provenance(kind="baseline", model=_NAME)
 
     async def recheck(self, subject: Subject) -> Finding:
-        """Return the first passage with all content words and numbers; never fails."""
+        """Return the first passage with all content words and numbers, unless it was turned."""
         wanted = _telling(subject.expected)
         for number, passage in enumerate(subject.passages):
             text = without(passage.text, subject.others)
             if wanted and wanted <= _telling(text):
-                return Finding("same", Proved(number, _shortest(wanted, text)), "", self.provenance)
+                place = _shortest(wanted, text)
+                if not is_turned(subject, passage.text[place.start : place.end]):
+                    return Finding("same", Proved(number, place), "", self.provenance)
         return Finding("none", None, "", self.provenance)
 
 

@@ -34,6 +34,8 @@ class Subject:
         quotes: What proved the answer, or the part of it that is to be proved again.
         others: Quotes that still stand and prove the rest; none of them proves that part.
         passages: The documents as they are now, as far as they matter.
+        around: What stood right before and behind each of the quotes when it was checked last;
+            () where that is not known.
     """
 
     key: str
@@ -44,6 +46,7 @@ class Subject:
     quotes: tuple[str, ...]
     others: tuple[str, ...]
     passages: tuple[Passage, ...]
+    around: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

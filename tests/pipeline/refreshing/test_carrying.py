@@ -141,7 +141,7 @@ def test_of_several_that_become_one_a_persons_grade_stands(carry):
     found = carry({"a": (FEES,), "z": (COLOURS,)}, judgments, before=before)
 
     assert carry.grades == {("q", id_of("z", COLOURS)): (1, "human")}
-    assert counts(found) == (0, 2, 0)
+    assert counts(found) == (0, 1, 0)
 
 
 def test_blanks_make_no_other_text(carry):
@@ -165,6 +165,37 @@ def test_graded_quote_of_a_person_follows_the_quote(carry):
     assert counts(found) == (0, 1, 0)
 
 
+def test_persons_grade_of_a_chunk_follows_the_evidence_in_it(carry):
+    """A chunk that was edited beside its quote is no longer there by its id, and says the same."""
+    longer = f"{FEES} It is due at once."
+    human = graded("q", id_of("a", FEES), 2, "human", None)
+
+    found = carry({**BEFORE, "a": (longer, DAYS)}, [human], items=[reverified(longer, FEES)])
+
+    assert carry.grades == {("q", id_of("a", longer)): (2, "human")}
+    assert counts(found) == (0, 1, 0)
+
+
+def reverified(text, quote):
+    """Return the query with a quote in another chunk, as a check found it."""
+    evidence = (Evidence(doc_id="a", chunk_id=id_of("a", text), quote=quote),)
+    return changed(QUERY, QUERY.model_copy(update={"evidence": evidence}), "reverified")
+
+
+def test_persons_grade_does_not_hold_for_another_answer(carry):
+    """What a person said of ten percent says nothing of twelve."""
+    twelve = FEES.replace("ten", "twelve")
+    now = asking("q", "a", twelve, twelve, revision=2)
+    human = graded("q", id_of("a", FEES), 2, "human", None, FEES)
+
+    found = carry(
+        {**BEFORE, "a": (twelve, DAYS)}, [human], items=[changed(QUERY, now, "answer_changed")]
+    )
+
+    assert carry.grades == {("q", id_of("a", twelve)): (3, "evidence")}
+    assert (found.dropped, found.dormant) == (1, 1)
+
+
 def test_evidence_of_a_moved_query_is_told_anew(carry):
     """Its old chunk is gone, and the new one holds the answer by its quote."""
     longer = f"{FEES} It is due at once."
@@ -180,18 +211,54 @@ def test_evidence_of_a_moved_query_is_told_anew(carry):
     assert counts(found) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("action", "update"),
-    [("retired", {"status": "retired"}), ("converted", {"answerable": False, "evidence": ()})],
-)
-def test_grades_of_judges_outlive_an_answer_and_its_evidence_does_not(carry, action, update):
+def test_grades_of_judges_outlive_an_answer_and_its_evidence_does_not(carry):
     """Relevance is judged against the question; evidence is of the answer."""
-    now = QUERY.model_copy(update=update)
+    now = QUERY.model_copy(update={"answerable": False, "evidence": ()})
     judgments = [graded("q", id_of("a", FEES), 3, "evidence"), graded("q", id_of("a", DAYS), 1)]
 
-    carry(BEFORE, judgments, items=[changed(QUERY, now, action)])
+    carry(BEFORE, judgments, items=[changed(QUERY, now, "converted")])
 
     assert carry.grades == {("q", id_of("a", DAYS)): (1, "judge")}
+
+
+def of_two_steps(**fields):
+    """Return a query whose answer stands in two documents."""
+    parts = (("a", FEES), ("b", COLOURS))
+    evidence = tuple(
+        Evidence(doc_id=doc_id, chunk_id=id_of(doc_id, text), quote=text, hop=hop)
+        for hop, (doc_id, text) in enumerate(parts, 1)
+    )
+    return QUERY.model_copy(update={"evidence": evidence, **fields})
+
+
+def test_what_stands_of_a_retired_query_stays_graded(carry):
+    """A person may bring it back any day, and nothing tells the grades anew then."""
+    query = of_two_steps()
+    judgments = [
+        graded("q", id_of("a", FEES), 2, "evidence"),
+        graded("q", id_of("b", COLOURS), 2, "evidence"),
+    ]
+    retired = changed(query, of_two_steps(status="retired"), "retired")
+
+    carry({"a": (FEES, DAYS)}, judgments, items=[retired])
+
+    assert carry.grades == {("q", id_of("a", FEES)): (2, "evidence")}
+
+
+@pytest.mark.parametrize("status", ["accepted", "retired"])
+def test_evidence_that_is_back_is_graded_again(carry, status):
+    """A query that is revived must not be without the chunk that answers it."""
+    was = of_two_steps(status="retired")
+    now = was if status == "retired" else of_two_steps()
+    item = SettledItem(was, was) if status == "retired" else changed(was, now, "revived")
+    judgments = [graded("q", id_of("a", FEES), 2, "evidence")]
+
+    carry({**BEFORE}, judgments, items=[item], before={"a": (FEES, DAYS)})
+
+    assert carry.grades == {
+        ("q", id_of("a", FEES)): (2, "evidence"),
+        ("q", id_of("b", COLOURS)): (2, "evidence"),
+    }
 
 
 @pytest.mark.parametrize(

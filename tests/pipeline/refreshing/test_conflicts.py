@@ -68,7 +68,7 @@ class World:
     def stage(self, judgments, query=QUERY, *, now=NOW, parent=None, before=BEFORE, change=None):
         self.n += 1
         self.parent = parent or make_parent(self.place / "set", before, [query])
-        diff = diff_of(before, now, self.place / f"diff{self.n}")
+        self.diff = diff = diff_of(before, now, self.place / f"diff{self.n}")
         self.staged = stage(self.parent, self.place / f"staged{self.n}", diff)
         self.settled = SettledSet([SettledItem(query, query, change)])
         carry_judgments(self.staged, self.parent, diff, self.settled, (JUDGE,))
@@ -82,7 +82,7 @@ class World:
         return asyncio.run(self._find(recheckers, whole))
 
     async def _find(self, recheckers, whole=()):
-        found = doubted(self.staged, self.parent, self.settled, self.new, whole)
+        found = doubted(self.staged, self.parent, self.settled, self.new, whole, diff=self.diff)
         return await find_conflicts(
             self.staged, self.survey, self.settled, recheckers, found=found, version=2
         )
@@ -139,6 +139,19 @@ def test_only_new_texts_that_a_judge_found_relevant_are_looked_at(world, judgmen
     says = Says("changed", "twelve")
 
     found = world.stage([judgment]).find(says)
+
+    assert (found.items, says.asked) == ([], [])
+
+
+@pytest.mark.parametrize("query", [QUERY, OPEN])
+def test_text_that_was_there_is_in_no_conflict_however_it_is_cut(world, query):
+    """The query was accepted beside it; another limit for chunks says nothing against it."""
+    before = {"a": (FEES,), "old": (f"{NEWS} More of it.",)}
+    now = {"a": (FEES,), "old": (NEWS, "More of it.")}
+    says = Says("changed", "twelve percent")
+    judged = graded(query.query_id, id_of("old", NEWS), 3)
+
+    found = world.stage([judged], query, before=before, now=now).find(says)
 
     assert (found.items, says.asked) == ([], [])
 

@@ -242,6 +242,45 @@ def test_pair_that_could_not_be_judged_is_tried_again(world):
     assert pairs(staged) == pairs(world.parent)
 
 
+@pytest.mark.parametrize("whole", [(), ("q1", "q2")])
+def test_copy_of_a_document_has_its_grades_for_nothing(world, whole):
+    """The same words under another name are as relevant as they were."""
+    staged = world.later({**BEFORE, **{f"copy of {name}": BEFORE[name] for name in BEFORE}})
+    world.endpoint.reset()
+    judged = {(one.query_id, one.chunk_id) for one in world.parent.judgments()}
+    texts = {chunk.chunk_id: chunk.text for chunk in staged.chunks()}
+
+    world.judge(staged, whole=whole)
+
+    copies = [one for one in staged.judgments() if one.copied_from]
+    assert copies
+    assert {one.source for one in copies} == {"carried"}
+    assert {(one.query_id, one.copied_from) for one in copies} <= judged
+    assert all(texts[one.chunk_id] == texts[one.copied_from] for one in copies)
+
+
+def test_copies_are_not_in_the_plan(world):
+    """A plan that is dearer than the night is no plan."""
+    staged = world.later({**BEFORE, "copy": BEFORE["d05"], "new": (BEST,)})
+    plan = world.judge(staged, mode=Mode(dry_run=True))
+
+    done = world.judge(staged)
+
+    assert plan.n_pairs == done.n_pairs
+
+
+def test_dry_run_of_a_set_without_grades_is_no_failure(tmp_path, endpoint):
+    """An imported set has none; what a dry run does not ask has not failed."""
+    world = World(tmp_path, endpoint, QUERIES)
+    world.parent.write_judgments([])
+    world.parent.write_pool([])
+    staged = world.later({**BEFORE, "new": (BEST,)})
+
+    plan = world.judge(staged, mode=Mode(dry_run=True))
+
+    assert plan.n_pairs > 0
+
+
 def test_query_of_a_failed_probe_gets_a_whole_pool_next_time(world):
     """What the probe would have found was new last night, and is not any more."""
     failure = Failure(what="retrieve", key="bm25:query/q2", kind="error", message="no vector")

@@ -56,6 +56,7 @@ class Desk:
     asked: list = field(default_factory=list)
     surveys: int = 0
     last: dict = field(default_factory=dict)
+    earlier: dict = field(default_factory=dict)
     offline: bool = False
 
     def settle(self, sights, chunks=(), others=()):
@@ -76,7 +77,10 @@ class Desk:
         backend = Backend() if self.offline else Backend(asker)
         who = recheckers_of(backend, self.settings, silent)
         try:
-            corpus, ledger = CorpusNow(chunks_path, survey), Ledger(2, self.last)
+            corpus, ledger = (
+                CorpusNow(chunks_path, survey),
+                Ledger(2, self.last, earlier=self.earlier),
+            )
             return asyncio.run(settle_items(sights, others, corpus, who, self.settings, ledger))
         finally:
             for one in opened:
@@ -199,20 +203,58 @@ def test_another_wording_of_the_same_becomes_the_evidence(desk):
 
 def test_another_answer_makes_a_new_revision(desk):
     """Facts, grades and checks of the old one do not hold for it."""
-    old = query(
-        facts=(Fact(fact_id="f1", text="It is 5 s."),),
-        reviewed=Review(decision="approve", by="Ann"),
-    )
+    old = query(facts=(Fact(fact_id="f1", text="It is 5 s."),))
     now = [chunk("new", f"Before. {NEW} Behind.")]
     item = desk.one([sight("similar", now, NEW, old)], now)
     after = item.query
 
     assert plain(item) == ("answer_changed", "accepted", 1)
     assert (after.expected_answer, after.revision) == (f"It says: {NEW}", 2)
-    assert (after.facts, after.measured, after.reviewed) == ((), None, None)
+    assert (after.facts, after.measured) == ((), None)
     assert [one.quote for one in after.evidence] == [NEW]
     assert (item.before, item.change.revision) == (old, 2)
     assert "the answer was 5 seconds, now It says" in item.change.causes[-1].detail
+
+
+OF_PEOPLE = [
+    {"origin": "human"},
+    {"origin": "log"},
+    {"reviewed": Review(decision="approve", by="Ann")},
+    {"reviewed": Review(decision="edit", by="Ann")},
+]
+
+
+@pytest.mark.parametrize("by", OF_PEOPLE)
+def test_another_answer_is_never_written_over_that_of_a_person(desk, by):
+    """A person decides between the two."""
+    now = [chunk("new", f"Before. {NEW} Behind.")]
+    item = desk.one([sight("similar", now, NEW, query(**by))], now)
+    after = item.query
+
+    assert plain(item) == ("quarantined", "quarantined", 1)
+    assert after.model_copy(update={"status": "accepted", "gates": ()}) == query(gates=(), **by)
+    told = item.change.causes[-1]
+    assert (told.kind, told.detail[:28]) == ("document changed", "another answer was found: It")
+
+
+@pytest.mark.parametrize("by", OF_PEOPLE)
+def test_what_a_person_wrote_is_never_converted(desk, by):
+    """What it asks for, a person said."""
+    desk.settings = _unanswerable(1.0)
+    desk.says = none_found
+    item = desk.one([sight("gone", of=query(**by))], NOW)
+
+    assert plain(item) == ("retired", "retired", 1)
+    assert item.query == query(status="retired", **by)
+
+
+def test_other_evidence_leaves_the_word_of_a_person(desk):
+    """The answer is the same."""
+    now = [chunk("x", REWORDED, doc_id="d9")]
+    item = desk.one([sight("gone", of=query(**OF_PEOPLE[2]))], now)
+
+    assert plain(item) == ("relinked", "accepted", 1)
+    assert item.query.reviewed == OF_PEOPLE[2]["reviewed"]
 
 
 def test_another_answer_is_traced_to_who_gave_it(desk):
@@ -404,7 +446,7 @@ def test_a_query_comes_back_with_its_quotes(desk, status):
 
     assert plain(item) == ("revived", "accepted", 0)
     assert item.query.evidence[0].chunk_id == "new"
-    assert item.change.causes == (CHANGED,)
+    assert item.change.causes == (CHANGED.model_copy(update={"detail": STANDS_AGAIN}),)
 
 
 def test_a_query_comes_back_into_other_surroundings_by_a_check(desk):
@@ -443,6 +485,48 @@ def test_what_a_check_put_out_is_checked_when_its_documents_change(desk):
     assert plain(item) == ("revived", "accepted", 1)
 
 
+CONVERTED = query(
+    answerable=False, type="unanswerable", expected_answer=None, evidence=(), revision=2
+)
+
+
+def test_an_earlier_revision_that_a_check_confirms_is_back(desk):
+    """Its quotes stand, and something came in beside them."""
+    desk.earlier = {"q1": sight("nearby change", NOW)}
+    item = desk.one([], NOW, others=[CONVERTED])
+
+    assert plain(item) == ("revived", "accepted", 1)
+    assert (item.query.expected_answer, item.query.revision) == ("5 seconds", 3)
+
+
+def test_an_earlier_revision_that_a_check_refuses_stays_away(desk):
+    """Its quotes stand, and the text beside them takes them back."""
+    desk.earlier = {"q1": sight("nearby change", NOW)}
+    desk.says = none_found
+
+    assert desk.one([], NOW, others=[CONVERTED]).query == CONVERTED
+
+
+def test_a_refused_revision_is_not_asked_about_each_night(desk):
+    """Nothing changed since."""
+    desk.earlier = {"q1": sight("kept", NOW)}
+
+    assert desk.one([], NOW, others=[CONVERTED]).query == CONVERTED
+    assert desk.asked == []
+
+
+def test_a_return_that_nobody_could_check_is_tried_again(desk):
+    """The query asks for what may well be there."""
+    desk.earlier = {"q1": sight("nearby change", NOW)}
+    desk.says = lambda _: "no JSON"
+    out = desk.one([], NOW, others=[CONVERTED])
+    desk.says, desk.last = None, {"q1": out.change}
+    desk.earlier = {"q1": sight("kept", NOW)}
+
+    assert plain(out) == ("quarantined", "quarantined", 1)
+    assert plain(desk.one([], NOW, others=[out.query])) == ("revived", "accepted", 1)
+
+
 @pytest.mark.parametrize("state", ["similar", "gone"])
 def test_a_query_that_is_out_is_not_looked_for(desk, state):
     """Each night would pay for what is gone."""
@@ -453,6 +537,7 @@ def test_a_query_that_is_out_is_not_looked_for(desk, state):
     assert desk.asked == []
 
 
+STANDS_AGAIN = "its quotes stand again"
 PINNED = {"pinned": Pin(by="Ann")}
 
 
@@ -628,6 +713,14 @@ def test_a_plan_says_what_each_query_needs():
         "to_search": 1,
         "broken_pins": 1,
     }
+
+
+@pytest.mark.parametrize("status", ["quarantined", "retired"])
+def test_what_is_out_of_the_set_and_stays_so_is_not_kept(status):
+    """The plan is to count as the diff does."""
+    sights = [sight("kept"), sight("kept", of=query(status=status))]
+
+    assert plan_items(sights, Ledger(2, {}))["kept"] == 1
 
 
 def _unanswerable(share):

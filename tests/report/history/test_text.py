@@ -112,6 +112,20 @@ def test_a_trend_past_other_measures_says_between_which_evaluations_it_is():
     )
 
 
+def test_same_items_that_are_left_out_are_told_of():
+    """Else 33 of 40 items look like a miscount."""
+    before = evaluation()
+    same = BridgeMean(n=33, before=0.5, now=0.5, diff=0.0, low=-0.1, high=0.1, n_left_out=7)
+    now = evaluation(
+        digests={"rankings": "r2"}, bridge_to=before.evaluation_id, bridge={"RR": same}
+    )
+
+    assert (
+        "7 of 40 same items are left out of RR: the earlier ranking held chunks that are gone, or "
+        "was not kept as deep." in text(before, now).splitlines()
+    )
+
+
 def test_failures_that_moved_the_mean_are_told_as_such():
     """Nobody is to look for a changed set where the retriever was down."""
     before = evaluation()

@@ -50,7 +50,9 @@ def diff(cause):
             change("q_2", "remapped"),
             change("q_3", "retired", hostile),
         ),
-        judgments=JudgmentsDiff(kept=180, carried=3, dropped=2, judged=5, failed=1),
+        judgments=JudgmentsDiff(
+            kept=180, carried=3, dropped=2, judged=5, evidence=40, failed=1, dormant=2
+        ),
         calls=CallCounts(verify=2, judge=1),
         bridge=("q_4", "q_5"),
         checks=(

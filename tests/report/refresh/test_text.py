@@ -2,8 +2,9 @@
 
 import pytest
 
+from ragforge.files.manifest import Spent
 from ragforge.report.refresh.plan import RefreshPlan
-from ragforge.report.refresh.summary import RefreshSummary, Spent
+from ragforge.report.refresh.summary import RefreshSummary
 from ragforge.report.refresh.text import refresh_text
 
 
@@ -13,7 +14,8 @@ def summary(status, **more):
 
 @pytest.fixture
 def published(diff):
-    return refresh_text(summary("published", diff=diff, spent=Spent(3, 900, 0.0012), removed=(1,)))
+    spent = Spent(calls=3, prompt_tokens=800, completion_tokens=100, cost_usd=0.0012)
+    return refresh_text(summary("published", diff=diff, spent=spent, removed=(1,)))
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,8 @@ def published(diff):
         "queries: 17 kept, 1 remapped, 1 answer changed, 1 retired",
         "  q_1 answer changed (revision 2): document changed docs/timeouts.md: the text within 300 "
         "characters of the quote changed",
-        "grades: 180 kept, 3 carried, 2 dropped with their chunks, 5 new, 1 failed",
+        "grades: 180 kept, 3 carried, 5 new, 40 from evidence, 1 failed (229 in all); 2 dropped "
+        "with their chunks, 2 of people wait for theirs",
         "calls: 2 to verify, 1 to judge, 0 to look for conflicts, 0 to generate",
         "bridge: 2 queries equal in both versions",
         "  churn FAILED (0.25, limit 0.15): 5 of 20",
@@ -73,7 +76,8 @@ def test_a_plan_is_listed_figure_by_figure(diff):
 
     assert refresh_text(summary("planned", plan=plan)).split("\n")[2:] == [
         "queries: 9 kept, 1 to verify, 2 to generate",
-        "to judge: 12 pairs of new chunks, more where pools grow",
+        "to judge: 12 pairs of new chunks, more where pools grow; and checks of new relevant "
+        "chunks",
         "calls: 15 (1 to verify, 4 to judge, 10 to generate)",
         "tokens: 1,200 expected (900 to 5,000)",
         "cost: unknown",
