@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from ragforge.config import load
 from ragforge.errors import UsageError
-from ragforge.files.dataset import checked_name
+from ragforge.files.run_names import checked_name
 
 DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {

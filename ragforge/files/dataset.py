@@ -4,7 +4,6 @@ Every file is written whole and sorted, and its digest goes into the manifest. F
 are replaced by what the stage's next run leaves.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from ragforge import __version__
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import DataError
 from ragforge.files.jsonl import read_records
 from ragforge.files.keys import (
     pair_and_judge,
@@ -24,9 +22,9 @@ from ragforge.files.manifest import (
     FileEntry,
     Manifest,
     Spent,
-    digest_file,
 )
 from ragforge.files.merging import each_judgment, key_of, merged
+from ragforge.files.run_names import checked_name
 from ragforge.files.set_files import SetFiles
 from ragforge.files.sorted_lines import each_document
 from ragforge.files.version_places import home_of
@@ -51,8 +49,6 @@ from ragforge.records import (
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +265,7 @@ class Dataset:
         self._set.write("chunks.jsonl", chunks, lambda chunk: chunk.chunk_id)
 
     def take_chunks(self, path: Path, entry: FileEntry) -> None:
-        """Make a file of chunks the set's own; it is moved, unless the set has the same already.
-
-        Args:
-            path: Sorted by id and on the same disk.
-            entry: Its digest, and how many chunks it has.
-        """
+        """Make a file of chunks, sorted by id, the set's own; it is moved."""
         self._set.take("chunks.jsonl", path, entry)
 
     def write_queries(self, queries: Iterable[Query]) -> None:
@@ -347,37 +338,11 @@ class Dataset:
         spent: Spent | None = None,
     ) -> None:
         """Add models and prompts to the manifest, and set what was spent in all."""
-        old = self.manifest
-        self.write_manifest(
-            old.model_copy(
-                update={
-                    "models": tuple(sorted({*old.models, *models})),
-                    "prompts": dict(sorted({**old.prompts, **(prompts or {})}.items())),
-                    "spent": spent or old.spent,
-                    "tool_version": __version__,
-                }
-            )
-        )
+        self.write_manifest(self.manifest.noting(models, prompts or {}, spent))
 
     def changed_by_hand(self, name: str) -> bool:
         """Whether a file differs from what ragforge last wrote."""
-        entry = self.manifest.files.get(name)
-        path = self.files / name
-        return entry is not None and path.exists() and digest_file(path) != entry.sha256
-
-
-def checked_name(name: str) -> str:
-    """Return the name of a run or system if it is fit for a file name.
-
-    Raises:
-        UsageError: It is not.
-    """
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"name {name!r}: expected up to 100 letters, digits, dots, dashes, plus signs and "
-            "underscores, starting with a letter or digit"
-        )
-    return name
+        return self._set.changed_by_hand(name)
 
 
 def _of_queries(path: Path, record: type[R]) -> list[R]:

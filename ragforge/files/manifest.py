@@ -1,10 +1,13 @@
 """`manifest.json`: what a dataset is, what it was made from, and the digests of its files."""
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from ragforge import __version__
 
 
 class FileEntry(BaseModel):
@@ -104,6 +107,19 @@ class Manifest(BaseModel):
     """None where nobody decided about queries drawn at random."""
     licence: str = ""
     tool_version: str = ""
+
+    def noting(
+        self, models: Iterable[str], prompts: Mapping[str, str], spent: Spent | None
+    ) -> "Manifest":
+        """Return it with more models and prompts, and with what was spent in all, if given."""
+        return self.model_copy(
+            update={
+                "models": tuple(sorted({*self.models, *models})),
+                "prompts": dict(sorted({**self.prompts, **prompts}.items())),
+                "spent": spent or self.spent,
+                "tool_version": __version__,
+            }
+        )
 
 
 def digest_file(path: Path) -> str:

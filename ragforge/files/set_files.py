@@ -138,6 +138,12 @@ class SetFiles:
             move_whole(path, mine)
         self._list(name, entry)
 
+    def changed_by_hand(self, name: str) -> bool:
+        """Whether a file differs from what ragforge last wrote."""
+        entry = self.manifest.files.get(name)
+        path = self.folder / name
+        return entry is not None and path.exists() and digest_file(path) != entry.sha256
+
     def _require_unmoved(self, files: Path) -> None:
         if files != self.folder:
             raise DataError(

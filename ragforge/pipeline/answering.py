@@ -6,7 +6,8 @@ from pathlib import Path
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers
-from ragforge.files.dataset import Dataset, checked_name
+from ragforge.files.dataset import Dataset
+from ragforge.files.run_names import checked_name
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, of_stages, open_backend
 from ragforge.pipeline.contexts import Contexts

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.errors import EndpointError
-from ragforge.files.dataset import Dataset, checked_name
+from ragforge.files.dataset import Dataset
+from ragforge.files.run_names import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.contexts import Contexts

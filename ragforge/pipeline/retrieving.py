@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from ragforge.config import Settings
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError
-from ragforge.files.dataset import Dataset, checked_name
+from ragforge.files.dataset import Dataset
+from ragforge.files.run_names import checked_name
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode

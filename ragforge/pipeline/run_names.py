@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragforge.errors import UsageError
-from ragforge.files.dataset import checked_name
 from ragforge.files.lines import plain_name
+from ragforge.files.run_names import checked_name
 
 
 def named_specs(specs: Sequence[str], names: Sequence[str] = ()) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
@@ -109,17 +109,25 @@ async def judge_new_chunks(
     result, estimate = await _judge(staged, survey, settings, observer, entering, mode, purse)
     if not before and not mode.dry_run:
         refused_if_all_failed(result, result.n_failed)
-    probes = Counter(failure.key.partition("/")[0] for failure in entering.failures)
+    found = _in_all(done, Completion(result, None, _failed_probes(entering), estimate))
+    n_calls = len(_call_keys(staged) - before)
+    return replace(found, n_calls=n_calls, n_searched=len(entire) + entering.n_searched)
+
+
+def _in_all(whole: Completion, new: Completion) -> DeltaPools:
+    """Return what judging whole pools and new chunks of others came to together."""
     return DeltaPools(
-        n_pairs=_n_new(done.judging, done.estimate) + _n_new(result, estimate),
-        n_judged=done.judging.n_judged + result.n_judged,
-        n_failed=done.judging.n_failed + result.n_failed,
-        n_calls=len(_call_keys(staged) - before),
-        n_searched=len(entire) + entering.n_searched,
-        conflicts=done.conflicts,
-        failed_probes=probes + Counter(done.failed_probes),
-        estimates=tuple(one for one in (done.estimate, estimate) if one is not None),
+        n_pairs=_n_new(whole.judging, whole.estimate) + _n_new(new.judging, new.estimate),
+        n_judged=whole.judging.n_judged + new.judging.n_judged,
+        n_failed=whole.judging.n_failed + new.judging.n_failed,
+        conflicts=whole.conflicts,
+        failed_probes=Counter(new.failed_probes) + Counter(whole.failed_probes),
+        estimates=tuple(one.estimate for one in (whole, new) if one.estimate is not None),
     )
+
+
+def _failed_probes(entering: Entering) -> Counter[str]:
+    return Counter(failure.key.partition("/")[0] for failure in entering.failures)
 
 
 async def _judge(
