@@ -4,7 +4,9 @@ import difflib
 import importlib
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 
@@ -17,8 +19,8 @@ def find(group: str, name: str, built_in: Collection[str] = ()) -> object:
     Args:
         group: Which extension point, such as "retrievers"; entry points are looked up in
             `ragforge.<group>`.
-        name: `package.module:attribute`, where the working directory counts as importable behind
-            everything installed; else the name of an entry point.
+        name: `package.module:attribute`, looked for in the working directory where nothing
+            installed has that name; else the name of an entry point.
         built_in: What the caller has under names of its own, for the message only.
 
     Raises:
@@ -41,10 +43,18 @@ def _load(spec: str, group: str) -> object:
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise UsageError(f"{group}: {spec!r}: expected package.module:attribute")
     here = str(Path.cwd())
-    if not {here, ""} & set(sys.path):
+    if not {here, ""} & set(sys.path) and not _is_installed(module.partition(".")[0]):
         # Last, so that a folder of the user's does not hide an installed package of that name.
         sys.path.append(here)
     return _loaded(EntryPoint(name=spec, value=spec, group=group), group)
+
+
+def _is_installed(package: str) -> bool:
+    """Whether a package is there without the working directory; a namespace may go on in it."""
+    with suppress(ImportError, ValueError):
+        spec = find_spec(package)
+        return spec is not None and spec.origin is not None
+    return False
 
 
 def _loaded(point: EntryPoint, group: str) -> object:

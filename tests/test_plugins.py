@@ -37,6 +37,13 @@ def test_a_local_file_does_not_hide_an_installed_module(here):
     assert plugins.find("retrievers", "statistics:mean")([1, 3]) == 2
 
 
+def test_naming_an_installed_module_opens_no_folder(here):
+    """Packages try to import what they can do without, and would find it in the folder."""
+    plugins.find("retrievers", "statistics:mean")
+
+    assert str(here) not in sys.path
+
+
 def test_entry_points_are_found_by_name(here):
     """Installed plugins are used by a short name."""
     install(here, "entry-plugin", "entry = entry_plugin:make")
