@@ -13,7 +13,10 @@ def _leave_out_working_directory() -> None:
 
     A checkout that is run from within itself stays importable.
     """
-    here = os.getcwd()  # noqa: PTH109  # pathlib may only be imported when this is done
+    try:
+        here = os.getcwd()  # noqa: PTH109  # pathlib may only be imported when this is done
+    except OSError:  # It is removed, and nothing can be imported from it.
+        return
     running = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
     if not sys.flags.safe_path and sys.path[:1] in ([""], [here]) and here != running:
         del sys.path[0]

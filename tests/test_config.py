@@ -1,7 +1,8 @@
 import pytest
+from pydantic.fields import FieldInfo
 
 from ragforge.cli.config import as_toml
-from ragforge.config import Settings, each_setting, load
+from ragforge.config import Setting, Settings, each_setting, load
 from ragforge.errors import ConfigError
 from ragforge.files.resources import shipped
 
@@ -168,6 +169,71 @@ def test_the_shipped_file_equals_the_defaults():
 def test_the_shipped_file_is_a_settings_file():
     """Users copy it and change a line."""
     assert load(shipped("configs") / "default.toml", environment={}) == Settings()
+
+
+NEED_TRUST = {
+    "model.name",
+    "model.base_url",
+    "model.api_key_env",
+    "model.embedding_model",
+    "model.extra_body",
+    "model.proxy",
+    "budget.input_usd_per_mtok",
+    "budget.output_usd_per_mtok",
+    "chunk.chunker",
+    "generate.personas",
+    "generate.like",
+    "generate.checker",
+    "judge.panel",
+    "judge.examples",
+    "refresh.dataset",
+    "refresh.documents",
+    "refresh.keep",
+    "refresh.notify_command",
+    "refresh.notify_url",
+    "prompts.prompts_dir",
+}
+HARMLESS = {
+    *(f"model.{name}" for name in ("temperature", "seed", "max_output_tokens", "timeout_s")),
+    *(f"model.{name}" for name in ("max_attempts", "max_wait_s", "concurrency", "transport")),
+    *(f"model.{name}" for name in ("requests_per_minute", "tokens_per_minute")),
+    *(f"budget.{name}" for name in ("max_calls", "max_tokens", "max_cost_usd")),
+    *(f"chunk.{name}" for name in ("max_chars", "include", "exclude")),
+    *(f"generate.{name}" for name in ("n", "language", "types", "difficulties", "per_call")),
+    *(f"generate.{name}" for name in ("per_chunk", "checks", "complete", "licence", "dev_share")),
+    *(f"pool.{name}" for name in ("pool_k", "pool_most", "pool_batch")),
+    "retrieve.k",
+    *(f"judge.{name}" for name in ("depth", "prompt", "batch", "permutations", "votes")),
+    *(f"judge.{name}" for name in ("logprobs", "split")),
+    *(f"evaluate.{name}" for name in ("measures", "rel_threshold")),
+    *(f"refresh.{name}" for name in ("max_new", "at_least", "vanished_most", "churn_most")),
+    *(f"refresh.{name}" for name in ("chunks_gone_most", "accepted_least", "holes_most")),
+    *(f"refresh.{name}" for name in ("precision_least", "unanswerable_most", "similar_least")),
+    "refresh.near_chars",
+}
+
+
+def test_every_setting_is_known_to_need_trust_or_to_be_harmless():
+    """Whoever adds one has to decide whether a file that came with a folder may set it."""
+    needing = {setting.key for setting in each_setting() if setting.needs_trust("module:attr")}
+
+    assert needing == NEED_TRUST
+    assert {setting.key for setting in each_setting()} - needing == HARMLESS
+
+
+def test_a_setting_that_nobody_marked_needs_trust():
+    """To forget the decision must be safe."""
+    unmarked = Setting("model", "new", "new", "NEW", FieldInfo(annotation=str, default=""))
+
+    assert unmarked.needs_trust("anything")
+
+
+def test_installed_chunkers_need_no_trust():
+    """What the user installed is the user's choice; a module of the folder is not."""
+    [chunker] = [setting for setting in each_setting() if setting.key == "chunk.chunker"]
+
+    assert not chunker.needs_trust("neat")
+    assert chunker.needs_trust("neat:chunk")
 
 
 def test_no_two_settings_share_a_flag_or_variable():

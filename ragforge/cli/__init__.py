@@ -39,7 +39,10 @@ COMMANDS = {
 """Every command with what it does; the order is that of the help."""
 
 
-_TWO_WORDS: dict[tuple[str, ...], str] = {("judge", "audit"): "judge_audit"}
+_TWO_WORDS: dict[tuple[str, ...], str] = {
+    ("judge", "audit"): "judge_audit",
+    ("config", "trust"): "config_trust",
+}
 """Commands of two words with their modules; the first word alone is a command too."""
 
 _KEPT = dict.fromkeys(

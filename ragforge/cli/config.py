@@ -1,4 +1,8 @@
-"""Show the settings in force, as TOML that can be used as a settings file."""
+"""Show the settings in force, as TOML that can be used as a settings file.
+
+`ragforge config trust` lets the `ragforge.toml` of this folder choose code, models, addresses and
+the like; `ragforge config trust --help` tells more.
+"""
 
 import argparse
 import json

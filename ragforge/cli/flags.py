@@ -7,7 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import get_args
 
-from ragforge.config import Setting, Settings, each_setting, load
+from ragforge.cli.talk import complain
+from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
 
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""
@@ -26,7 +27,10 @@ def add_common(
     """
     group = parser.add_argument_group("settings")
     group.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file (default: ragforge.toml if there)"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file (default: ragforge.toml if there; see `ragforge config trust`)",
     )
     for setting in each_setting(*sections):
         _add(group, setting, at_once=setting.flag in several)
@@ -39,10 +43,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Return the settings in force for a parsed command line.
+    """Return the settings in force for a parsed command line; a file that was found is named.
 
     Raises:
-        ConfigError: A value is not allowed, or the settings file cannot be taken.
+        ConfigError: A value is not allowed, or the settings file cannot be taken or needs trust.
     """
     given = vars(arguments)
     flags = {
@@ -50,7 +54,15 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         for setting in each_setting()
         if given.get(setting.dest) is not None
     }
-    return load(given.get("config"), flags)
+    return load(given.get("config"), flags, tell=_pass_over if given.get("quiet") else _name)
+
+
+def _name(file: SettingsFile) -> None:
+    complain(file.line)
+
+
+def _pass_over(_: SettingsFile) -> None:
+    """Do nothing."""
 
 
 def dumps(value: object) -> str:

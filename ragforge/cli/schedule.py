@@ -16,6 +16,7 @@ Examples:
 
 import argparse
 from dataclasses import dataclass
+from pathlib import Path
 from string import Template
 from typing import Final
 
@@ -121,6 +122,11 @@ def run(arguments: argparse.Namespace) -> int:
     text = holes.substitute(values_of(given, wanted, arguments.name))
     if passed_over := unused(given, wanted):
         complain(f"not used by {arguments.name}: {', '.join(passed_over)}")
+    if "config" in wanted and arguments.config is None and Path(DEFAULTS["config"]).is_file():
+        complain(
+            f"settings: the schedule names {DEFAULTS['config']} of this folder, which may then "
+            "choose code, commands, models and addresses: read it first"
+        )
     if arguments.json:
         print(dumps({"name": arguments.name, "place": schedule.place, "text": text}))
     else:

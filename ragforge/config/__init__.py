@@ -1,10 +1,11 @@
 """Settings: one field gives flag, TOML key, environment variable, help and schema.
 
 Order of precedence: default, file, environment, flag. Secrets are read from the environment only,
-by the variable that `api_key_env` names, and never stored here.
+by the variable that `api_key_env` names, and never stored here. A file that was found in the
+working directory is not trusted like one that was named: see `sections` and `trust`.
 """
 
-from ragforge.config.loading import DEFAULT_FILE, Setting, each_setting, load
+from ragforge.config.loading import Setting, each_setting, load, needing_trust, values_of
 from ragforge.config.sections import (
     BudgetSettings,
     ChunkSettings,
@@ -19,6 +20,8 @@ from ragforge.config.sections import (
     Section,
     Settings,
 )
+from ragforge.config.settings_file import DEFAULT_FILE, SettingsFile, found_file
+from ragforge.config.trust import Trust, all_trust, place_of, revoke, trust, trust_of
 
 __all__ = [
     "DEFAULT_FILE",
@@ -35,6 +38,16 @@ __all__ = [
     "Section",
     "Setting",
     "Settings",
+    "SettingsFile",
+    "Trust",
+    "all_trust",
     "each_setting",
+    "found_file",
     "load",
+    "needing_trust",
+    "place_of",
+    "revoke",
+    "trust",
+    "trust_of",
+    "values_of",
 ]

@@ -3,20 +3,25 @@
 import difflib
 import os
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from ragforge.config.sections import Section, Settings
+from ragforge.config.sections import AnyFileMaySet, Section, Settings
+from ragforge.config.settings_file import (
+    DEFAULT_FILE,
+    SettingsFile,
+    find_file,
+    named_file,
+    parse,
+)
 from ragforge.errors import ConfigError
 
-DEFAULT_FILE = "ragforge.toml"
-"""Read from the working directory when no file is named."""
-
+_LONGEST_NAME = 60
+_LONGEST_VALUE = 200
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
@@ -39,6 +44,19 @@ class Setting:
     def dest(self) -> str:
         """The name under which a parsed command line holds it."""
         return f"setting_{self.section}_{self.field}"
+
+    def needs_trust(self, value: object) -> bool:
+        """Whether a file that was found, not named, has to be trusted to set this value.
+
+        The default may stand in any file: it changes nothing, as all other sources go before.
+        """
+        given = tuple(value) if isinstance(value, list) else value
+        marks = [mark for mark in self.info.metadata if isinstance(mark, AnyFileMaySet)]
+        return given != self.info.default and not any(mark.allows(value) for mark in marks)
+
+
+def _nothing(_: SettingsFile) -> None:
+    """Do nothing."""
 
 
 def each_setting(*sections: str) -> Iterator[Setting]:
@@ -63,80 +81,136 @@ def load(
     path: Path | None = None,
     flags: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
+    tell: Callable[[SettingsFile], None] = _nothing,
 ) -> Settings:
     """Return the settings in force.
 
     Args:
-        path: A TOML file; where None, `ragforge.toml` of the working directory if there is one.
+        path: A TOML file that the user named, which may set everything; where None, `ragforge.toml`
+            of the working directory if there is one, which has to be trusted for some settings.
         flags: Values by `section.field`, strongest of all.
         environment: Variables; the process's own where None.
+        tell: Told of the file of the working directory when it is read.
 
     Raises:
-        ConfigError: A file cannot be read, a key is unknown, or a value is not allowed.
+        ConfigError: A file cannot be read, a key is unknown, a value is not allowed, or one would
+            be in force that needs a file to be trusted.
     """
-    merged: dict[str, dict[str, object]] = {}
-    origin: dict[str, str] = {}
-
-    def take(key: str, value: object, source: str) -> None:
-        section, field = key.split(".")
-        merged.setdefault(section, {})[field] = value
-        origin[key] = source
-
-    for key, value, source in _from_file(path):
-        take(key, value, source)
+    file = find_file() if path is None else named_file(path)
+    if file is not None and path is None:
+        tell(file)
     variables = os.environ if environment is None else environment
-    for setting in each_setting():
-        if setting.environment in variables:
-            take(setting.key, _split(setting, variables[setting.environment]), setting.environment)
-    for key, value in (flags or {}).items():
-        take(key, value, "--" + _flag_of(key))
+    given = {**_from_file(file), **_from_environment(variables), **_from_flags(flags or {})}
+    if file is not None and not file.trusted:
+        _refuse_untrusted(
+            file, {key: item.value for key, item in given.items() if item.source == file.shown}
+        )
+    return _validated(given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value with where it stands."""
+
+    value: object
+    source: str
+
+
+def _from_file(file: SettingsFile | None) -> dict[str, _Given]:
+    if file is None:
+        return {}
+    return {key: _Given(value, file.shown) for key, value in values_of(file).items()}
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, _Given]:
+    return {
+        setting.key: _Given(_split(setting, variables[setting.environment]), setting.environment)
+        for setting in each_setting()
+        if setting.environment in variables
+    }
+
+
+def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
+    return {key: _Given(value, f"--{_flag_of(key)}") for key, value in flags.items()}
+
+
+def needing_trust(values: Mapping[str, object]) -> list[Setting]:
+    """Return the settings that a file which was only found may not set to these values.
+
+    Args:
+        values: By `section.field`.
+    """
+    return [
+        setting
+        for setting in each_setting()
+        if setting.key in values and setting.needs_trust(values[setting.key])
+    ]
+
+
+def values_of(file: SettingsFile) -> dict[str, object]:
+    """Return the values of a settings file by `section.field`, not yet checked.
+
+    Raises:
+        ConfigError: It is no TOML, or a key is unknown.
+    """
+    known = {setting.key for setting in each_setting()}
+    values: dict[str, object] = {}
+    for section, group in parse(file).items():
+        if section not in Settings.model_fields:
+            near = difflib.get_close_matches(section, Settings.model_fields, n=1, cutoff=0)
+            raise ConfigError(
+                f"{file.shown}: unknown section {_plain(section)}; did you mean {near[0]}?"
+            )
+        if not isinstance(group, dict):
+            raise ConfigError(
+                f"{file.shown}: {section}: expected a section in brackets, got {repr(group)[:80]}"
+            )
+        for field, value in group.items():
+            _check(f"{section}.{field}", value, known, file.shown)
+            values[f"{section}.{field}"] = value
+    return values
+
+
+def _refuse_untrusted(file: SettingsFile, values: Mapping[str, object]) -> None:
+    keys = ", ".join(setting.key for setting in needing_trust(values))
+    if keys:
+        why = "it changed since you trusted it" if file.changed else "it was found, not named"
+        raise ConfigError(
+            f"{file.shown}: {keys}: needs your trust, as {why}. Such a file may not choose code, "
+            "commands, models, addresses, keys, prompts, or what is read and kept. Read it, then "
+            f"either name it (--config {DEFAULT_FILE}) or trust it as it is now "
+            "(ragforge config trust)"
+        )
+
+
+def _validated(given: Mapping[str, _Given]) -> Settings:
+    merged: dict[str, dict[str, object]] = {}
+    for key, item in given.items():
+        section, field = key.split(".")
+        merged.setdefault(section, {})[field] = item.value
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"][:2])
-        told = first["msg"].removeprefix("Value error, ")
-        message = told[0].lower() + told[1:]
-        found = _CREDENTIALS.sub("//…@", repr(first["input"]))
-        raise ConfigError(
-            f"{origin.get(key, 'settings')}: {key}: {message}, got {found}"
-        ) from error
+        explained = first["msg"].removeprefix("Value error, ")
+        message = explained[0].lower() + explained[1:]
+        source = given[key].source if key in given else "settings"
+        shown = _CREDENTIALS.sub("//…@", repr(first["input"]))[:_LONGEST_VALUE]
+        raise ConfigError(f"{source}: {key}: {message}, got {shown}") from error
 
 
-def _from_file(path: Path | None) -> Iterator[tuple[str, object, str]]:
-    if path is None:
-        path = Path(DEFAULT_FILE)
-        if not path.is_file():
-            return
-    known = {setting.key for setting in each_setting()}
-    for section, group in _parse(path).items():
-        if section not in Settings.model_fields:
-            near = difflib.get_close_matches(section, Settings.model_fields, n=1, cutoff=0)
-            raise ConfigError(f"{path}: unknown section {section}; did you mean {near[0]}?")
-        if not isinstance(group, dict):
-            raise ConfigError(f"{path}: {section}: expected a section in brackets, got {group!r}")
-        for field, value in group.items():
-            _check(f"{section}.{field}", value, known, path)
-            yield f"{section}.{field}", value, str(path)
-
-
-def _check(key: str, value: object, known: set[str], path: Path) -> None:
+def _check(key: str, value: object, known: set[str], shown: str) -> None:
     if key not in known:
         near = difflib.get_close_matches(key, sorted(known), n=1, cutoff=0)
-        raise ConfigError(f"{path}: unknown key {key}; did you mean {near[0]}?")
+        raise ConfigError(f"{shown}: unknown key {_plain(key)}; did you mean {near[0]}?")
     if isinstance(value, bool):
-        raise ConfigError(f"{path}: {key}: no setting takes true or false")
+        raise ConfigError(f"{shown}: {key}: no setting takes true or false")
 
 
-def _parse(path: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not TOML: {error}") from error
+def _plain(name: str) -> str:
+    """Return a name as it is shown: one of a file may hold line breaks, or be very long."""
+    return name if name.isprintable() and len(name) <= _LONGEST_NAME else f"{name[:60]!r}"
 
 
 def _split(setting: Setting, value: str) -> object:

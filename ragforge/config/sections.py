@@ -1,11 +1,33 @@
-"""The settings by section; field docstrings become help and schema."""
+"""The settings by section; field docstrings become help and schema.
 
-from typing import Annotated, Literal, Self
+A settings file that was found, not named or trusted, may set what is marked `Harmless` and nothing
+else. A field that chooses code, a command, a model, an address, a key, a path, or words of a prompt
+is never marked; a new field stays unmarked unless it is plain that it does none of these.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ragforge.config import values
 
+T = TypeVar("T")
+
+
+def _any(_: object) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnyFileMaySet:
+    """Marks a setting to which a file that nobody named or trusted may give some values."""
+
+    allows: Callable[[object], bool] = _any
+
+
+Harmless: TypeAlias = Annotated[T, AnyFileMaySet()]
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 
@@ -40,29 +62,29 @@ class ModelSettings(Section):
     """Environment variable that holds the key; endpoints without keys need none."""
     embedding_model: str = ""
     """Model name for /embeddings, used by the dense retriever."""
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    temperature: Harmless[Annotated[float, Field(ge=0, le=2)]] = 0.0
     """Sampling temperature; 0 asks for the most likely reply."""
-    seed: int = 0
+    seed: Harmless[int] = 0
     """Seed of the sampling of chunks and of the model where it takes one."""
-    max_output_tokens: PositiveInt = 1024
+    max_output_tokens: Harmless[PositiveInt] = 1024
     """Tokens a reply may have; a longer one is cut and counts as a failure."""
-    timeout_s: PositiveFloat = 120.0
+    timeout_s: Harmless[PositiveFloat] = 120.0
     """Seconds one attempt may take, and one query to a retriever or system."""
-    max_attempts: PositiveInt = 5
+    max_attempts: Harmless[PositiveInt] = 5
     """Attempts for one call when the endpoint of a model fails for the moment; retrievers and
     systems are asked once."""
-    max_wait_s: PositiveFloat = 300.0
+    max_wait_s: Harmless[PositiveFloat] = 300.0
     """Seconds to wait for an endpoint that is down or asks for patience; then the run stops."""
-    concurrency: PositiveInt = 8
+    concurrency: Harmless[PositiveInt] = 8
     """Calls in flight at most, of each model of a panel; fewer while its endpoint shows that it
     takes fewer."""
-    requests_per_minute: PositiveFloat | None = None
+    requests_per_minute: Harmless[PositiveFloat | None] = None
     """Calls a minute; what the endpoint tells or shows to take where unset."""
-    tokens_per_minute: PositiveFloat | None = None
+    tokens_per_minute: Harmless[PositiveFloat | None] = None
     """Tokens a minute, in and out, likewise."""
     extra_body: Annotated[str, AfterValidator(values.json_object)] = ""
     """JSON object whose fields go into each request, such as {"reasoning_effort": "low"}."""
-    transport: Literal["auto", "httpx2", "aiohttp"] = "auto"
+    transport: Harmless[Literal["auto", "httpx2", "aiohttp"]] = "auto"
     """HTTP transport; auto is aiohttp where the extra `fast` is installed and no proxy is used."""
     proxy: Annotated[str, AfterValidator(values.proxy)] = "none"
     """Proxy to go through: none, environment (HTTPS_PROXY and its kin), or an address."""
@@ -71,11 +93,11 @@ class ModelSettings(Section):
 class BudgetSettings(Section):
     """What may be spent; a run that would go beyond stops cleanly with exit code 5."""
 
-    max_calls: PositiveInt | None = None
+    max_calls: Harmless[PositiveInt | None] = None
     """Calls that may be made; no limit where unset."""
-    max_tokens: PositiveInt | None = None
+    max_tokens: Harmless[PositiveInt | None] = None
     """Tokens, in and out, that may be used; no limit where unset."""
-    max_cost_usd: PositiveFloat | None = None
+    max_cost_usd: Harmless[PositiveFloat | None] = None
     """US dollars that may be spent; no limit where unset. Needs a known price."""
     input_usd_per_mtok: Annotated[float, Field(ge=0)] | None = None
     """Dollars per million input tokens, where the price table does not know the model."""
@@ -86,26 +108,28 @@ class BudgetSettings(Section):
 class ChunkSettings(Section):
     """How documents become chunks."""
 
-    max_chars: Annotated[int, Field(ge=100)] = 2000
+    max_chars: Harmless[Annotated[int, Field(ge=100)]] = 2000
     """Characters a chunk may have; code fences and tables may be longer."""
-    chunker: Annotated[str, Field(min_length=1)] = "headings"
+    chunker: Annotated[str, Field(min_length=1), AnyFileMaySet(values.is_installed_name)] = (
+        "headings"
+    )
     """What cuts documents: headings, module:attr of a function or a text splitter, or the name of
     an entry point in ragforge.chunkers."""
-    include: tuple[str, ...] = ()
+    include: Harmless[tuple[str, ...]] = ()
     """Glob patterns of the files to read, relative to the folder; all readable ones where unset."""
-    exclude: tuple[str, ...] = ()
+    exclude: Harmless[tuple[str, ...]] = ()
     """Glob patterns of the files to leave out."""
 
 
 class GenerateSettings(Section):
     """What is generated."""
 
-    n: Annotated[int, Field(json_schema_extra=flag("n"), gt=0)] = 20
+    n: Harmless[Annotated[int, Field(json_schema_extra=flag("n"), gt=0)]] = 20
     """Queries to deliver."""
-    language: Shares = ("en=100",)
+    language: Harmless[Shares] = ("en=100",)
     """Languages of the queries as ISO 639-1 codes with percentages, such as de=70,en=30; a code
     alone is all of them."""
-    types: Shares = (
+    types: Harmless[Shares] = (
         "fact=22",
         "procedure=12",
         "keyword=10",
@@ -124,37 +148,37 @@ class GenerateSettings(Section):
         "unanswerable=4",
     )
     """Kinds of query with percentages that add up to 100."""
-    difficulties: Shares = ("easy=40", "medium=40", "hard=20")
+    difficulties: Harmless[Shares] = ("easy=40", "medium=40", "hard=20")
     """Difficulties with percentages that add up to 100."""
     personas: Shares = ("newcomer=35", "practitioner=45", "expert=20")
     """Who asks, in any words, with percentages that add up to 100."""
-    per_call: Annotated[int, Field(ge=1, le=10)] = 3
+    per_call: Harmless[Annotated[int, Field(ge=1, le=10)]] = 3
     """Candidates asked for in one call; the first that passes is taken."""
-    per_chunk: PositiveInt = 3
+    per_chunk: Harmless[PositiveInt] = 3
     """How often a chunk is asked about at most."""
     like: str = ""
     """JSON Lines of real queries, whose length and style the generated ones are to have."""
-    checks: Literal["on", "off"] = "on"
+    checks: Harmless[Literal["on", "off"]] = "on"
     """Whether a model checks what passed the rules."""
     checker: str = ""
     """Model that checks and judges, NAME or NAME@URL; should not be the one that writes. The
     writer itself where unset."""
-    complete: Literal["auto", "on", "off"] = "auto"
+    complete: Harmless[Literal["auto", "on", "off"]] = "auto"
     """Whether the pool of each query is judged; auto is on where a model is set."""
-    licence: str = ""
+    licence: Harmless[str] = ""
     """Licence of the set, for its card; that of the documents binds it as well."""
-    dev_share: Annotated[float, Field(ge=0, le=1)] = 0.3
+    dev_share: Harmless[Annotated[float, Field(ge=0, le=1)]] = 0.3
     """Share of the queries that go into the split dev, the others into test."""
 
 
 class PoolSettings(Section):
     """Which chunks are looked at so that all relevant ones of a query are known."""
 
-    pool_k: PositiveInt = 10
+    pool_k: Harmless[PositiveInt] = 10
     """Ranks of each probe that go into the pool at first."""
-    pool_most: PositiveInt = 20
+    pool_most: Harmless[PositiveInt] = 20
     """Ranks of each probe at most, where the last ones still bring relevant chunks."""
-    pool_batch: PositiveInt = 10
+    pool_batch: Harmless[PositiveInt] = 10
     """Chunks of a query judged in one call."""
 
     @model_validator(mode="after")
@@ -167,41 +191,42 @@ class PoolSettings(Section):
 class RetrieveSettings(Section):
     """How runs are made."""
 
-    k: PositiveInt = 10
+    k: Harmless[PositiveInt] = 10
     """Chunks to retrieve per query."""
 
 
 class JudgeSettings(Section):
     """How relevance is judged."""
 
-    depth: PositiveInt = 10
+    depth: Harmless[PositiveInt] = 10
     """Ranks of each run that go into the pool."""
-    prompt: str = ""
+    prompt: Harmless[str] = ""
     """Name of the prompt; judge_relevance where unset, judge_relevance_batch with --batch."""
-    batch: PositiveInt = 1
+    batch: Harmless[PositiveInt] = 1
     """Chunks of one query shown in one call; 1 shows each alone, which no neighbour can sway."""
-    permutations: PositiveInt = 3
+    permutations: Harmless[PositiveInt] = 3
     """Orders in which each batch is shown."""
-    votes: PositiveInt = 1
+    votes: Harmless[PositiveInt] = 1
     """Replies asked of each model for each pair; more than 1 need a temperature above 0."""
     panel: Annotated[tuple[str, ...], BeforeValidator(values.between_commas)] = ()
     """Models that all judge, between commas; NAME@URL for one at another address."""
-    logprobs: Literal["off", "on"] = "off"
+    # Not Harmless[…]: typing takes it for that of "on", "off", and would turn the two round.
+    logprobs: Annotated[Literal["off", "on"], AnyFileMaySet()] = "off"
     """Whether to ask for the probabilities of the grades, which give a weighted grade."""
     examples: str = ""
     """JSON Lines of graded pairs shown to the judge first; their queries must not be judged."""
-    split: Literal["all", "dev", "test"] = "all"
+    split: Harmless[Literal["all", "dev", "test"]] = "all"
     """Part of the queries that is judged."""
 
 
 class EvaluateSettings(Section):
     """Which measures are computed."""
 
-    measures: tuple[str, ...] = ()
+    measures: Harmless[tuple[str, ...]] = ()
     """Measures such as nDCG@10, P(rel=2)@5, RR; the default set where unset."""
-    rel_threshold: Annotated[Literal["auto"] | PositiveInt, BeforeValidator(values.threshold)] = (
-        "auto"
-    )
+    rel_threshold: Harmless[
+        Annotated[Literal["auto"] | PositiveInt, BeforeValidator(values.threshold)]
+    ] = "auto"
     """Lowest grade that counts as relevant; auto is 2 where grades go beyond 1, else 1."""
 
 
@@ -212,32 +237,32 @@ class RefreshSettings(Section):
     """Directory of the set that is refreshed."""
     documents: tuple[str, ...] = ()
     """Where its documents are: files, folders, git:REPOSITORY@REVISION, sql:URL, or a bucket."""
-    max_new: Annotated[int, Field(ge=0)] = 20
+    max_new: Harmless[Annotated[int, Field(ge=0)]] = 20
     """Queries that are generated in one refresh at most."""
-    at_least: PositiveInt | None = None
+    at_least: Harmless[PositiveInt | None] = None
     """Accepted queries that the set is to have, whether its corpus changed or not; as many as it
     had, and some for new documents, where unset."""
     keep: Annotated[int, Field(ge=2)] = 7
     """Versions that are kept; older ones are removed."""
-    vanished_most: Annotated[float, Field(ge=0, le=1)] = 0.3
+    vanished_most: Harmless[Annotated[float, Field(ge=0, le=1)]] = 0.3
     """Share of the documents that may have vanished; beyond it nothing is refreshed."""
-    chunks_gone_most: Annotated[float, Field(ge=0, le=1)] = 0.5
+    chunks_gone_most: Harmless[Annotated[float, Field(ge=0, le=1)]] = 0.5
     """Share of the chunks whose text may be gone, likewise."""
-    churn_most: Annotated[float, Field(ge=0, le=1)] = 0.15
+    churn_most: Harmless[Annotated[float, Field(ge=0, le=1)]] = 0.15
     """Share of the queries that one version may change, retire or quarantine."""
-    accepted_least: Annotated[float, Field(ge=0)] = 0.8
+    accepted_least: Harmless[Annotated[float, Field(ge=0)]] = 0.8
     """Accepted queries that a version needs, as a share of those of the version before."""
-    holes_most: Annotated[float, Field(ge=0, le=1)] = 0.1
+    holes_most: Harmless[Annotated[float, Field(ge=0, le=1)]] = 0.1
     """Share of the pooled pairs that may be without a grade."""
-    precision_least: Annotated[float, Field(ge=0, le=1)] = 0.0
+    precision_least: Harmless[Annotated[float, Field(ge=0, le=1)]] = 0.0
     """Low end of the interval of the set's precision that people's review must reach; 0 asks for
     no review."""
-    unanswerable_most: Annotated[float, Field(ge=0, le=1)] = 0.1
+    unanswerable_most: Harmless[Annotated[float, Field(ge=0, le=1)]] = 0.1
     """Share of the queries up to which one whose answer is gone stays, to be abstained from; those
     beyond are retired."""
-    similar_least: Annotated[float, Field(gt=0, le=1)] = 0.9
+    similar_least: Harmless[Annotated[float, Field(gt=0, le=1)]] = 0.9
     """Likeness from which another wording counts as the same quote, to be checked again."""
-    near_chars: Annotated[int, Field(ge=0)] = 300
+    near_chars: Harmless[Annotated[int, Field(ge=0)]] = 300
     """Characters around a quote within which a change asks for a check."""
     notify_command: str = ""
     """Command that is run with a JSON object on its standard input when a version is published or

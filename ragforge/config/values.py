@@ -24,6 +24,11 @@ def proxy(value: str) -> str:
     return value if value in ("none", "environment") else address(value)
 
 
+def is_installed_name(value: object) -> bool:
+    """Say whether a value can only name what is built in or installed, not a module's attribute."""
+    return isinstance(value, str) and ":" not in value
+
+
 def json_object(value: str) -> str:
     """Return the text of a JSON object without fields that ragforge sets; "" stays."""
     value = value.strip()

@@ -15,7 +15,9 @@ def test_each_query_finds_something(ragforge_query):
 The marker takes `dataset` (relative to pytest's rootdir; the ini option `ragforge_dataset` where
 unset), `run` or `retriever`, `measures` and `rel_threshold`. Markers of a class or module hold for
 its tests, and a nearer one goes before. A retriever is run anew, once a session and in each worker
-of pytest-xdist; what it returns is not written into the dataset.
+of pytest-xdist; what it returns is not written into the dataset. Its settings come from variables
+and from `ragforge.toml` of the working directory, which is trusted no further than on the command
+line: `ragforge config trust`.
 
 Fixtures: `ragforge_run` (an `EvaluatedRun`), `ragforge_query` (a `MeasuredQuery`; the test runs
 once for each answerable query, whose id is the id of the case) and `assert_measure`.

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
+from ragforge.config import SettingsFile
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import open_dataset
@@ -91,6 +92,8 @@ class Measured:
     queries: dict[str, Query]
     rankings: dict[str, Ranking]
     settled: dict[str, dict[str, Judgment]]
+    settings: str = ""
+    """The settings file that was found and read for a retriever, in a line; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +175,9 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
         found = cache[key]
         if isinstance(found, RagforgeError):
             raise found
-    line = (REPORTED, _line(found.run))
-    if line not in node.user_properties:
-        node.user_properties.append(line)
+    for text in (_line(found.run), found.settings):
+        if text and (REPORTED, text) not in node.user_properties:
+            node.user_properties.append((REPORTED, text))
     return found
 
 
@@ -192,9 +195,14 @@ def _measure(dataset: Dataset, asked: Asked) -> Measured | RagforgeError:
             return _measured(dataset, dataset, asked.run, asked)
         from ragforge.pytest_plugin.retrieved import retrieved_beside
 
+        read: list[SettingsFile] = []
         with TemporaryDirectory(prefix="ragforge-") as folder:
-            beside, name = _apart(lambda: retrieved_beside(dataset, asked.retriever, Path(folder)))
-            return _measured(dataset, beside, name, asked)
+            place = Path(folder)
+            beside, name = _apart(
+                lambda: retrieved_beside(dataset, asked.retriever, place, read.append)
+            )
+            measured = _measured(dataset, beside, name, asked)
+            return replace(measured, settings="; ".join(file.line for file in read))
     except RagforgeError as error:
         # Kept, so that a retriever that is down is not asked again by each of a thousand cases.
         return error

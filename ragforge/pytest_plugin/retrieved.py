@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ragforge.config import load
+from ragforge.config import SettingsFile, load
 from ragforge.files.dataset import Dataset
 from ragforge.observe import silent
 from ragforge.pipeline.retrieving import make_runs, require_working
@@ -16,19 +17,23 @@ _READ: Final = ("chunks.jsonl", "queries.jsonl", "judgments.jsonl")
 _WRITTEN: Final = ("manifest.json", "failures.jsonl")
 
 
-def retrieved_beside(dataset: Dataset, spec: str, folder: Path) -> tuple[Dataset, str]:
+def retrieved_beside(
+    dataset: Dataset, spec: str, folder: Path, tell: Callable[[SettingsFile], None]
+) -> tuple[Dataset, str]:
     """Run a retriever over the queries of a dataset; settings come as on the command line.
 
     Args:
         dataset: Left as it is, but for its call store, where embeddings are kept.
         spec: What to retrieve with.
         folder: Becomes a dataset with the run.
+        tell: Told of the settings file of the working directory, if there is one.
 
     Returns:
         That dataset, and the name of the run.
 
     Raises:
-        RagforgeError: The retriever cannot be made, or failed on every query.
+        RagforgeError: The retriever cannot be made, or failed on every query; or the settings file
+            needs trust.
     """
     if spec == "dense":
         # Embeddings are paid for, and must outlive the session.
@@ -42,7 +47,7 @@ def retrieved_beside(dataset: Dataset, spec: str, folder: Path) -> tuple[Dataset
             shutil.copyfile(dataset.files / name, folder / name)
     beside = Dataset(folder)
     specs = named_specs([spec])
-    made = asyncio.run(make_runs(beside, specs, load(None, {}), silent))
+    made = asyncio.run(make_runs(beside, specs, load(tell=tell), silent))
     require_working(made)
     return beside, made[0].name
 

@@ -50,6 +50,23 @@ def test_no_hole_is_left_open(run, name):
     assert "@@" not in out
 
 
+@pytest.mark.parametrize("name", ["systemd-service", "cron", "github", "kubernetes", "airflow"])
+def test_every_command_names_its_settings(run, name):
+    """What lies in the directory of a service is trusted for what was named, and no more."""
+    assert run(name)[1].count("--config") == len(("refresh", "evaluate", "report", "gate"))
+
+
+def test_a_settings_file_that_was_only_found_is_told(run, tmp_path):
+    """The schedule lets it choose code, though nobody named it."""
+    (tmp_path / "nightly.toml").write_text('[refresh]\ndataset = "mine"\n')
+
+    code, out, err = run("systemd-service")
+
+    assert code == 0
+    assert "--dataset mine\n" in out
+    assert "settings: the schedule names nightly.toml of this folder" in err
+
+
 def test_json_holds_the_text_and_its_place(run):
     """An installer writes the one to the other."""
     found = json.loads(run("systemd-timer", "--json")[1])

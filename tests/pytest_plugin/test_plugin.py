@@ -270,6 +270,28 @@ def test_a_retriever_is_run_without_writing_into_the_dataset(run, dataset, pytes
     assert after == before
 
 
+def test_a_found_settings_file_chooses_nothing_that_needs_trust(run, pytester, monkeypatch):
+    """The command line refuses it, and a suite must not be the way around."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(pytester.path / "config"))
+    (pytester.path / "ragforge.toml").write_text("[model]\nbase_url = 'http://127.0.0.1:1/v1'\n")
+
+    result = run(marked(RUN.format("pass"), retriever="bm25"))
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*./ragforge.toml: model.base_url: needs your trust*"])
+
+
+def test_a_found_settings_file_is_named_in_the_summary(run, pytester, monkeypatch):
+    """Values rest on it, and nobody named it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(pytester.path / "config"))
+    (pytester.path / "ragforge.toml").write_text("[retrieve]\nk = 3\n")
+
+    result = run(marked(RUN.format("pass"), retriever="bm25"))
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["settings: ./ragforge.toml (not trusted)"])
+
+
 def test_a_retriever_of_the_user_is_asked_once(run, pytester):
     """Thirty cases must not ask thirty times thirty queries."""
     pytester.makepyfile(
@@ -410,7 +432,7 @@ def test_a_refreshed_set_is_retrieved_from_with_the_call_store_of_its_home(run, 
         "    from pathlib import Path\n"
         "    from ragforge.files.opening import open_dataset\n"
         "    from ragforge.pytest_plugin.retrieved import retrieved_beside\n"
-        "    beside, _ = retrieved_beside(open_dataset(Path('set')), 'bm25', tmp_path)\n"
+        "    beside, _ = retrieved_beside(open_dataset(Path('set')), 'bm25', tmp_path, print)\n"
         "    assert beside.store_path.read_bytes() == b'kept'",
         retriever="bm25",
     )
