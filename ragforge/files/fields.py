@@ -16,7 +16,14 @@ from ragforge.files.names import (
     Field,
     normal_name,
 )
-from ragforge.files.values import SHOWN_CHARS, is_unicode, parse_number, parse_whole, shown
+from ragforge.files.values import (
+    SHOWN_CHARS,
+    is_unicode,
+    parse_number,
+    parse_whole,
+    read_float,
+    shown,
+)
 
 _SEPARATORS = re.compile(r"\s*[;|,]\s*")
 
@@ -213,12 +220,19 @@ def cell_items(row: Row, field: Field) -> object:
 def load_json(text: str | bytes) -> object:
     """Return what a JSON text says, which must not be open to two readings.
 
+    A number that only rounding makes whole is a `RoundedNumber`.
+
     Raises:
         ValueError: It is no JSON (JSONDecodeError), holds NaN or an infinity, or an object holds a
             name twice.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+    return json.loads(
+        text,
+        parse_float=read_float,
+        parse_constant=_refuse_constant,
+        object_pairs_hook=_refuse_twins,
+    )
 
 
 def examples(shapes: Iterable[str]) -> str:

@@ -2,10 +2,46 @@
 
 import math
 import re
+from decimal import Decimal, InvalidOperation
 
 SHOWN_CHARS = 80
 """How much of a faulty value an error message repeats."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
+
+
+class RoundedNumber(float):
+    """A number that is whole only because it was rounded, such as 2.9999999999999999999."""
+
+    __slots__ = ("literal",)
+
+    def __new__(cls, literal: str) -> "RoundedNumber":
+        """Take a number as it is written."""
+        made = super().__new__(cls, literal)
+        made.literal = literal
+        return made
+
+    def is_integer(self) -> bool:
+        """Return that it is none."""
+        return False
+
+    def __repr__(self) -> str:
+        """Return what is written."""
+        return self.literal
+
+
+def read_float(literal: str) -> float:
+    """Return the number that a literal with a fraction or exponent says.
+
+    What is no whole number stays none, though a float has no room for its fraction: a grade of
+    2.9999999999999999999 is no 3.
+    """
+    number = float(literal)
+    if not number.is_integer():
+        return number
+    try:
+        return number if Decimal(literal) == number else RoundedNumber(literal)
+    except InvalidOperation:  # An exponent of twenty digits.
+        return RoundedNumber(literal)
 
 
 def parse_whole(value: object) -> int | None:

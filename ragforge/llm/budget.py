@@ -193,5 +193,7 @@ class BudgetedModel:
         )
 
     def _amount(self, usage: Usage) -> _Amount:
+        # Whoever answers, nothing gives back what was spent.
+        usage = Usage(max(0, usage.prompt_tokens), max(0, usage.completion_tokens))
         cost_usd = self.price.cost_usd(usage) if self.price else 0.0
         return _Amount(usage.prompt_tokens + usage.completion_tokens, cost_usd)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragforge.llm.chat import ChatReply, ChatRequest, Message, Usage, estimate_tokens
+from ragforge.llm.wire import read_count
 
 EMBEDDINGS = "embeddings"
 """Stands for the schema in requests for vectors; its reply's text is packed vectors."""
@@ -74,7 +75,5 @@ def _little_endian(numbers: "array[float]") -> "array[float]":
 
 def _usage(body: Mapping[str, Any], request: ChatRequest) -> Usage:
     usage = body.get("usage")
-    told = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
-    if type(told) is int and told >= 0:
-        return Usage(told)
-    return Usage(estimate_tokens(request), estimated=True)
+    count = read_count(usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
+    return Usage(estimate_tokens(request), estimated=True) if count is None else Usage(count)

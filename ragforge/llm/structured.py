@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from ragforge.errors import CallError
 from ragforge.files.jsonl import explain
+from ragforge.files.values import RoundedNumber, read_float, shown
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 
 T = TypeVar("T", bound=BaseModel)
@@ -150,7 +151,8 @@ def parse_object(text: str) -> str:
     """Return the one JSON object a reply consists of, fence and thinking in front taken off.
 
     Raises:
-        InvalidReplyError: It is not exactly one JSON object with distinct keys.
+        InvalidReplyError: It is not exactly one JSON object with distinct keys, or a number of it
+            would become another one when read.
     """
     if len(text) > MAX_REPLY_CHARS:
         raise InvalidReplyError(f"the reply is longer than {MAX_REPLY_CHARS} characters")
@@ -160,7 +162,7 @@ def parse_object(text: str) -> str:
     if not bare:
         raise InvalidReplyError("the reply is empty")
     try:
-        found = json.loads(bare, object_pairs_hook=_distinct)
+        found = json.loads(bare, parse_float=_exact, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise InvalidReplyError(f"the reply is not exactly one JSON object: {error}") from error
     if not isinstance(found, dict):
@@ -203,6 +205,13 @@ def _repair(request: ChatRequest, reply: ChatReply, rule: str) -> ChatRequest:
     said = reply.text[:_SENT_BACK_CHARS].encode("utf-8", "backslashreplace").decode()
     messages = (*request.messages, Message("assistant", said), Message("user", turn))
     return replace(request, messages=messages)
+
+
+def _exact(literal: str) -> float:
+    number = read_float(literal)
+    if isinstance(number, RoundedNumber):
+        raise InvalidReplyError(f"the number {shown(number)} is not a whole one")
+    return number
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:

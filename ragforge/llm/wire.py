@@ -8,6 +8,9 @@ from typing import Any
 from ragforge.llm.chat import ChatReply, ChatRequest, Numeral, Usage, estimate_tokens
 from ragforge.llm.dialect import Dialect
 
+_MOST_TOKENS = 10**9
+"""No call takes more; who says so has not counted, and what is kept of it would not fit a store."""
+
 
 def request_body(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool) -> bytes:
     """Return the body of a chat completion request.
@@ -87,10 +90,15 @@ def read_usage(body: Mapping[str, Any]) -> Usage | None:
     usage = body.get("usage")
     if not isinstance(usage, Mapping):
         return None
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-    if all(isinstance(count, int) and count >= 0 for count in counts):
-        return Usage(prompt_tokens=counts[0], completion_tokens=counts[1])  # type: ignore[arg-type]  # checked in the line above
-    return None
+    prompt, completion = map(
+        read_count, (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    )
+    return None if prompt is None or completion is None else Usage(prompt, completion)
+
+
+def read_count(value: object) -> int | None:
+    """Return the tokens that a field of a usage says, None where no call can have taken them."""
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def _fields(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool) -> dict[str, Any]:

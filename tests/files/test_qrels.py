@@ -312,6 +312,21 @@ def test_judgments_of_a_dataset_are_read(tmp_path):
             '{"query_id": "q", "chunk_id": "c"}\n{"query_id": "q", "chunk_id": "d", "grade": 1}\n',
             "j.jsonl:2: grade: expected grades in all rows or in none, got 1",
         ),
+        (
+            "j.jsonl",
+            '{"query_id": "q", "chunk_id": "c", "grade": 2.9999999999999999999}\n',
+            "j.jsonl:1: grade: expected a whole number, got 2.9999999999999999999",
+        ),
+        (
+            "q.csv",
+            "query_id,chunk_id,grade\nq,c,2.9999999999999999999\n",
+            "q.csv:2: grade: expected a whole number, got '2.9999999999999999999'",
+        ),
+        (
+            "j.json",
+            '{"queries": [{"id": "q", "query": "x", "graded_relevance": {"c": 1e-400}}]}',
+            "expected a whole number, got 1e-400",
+        ),
         ("q.txt.gz", b"1 0 a 1\n", "q.txt.gz: is not a whole .gz file"),
         (
             "q.txt.gz",

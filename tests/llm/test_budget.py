@@ -194,3 +194,12 @@ def test_the_reply_passes_through():
     model = BudgetedModel(FunctionModel(lambda _: reply), BudgetSettings(), None)
 
     assert asyncio.run(model.ask(request())) is reply
+
+
+def test_a_reply_that_says_less_than_nothing_gives_nothing_back():
+    """Who answers must not decide that the budget is larger."""
+    model = BudgetedModel(SlowModel(-(10**6)), BudgetSettings(max_tokens=2000), PRICE)
+
+    asyncio.run(model.ask(request("a" * 8)))
+
+    assert (model.tokens, model.cost_usd) == (14, 14e-6)

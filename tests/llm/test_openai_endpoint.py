@@ -99,7 +99,18 @@ def test_missing_content_is_empty_text(reply_to):
 
 
 @pytest.mark.parametrize(
-    "usage", [None, {}, {"prompt_tokens": 3}, {"prompt_tokens": -1, "completion_tokens": 2}, "many"]
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": 3},
+        {"prompt_tokens": -1, "completion_tokens": 2},
+        {"prompt_tokens": 1, "completion_tokens": -(10**30)},
+        {"prompt_tokens": 10**30, "completion_tokens": 2},
+        {"prompt_tokens": 3, "completion_tokens": 1e308},
+        {"prompt_tokens": True, "completion_tokens": 2},
+        "many",
+    ],
 )
 def test_missing_usage_is_estimated_and_marked(reply_to, usage):
     """Budgets must hold at servers that do not count, and nobody may take it for a count."""

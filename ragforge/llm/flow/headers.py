@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST_WAIT_S = 1e9
+"""What any longer wait counts as; no calendar and no clock goes as far as some endpoints ask."""
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
@@ -41,6 +43,8 @@ def told_limits(headers: Mapping[str, str]) -> ToldLimits | None:
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the seconds a reply asks to wait, None where it does not say or makes no sense.
 
+    They are 0 to LONGEST_WAIT_S.
+
     Args:
         headers: Looked up without regard to case. `retry-after-ms` goes before `retry-after`,
             which holds seconds or an HTTP date. A date is compared with the reply's own, where
@@ -50,12 +54,14 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     if "retry-after-ms" in low:
         milliseconds = _number(low["retry-after-ms"])
         if milliseconds is not None:
-            return milliseconds / 1000
+            return min(milliseconds / 1000, LONGEST_WAIT_S)
     value = low.get("retry-after")
     if value is None:
         return None
     seconds = _number(value)
-    return _until(value, low.get("date", "")) if seconds is None else seconds
+    if seconds is None:
+        seconds = _until(value, low.get("date", ""))
+    return None if seconds is None else min(seconds, LONGEST_WAIT_S)
 
 
 def _told(headers: Mapping[str, str], what: str) -> Told | None:

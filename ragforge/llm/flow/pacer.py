@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 from ragforge.errors import EndpointError, RagforgeError, StoppedError
 from ragforge.llm.flow.breaker import Breaker
-from ragforge.llm.flow.headers import ToldLimits
+from ragforge.llm.flow.headers import LONGEST_WAIT_S, ToldLimits
 from ragforge.llm.flow.state import Flow, Ticket
 
 WATCHED_EVERY_S = 30.0
 """Seconds without any end of a call before the silence is told."""
 
 _HALF_A_DAY_S = 43200.0
-_LONGEST_TOLD_S = 1e9
 
 Waiting = tuple["asyncio.Future[Ticket]", float]
 
@@ -240,5 +239,4 @@ class Pacer:
 def _clock_in(wait_s: float) -> str:
     """Return what the clock on the wall will show; with the date where it is not today's."""
     form = "%H:%M:%S" if wait_s < _HALF_A_DAY_S else "%Y-%m-%d %H:%M"
-    # No calendar goes as far as some endpoints ask to wait.
-    return time.strftime(form, time.localtime(time.time() + min(wait_s, _LONGEST_TOLD_S)))
+    return time.strftime(form, time.localtime(time.time() + min(wait_s, LONGEST_WAIT_S)))

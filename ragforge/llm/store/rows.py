@@ -15,6 +15,8 @@ _KEPT = [
 ]
 _USAGE = [field.name for field in fields_of(Usage)]
 
+_LARGEST_STORED = 2**63 - 1
+"""The largest whole number that the file holds."""
 ASIDE = "#"
 """Behind the key of a row that is set aside, followed by the reason."""
 
@@ -130,8 +132,14 @@ def _counts(row: Row) -> tuple[object, ...]:
 
 def _numbers(*values: object) -> tuple[object, ...]:
     """Return the values with what is no count as None, so that it equals no count."""
-    return tuple(value if type(value) is int and value >= 0 else math.nan for value in values)
+    return tuple(value if _is_count(value) else math.nan for value in values)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST_STORED
 
 
 def _is_amount(value: Any) -> bool:  # noqa: ANN401  # looked at before it is used
-    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+    if type(value) is int:
+        return _is_count(value)
+    return type(value) is float and math.isfinite(value) and value >= 0

@@ -16,10 +16,16 @@ from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.dry_run import DryRunError
 from ragforge.records import Provenance, Vote
-from ragforge.stages.asking import Asker, Way, locate_shown, quoted, visible
+from ragforge.stages.asking import Asker, Way, quoted, visible
 from ragforge.stages.judge.llm import flagged
 from ragforge.stages.judge.pairs import Judge, Pair
-from ragforge.stages.judge.reply import Ballot, RelevanceReply, broken_rule, evidence_in
+from ragforge.stages.judge.reply import (
+    Ballot,
+    RelevanceReply,
+    broken_rule,
+    evidence_in,
+    find_evidence,
+)
 from ragforge.stages.judge.slates import Marked, Slate, Twins, for_all, joined, unmarked
 from ragforge.stages.judge.votes import NoQuorumError, in_order, last_key, settle
 from ragforge.stages.together import together
@@ -214,7 +220,7 @@ def _slipped(reply: BatchReply, shown: Mapping[str, _Shown]) -> str | None:
 
 
 def _holds(shown: _Shown, verdict: BatchVerdict) -> bool:
-    return locate_shown(verdict.evidence, shown.pair.text) is not None
+    return find_evidence(verdict.evidence, shown.pair.text) is not None
 
 
 def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -> list[_Shown]:

@@ -8,14 +8,18 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
+from ragforge.corpus.anchors import Location
 from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.records import Grade, Vote
 from ragforge.stages.asking import locate_shown, upto
+from ragforge.stages.quotes import find_proof
 
 GRADES = (0, 1, 2, 3)
 LEAST_MASS = 0.9
 """Probability that must lie on the four grades for a weighted grade to be made of them."""
 
+_EVIDENCE_CHARS = 1000
+"""How much evidence a grammar lets through; it cuts within a word as well."""
 _MOST_MASS = 1.01
 _LARGEST_LOGPROB = 100.0
 """More would overflow; it is far from any probability."""
@@ -43,7 +47,7 @@ class RelevanceReply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     reasoning: Annotated[str, upto(500)]
-    evidence: Annotated[str, upto(1000)]
+    evidence: Annotated[str, upto(_EVIDENCE_CHARS)]
     contains_answer: bool
     grade: _GivenGrade
 
@@ -95,14 +99,31 @@ def broken_rule(reply: RelevanceReply, text: str) -> str | None:
         return "grade is 0 but evidence is given"
     if reply.contains_answer and not reply.evidence.strip():
         return "contains_answer is true but evidence is empty"
-    if reply.evidence.strip() and locate_shown(reply.evidence, text) is None:
+    if not reply.evidence.strip() or find_evidence(reply.evidence, text) is not None:
+        return None
+    if locate_shown(reply.evidence, text) is None:
         return "evidence does not occur in the passage; it must be copied exactly"
-    return None
+    return (
+        "evidence does not stand in the passage as whole words that say something; copy a phrase "
+        "that does, from where a word begins to where one ends"
+    )
+
+
+def find_evidence(evidence: str, text: str) -> Location | None:
+    """Return where evidence proves something of a passage, as `find_proof` does.
+
+    What is as long as a grammar lets through may be cut within its last word; that one is left out.
+    """
+    found = find_proof(evidence, text)
+    if found is not None or len(evidence) < _EVIDENCE_CHARS:
+        return found
+    whole_words = evidence.rsplit(maxsplit=1)[0]
+    return find_proof(whole_words, text) if locate_shown(evidence, text) else None
 
 
 def evidence_in(reply: RelevanceReply, text: str) -> str:
     """Return the evidence in the passage's own characters, "" where there is none."""
-    at = locate_shown(reply.evidence, text)
+    at = find_evidence(reply.evidence, text) if reply.evidence.strip() else None
     return text[at.start : at.end] if at else ""
 
 

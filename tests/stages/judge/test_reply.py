@@ -3,8 +3,17 @@ import math
 
 import pytest
 
+from ragforge.corpus.anchors import Location
 from ragforge.llm.chat import ChatReply, Numeral
-from ragforge.stages.judge.reply import entropy_bits, grade_odds, mean_of
+from ragforge.stages.judge.reply import (
+    RelevanceReply,
+    broken_rule,
+    entropy_bits,
+    evidence_in,
+    find_evidence,
+    grade_odds,
+    mean_of,
+)
 
 
 def replied(grade=2, reasoning="so", **odds):
@@ -61,3 +70,47 @@ def test_the_mean_and_the_entropy_of_odds(odds, mean, bits):
     """The mean makes finer grades, the entropy tells which pairs a person should look at."""
     assert mean_of(odds) == pytest.approx(mean)
     assert entropy_bits(odds) == pytest.approx(bits)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "text"),
+    [
+        ("42", "The answer is 42."),
+        ("3.11", "It needs Python 3.11 or later."),
+        ("\u4ef7\u683c", "\u4ef7\u683c\u662f40\u6b27\u5143\u3002"),
+        ("\u3067\u3059", "\u3053\u308c\u306f\u672c\u3067\u3059"),
+        ("\u0e41\u0e21\u0e27", "\u0e41\u0e21\u0e27\u0e01\u0e34\u0e19\u0e1b\u0e25\u0e32"),
+    ],
+)
+def test_short_evidence_that_says_something_is_taken(evidence, text):
+    """Many an answer is one number, and not all scripts part their words."""
+    reply = RelevanceReply(reasoning="", evidence=evidence, contains_answer=True, grade=3)
+
+    assert broken_rule(reply, text) is None
+    assert evidence_in(reply, text) == evidence
+
+
+@pytest.mark.parametrize(
+    ("evidence", "text"),
+    [
+        ("00", "It holds 1000 litres."),
+        ("3.1", "It needs Python 3.11 or later."),
+        ("T", "The answer is 42."),
+        (".", "The answer is 42."),
+        ("The", "The answer is 42."),
+        ("\u4ef7", "\u4ef7\u683c\u662f40\u6b27\u5143\u3002"),
+    ],
+)
+def test_evidence_that_proves_nothing_is_told_as_such(evidence, text):
+    """Any passage holds such a quote, so that it would stand behind any grade."""
+    reply = RelevanceReply(reasoning="", evidence=evidence, contains_answer=True, grade=3)
+
+    assert "whole words that say something" in broken_rule(reply, text)
+
+
+def test_evidence_that_a_grammar_cut_within_a_word_is_taken_up_to_it():
+    """The model quoted in good faith; the bound on what it may write is ours."""
+    text = "abcdefghi " * 200
+
+    assert find_evidence(text[:1004], text) == Location(0, 999)
+    assert find_evidence(text[:504], text) is None
