@@ -7,8 +7,8 @@ from typing import Final
 from ragforge.records import Judgment, Query
 
 _SETTLED: Final = (
-    *("split", "status", "revision", "gates", "measured", "reviewed", "pinned", "history"),
-    "standalone",
+    *("split", "split_before", "status", "revision", "gates", "measured", "reviewed", "pinned"),
+    *("history", "standalone"),
 )
 """What a file of questions and answers does not tell."""
 _MADE_HERE: Final = frozenset(
@@ -62,9 +62,7 @@ def reimported(new: Iterable[Query], before: Mapping[str, Query]) -> Reimported:
         elif _wording(query) == _wording(old):
             found.queries.append(_settled(query, old))
         else:
-            revision = max(query.revision, old.revision + 1)
-            update = {"split": query.split or old.split, "revision": revision}
-            found.queries.append(query.model_copy(update=update))
+            found.queries.append(_next_revision(query, old))
             if query.asked != old.asked:
                 found.reworded.add(query.query_id)
     return found
@@ -82,6 +80,16 @@ def _settled(query: Query, old: Query) -> Query:
         for name in _SETTLED
         if getattr(query, name) == getattr(blank, name)
     }
+    if query.split is not None:
+        update.pop("split_before", None)
+    return query.model_copy(update=update)
+
+
+def _next_revision(query: Query, old: Query) -> Query:
+    """Return a query of another wording, in the split of the old one unless the file names one."""
+    update: dict[str, object] = {"revision": max(query.revision, old.revision + 1)}
+    if query.split is None:
+        update |= {"split": old.split, "split_before": old.split_before}
     return query.model_copy(update=update)
 
 

@@ -13,7 +13,9 @@ from ragforge.files.item_values import values_in, values_path
 from ragforge.files.version_links import own_files
 from ragforge.files.version_places import CURRENT, number_of
 from ragforge.files.versions.wholeness import accept_changes, missing_files
+from ragforge.pipeline.refreshing.splits import names_of, with_names
 from ragforge.records import Baseline, Evaluation, Judgment, Query
+from ragforge.stages.generate.splits import Connections
 
 T = TypeVar("T")
 
@@ -41,6 +43,8 @@ def validate(dataset: Dataset) -> Findings:
     judged = "judgments.jsonl"
     found.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
     found.problems += _unknown(judged, "chunk", (j.chunk_id for j in judgments), texts)
+    for documents in _read(lambda: [_documents(dataset, queries)], found):
+        found.notes += _splits(queries, documents)
     checks = _read(dataset.label_checks, found)
     _read(lambda: [dataset.audit()], found)
     _read(dataset.real_queries, found)
@@ -130,6 +134,43 @@ def _check_evidence(
             found.problems.append(
                 f"queries.jsonl: {query_id}: evidence does not occur in chunk {item.chunk_id}"
             )
+
+
+def _documents(dataset: Dataset, queries: list[Query]) -> dict[str, set[str]]:
+    """Return the documents that each query rests on, by all ids that they have and had."""
+    if len({query.split for query in queries if query.split}) < 2:
+        return {}
+    wanted = {chunk_id for query in queries for chunk_id in query.source_chunk_ids}
+    homes = {chunk.chunk_id: chunk.doc_id for chunk in dataset.chunks() if chunk.chunk_id in wanted}
+    documents = {
+        query.query_id: {item.doc_id for item in query.evidence}
+        | {homes[chunk_id] for chunk_id in query.source_chunk_ids if chunk_id in homes}
+        for query in queries
+    }
+    return with_names(documents, names_of(dataset.documents()))
+
+
+def _splits(queries: list[Query], documents: dict[str, set[str]]) -> list[str]:
+    """Return a line about queries between the splits, and one about those that connect them.
+
+    Near-duplicates of documents are not looked for: that takes a survey of the corpus.
+    """
+    found = []
+    out = [query.query_id for query in queries if query.split_before and not query.split]
+    if out:
+        found.append(
+            f"queries.jsonl: {len(out)} queries are in no split, as their documents connect them "
+            f"with the other one, such as {', '.join(out[:_EXAMPLES])}"
+        )
+    in_one = [query for query in queries if query.split]
+    clashes = Connections(documents, {query.query_id for query in in_one}).clashes(in_one)
+    if clashes:
+        some = [f"{name} with {clashes[name]}" for name in sorted(clashes)[:_EXAMPLES]]
+        found.append(
+            f"queries.jsonl: documents connect dev and test through {len(clashes)} queries, such "
+            f"as {', '.join(some)}: what tunes a system on dev may give away answers in test"
+        )
+    return found
 
 
 def _check_version(dataset: Dataset, found: Findings) -> None:

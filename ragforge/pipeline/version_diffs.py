@@ -126,7 +126,7 @@ def _quotes(query: Query) -> list[tuple[int, str]]:
 
 def _labels(query: Query) -> dict[str, object]:
     told = {"query", "standalone", "expected_answer", "answerable", "evidence", "source_chunk_ids"}
-    told |= {"status", "revision", "split"}
+    told |= {"status", "revision", "split", "split_before"}
     found: dict[str, object] = query.model_dump(exclude=told)
     return found
 

@@ -137,6 +137,9 @@ class Query(Record):
     evidence: tuple[Evidence, ...] = ()
     source_chunk_ids: tuple[str, ...] = ()
     split: Literal["dev", "test"] | None = None
+    split_before: Literal["dev", "test"] | None = None
+    """The split that it left because its documents connect it with queries of the other one; it is
+    in none since, and in no figure of either. None for all others."""
     status: Literal["accepted", "quarantined", "retired"] = "accepted"
     origin: Literal["synthetic", "human", "log"] = "synthetic"
     revision: Annotated[int, Field(ge=1)] = 1

@@ -21,6 +21,8 @@ Action = Literal[
     "quarantined",
     "revived",
     "added",
+    "out_of_split",
+    "back_in_split",
 ]
 """What became of a query that was not kept as it was.
 
@@ -31,6 +33,8 @@ answer_changed: the documents give another answer now; a new revision.
 retired: the documents do not answer it any more. converted: likewise, and it asks for that now.
 quarantined: another answer stands beside the old one, or nobody could check it.
 revived: what it had lost is back. added: it is new.
+out_of_split: its documents connect it with queries of the other split, so that it is in none; that
+may come on top of another of these. back_in_split: they do so no longer.
 """
 
 
@@ -89,6 +93,8 @@ class Cause(Record):
         "new chunk",
         "check failed",
         "too few queries",
+        "splits connected",
+        "splits apart",
         "by hand",
     ]
     doc_id: str = ""

@@ -206,7 +206,7 @@ def test_a_document_that_is_split_keeps_its_queries(night, base):
 
 
 def test_documents_that_are_merged_keep_their_queries(night, base):
-    """Likewise where two become one."""
+    """Likewise where two become one, though a query may come to stand between the splits."""
     query_id = night.about(PRIVACY).query_id
     text = (night.docs / PRIVACY).read_text(encoding="utf-8")
     (night.docs / PRIVACY).unlink()
@@ -217,7 +217,9 @@ def test_documents_that_are_merged_keep_their_queries(night, base):
     assert (found["status"], found["documents"]["removed"]) == ("published", [PRIVACY])
     assert evidence_of(night, query_id) == ("payment.md", True)
     assert night.queries[query_id].status == "accepted"
-    assert splits(night) == splits(base)
+    # The text of one split is beside that of the other now, and the query that moved is in neither.
+    assert splits(night) == splits(base) | {query_id: None}
+    assert night.queries[query_id].split_before == splits(base)[query_id]
 
 
 def test_documents_that_change_their_names_with_each_other_keep_their_queries(night, base):

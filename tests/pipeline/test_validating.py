@@ -3,7 +3,7 @@ from versioned_sets import make_set, refreshed
 
 from ragforge.files.opening import open_dataset
 from ragforge.pipeline.validating import accept, validate
-from ragforge.records import VersionDiff
+from ragforge.records import Chunk, Query, VersionDiff
 from ragforge.records.refresh import CallCounts, DocumentsDiff, JudgmentsDiff
 
 
@@ -117,3 +117,34 @@ def test_source_that_names_no_chunk_is_told_of(home):
     found = validate(open_dataset(home))
 
     assert found.notes[0] == ("queries.jsonl: 1 source chunk ids are unknown, such as c_lost")
+
+
+def on_document(query_id, chunk_id, **fields):
+    return Query(
+        query_id=query_id, query=f"What is {query_id}?", source_chunk_ids=(chunk_id,), **fields
+    )
+
+
+def test_documents_that_connect_the_splits_are_noted(tmp_path):
+    """What tunes a system on dev may give away answers in test."""
+    made = make_set(tmp_path / "set")
+    made.write_chunks(Chunk(chunk_id=f"c{n}", doc_id=f"d{n}", text="a text") for n in "12")
+    made.write_judgments([])
+    made.write_queries(
+        [
+            on_document("q1", "c1", split="dev"),
+            on_document("q2", "c1", split="test"),
+            on_document("q3", "c2", split="test"),
+            on_document("q4", "c1", split_before="test"),
+        ]
+    )
+    (made.path / "runs" / "bm25.jsonl").unlink()
+
+    found = validate(open_dataset(made.path))
+
+    assert [note for note in found.notes if note.startswith("queries.jsonl")] == [
+        "queries.jsonl: 1 queries are in no split, as their documents connect them with the other "
+        "one, such as q4",
+        "queries.jsonl: documents connect dev and test through 1 queries, such as q2 with q1: what "
+        "tunes a system on dev may give away answers in test",
+    ]

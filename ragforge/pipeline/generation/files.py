@@ -65,7 +65,7 @@ def _settled(query: Query, old: Query | None) -> Query:
         return query
     if is_kept(old):
         return old
-    return query.model_copy(update={"split": old.split})
+    return query.model_copy(update={"split": old.split, "split_before": old.split_before})
 
 
 def index_of(queries: Iterable[Query], survey: Survey) -> ChunkIndex:

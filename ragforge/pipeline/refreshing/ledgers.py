@@ -13,6 +13,8 @@ from ragforge.refresh.quotes import sight_items
 from ragforge.refresh.sights import ItemSight
 
 _LOST: Final[frozenset[Action]] = frozenset({"retired", "quarantined"})
+_OF_SPLITS: Final[frozenset[Action]] = frozenset({"out_of_split", "back_in_split"})
+"""Say nothing of the query itself."""
 
 
 def ledger_of(
@@ -35,7 +37,7 @@ def ledger_of(
         DataError: A file cannot be read.
     """
     events = parent.past.events()
-    last = {change.query_id: change for change in events}
+    last = {change.query_id: change for change in events if change.action not in _OF_SPLITS}
     contradicted = {
         sight.query.query_id: _contradicting(sight.query, last)
         for sight in sights

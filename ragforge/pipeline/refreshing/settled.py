@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ragforge.records import Failure, ItemChange, Query
+from ragforge.stages.generate.splits import Connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,16 @@ class SettledSet:
         failures: Checks that gave no result; their queries are quarantined.
         broken_pins: What happened to queries that a person pinned; nothing may be published.
         n_calls: Calls that checked queries, those that the store answered included.
+        connections: What the queries rest on, once that is settled.
+        splits: What became of queries that came to stand between the splits.
     """
 
     items: list[SettledItem] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     broken_pins: list[ItemChange] = field(default_factory=list)
     n_calls: int = 0
+    connections: Connections = field(default_factory=Connections)
+    splits: list[ItemChange] = field(default_factory=list)
 
     @property
     def queries(self) -> list[Query]:

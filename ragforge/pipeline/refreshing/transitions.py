@@ -66,7 +66,12 @@ class Changing:
         """
         old = self.sight.query
         query = with_places(earlier) if draft is None else _proved(draft)
-        update = {"revision": old.revision + 1, "status": "accepted", "split": old.split}
+        update = {
+            "revision": old.revision + 1,
+            "status": "accepted",
+            "split": old.split,
+            "split_before": old.split_before,
+        }
         causes = _standing_again(earlier, f" of revision {earlier.query.revision}")
         back = replace(self, reasons=causes)
         return back._item(query.model_copy(update=update), "revived")

@@ -28,7 +28,7 @@ from ragforge.pipeline.refreshing.recheckers import Recheckers
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.pipeline.refreshing.sources import with_sources
 from ragforge.pipeline.refreshing.spending import Counting, in_all
-from ragforge.pipeline.refreshing.splits import with_splits
+from ragforge.pipeline.refreshing.splits import connections, parted, with_splits
 from ragforge.pipeline.refreshing.version_checks import check_version
 from ragforge.pipeline.refreshing.ways import Ledger
 from ragforge.pipeline.surveyed import Surveyed
@@ -239,9 +239,18 @@ class Version:
         self.calls["generate"] += filled.n_calls
         self.shortfall = filled.shortfall
         self.settled.replace(filled.items)
-        self.settled.replace(with_splits(self.staged, self.settled, self.survey(), self.settings))
+        self._part_splits()
         self._write_queries()
         await self._pool((), {item.query.query_id for item in filled.items})
+
+    def _part_splits(self) -> None:
+        """Give new queries their split, and take out of theirs what connects the two."""
+        staged, settled, survey = self.staged, self.settled, self.survey()
+        settled.replace(with_splits(staged, settled, survey, self.settings))
+        settled.connections = connections(staged, settled, survey, self.diff)
+        parting = parted(settled, settled.connections, self.number)
+        settled.replace(parting.items)
+        settled.splits = parting.changes
 
     def _finish(self) -> VersionDiff:
         """Write what tells of the version, and check it."""
@@ -251,6 +260,7 @@ class Version:
         spent = in_all(before.spent, now.spent, self.observer.spent)
         staged.write_manifest(now.model_copy(update={"cutting": self.diff.cutting, "spent": spent}))
         changes = [item.change for item in settled.items if item.change is not None]
+        changes += settled.splits
         staged.past.write_events([*self.parent.past.events(), *changes])
         renew_card(staged)
         diff = VersionDiff(

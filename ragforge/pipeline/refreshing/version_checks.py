@@ -223,9 +223,20 @@ def _splits(settled: SettledSet) -> VersionCheck:
         for item in settled.items
         if item.before is not None
         and item.before.split is not None
-        and item.before.split != item.query.split
+        and item.before.split != (item.query.split or item.query.split_before)
     ]
-    return _none("splits", "in another split", moved, "every query is in the split that it was in")
+    if moved:
+        return _none("splits", "in another split", moved, "")
+    in_one = [query for query in settled.queries if query.split is not None]
+    clashes = settled.connections.clashes(in_one)
+    n_out = sum(query.split_before is not None for query in settled.queries)
+    left = f"; {plural(n_out, 'query is', 'queries are')} in none" if n_out else ""
+    return _none(
+        "splits",
+        "connected with the other split through documents",
+        [f"{name} with {other}" for name, other in sorted(clashes.items())],
+        f"every query is in the split that it was in, and no document connects the two{left}",
+    )
 
 
 def _precision(staged: Dataset, least: float) -> VersionCheck:

@@ -24,6 +24,8 @@ _LISTED: Final[tuple[Action, ...]] = (
     "relinked",
     "reverified",
     "revived",
+    "out_of_split",
+    "back_in_split",
     "added",
 )
 """Actions that are listed, the most weighty first; the others are counted, as nothing about the

@@ -16,6 +16,8 @@ ACTIONS: Final[Mapping[Action, str]] = {
     "quarantined": "taken out until somebody has looked at it",
     "revived": "what it had lost is back",
     "added": "new",
+    "out_of_split": "in no split, as its documents connect it with queries of the other one",
+    "back_in_split": "in its split again, as its documents connect it with no other",
 }
 """Each action in a phrase."""
 

@@ -4,12 +4,13 @@ import pytest
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
-from ragforge.files.manifest import Manifest
+from ragforge.files.manifest import FileEntry, Manifest
 from ragforge.observe import silent
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
-from ragforge.pipeline.refreshing.splits import with_splits
+from ragforge.pipeline.refreshing.splits import connections, parted, with_splits
 from ragforge.pipeline.surveying import open_survey
-from ragforge.records import Chunk, Evidence, Query, SourceDocument
+from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
+from ragforge.refresh.corpus_diff import CorpusDiff
 
 
 def query(query_id, doc_id, split=None, status="accepted"):
@@ -24,6 +25,18 @@ def query(query_id, doc_id, split=None, status="accepted"):
     )
 
 
+def kept(query_id, doc_id, split):
+    found = query(query_id, doc_id, split)
+    return found, found
+
+
+def no_change(place):
+    nothing, entry = place / "nothing.jsonl", FileEntry(sha256="0", records=0)
+    nothing.write_text("")
+    files = (nothing, entry, nothing, entry, nothing, nothing, "")
+    return CorpusDiff(DocumentsDiff(), {}, *files)
+
+
 class Corpus:
     """Documents of one chunk each, some of which had other ids."""
 
@@ -32,6 +45,21 @@ class Corpus:
 
     def splits(self, documents, queries):
         """Return the splits of the queries; documents: id to the ids before."""
+        staged = self._staged(documents)
+        settled = SettledSet([SettledItem(one if one.split else None, one) for one in queries])
+        with self._survey(staged) as survey:
+            settled.replace(with_splits(staged, settled, survey, Settings()))
+        return {one.query_id: one.split for one in settled.queries}
+
+    def parted(self, documents, pairs):
+        """Return what keeps the splits apart; pairs: each query as it was and as it is."""
+        staged = self._staged(documents)
+        settled = SettledSet([SettledItem(old, new) for old, new in pairs])
+        with self._survey(staged) as survey:
+            found = connections(staged, settled, survey, no_change(self.place))
+        return parted(settled, found, 2)
+
+    def _staged(self, documents):
         self.n += 1
         staged = Dataset(self.place / f"v{self.n}")
         staged.path.mkdir()
@@ -41,10 +69,7 @@ class Corpus:
             for doc_id in documents
         )
         self._write_documents(staged, documents)
-        settled = SettledSet([SettledItem(one if one.split else None, one) for one in queries])
-        with self._survey(staged) as survey:
-            settled.replace(with_splits(staged, settled, survey, Settings()))
-        return {one.query_id: one.split for one in settled.queries}
+        return staged
 
     def _write_documents(self, staged, documents):
         rows = [
@@ -108,6 +133,56 @@ def test_a_split_does_not_depend_on_what_else_is_new(corpus):
     )
 
     assert alone["q_3"] == among["q_c"]
+
+
+def test_a_query_on_a_document_of_the_other_split_is_in_none(corpus):
+    """A model tuned on dev would else have seen the text that test asks about."""
+    moved = query("q_2", "b.md", "test"), query("q_2", "a.md", "test")
+
+    parting = corpus.parted({"a.md": (), "b.md": ()}, [kept("q_1", "a.md", "dev"), moved])
+
+    [item], [change] = parting.items, parting.changes
+    assert (item.query.split, item.query.split_before) == (None, "test")
+    assert (change.query_id, change.action) == ("q_2", "out_of_split")
+    assert change.causes[0].detail == "its documents connect it with q_1 of the other split"
+
+
+def test_a_query_on_a_document_that_was_renamed_is_parted_from_those_of_its_old_name(corpus):
+    """The text is the same under either name."""
+    renamed = query("q_1", "a.md", "dev"), query("q_1", "new.md", "dev")
+    moved = query("q_2", "b.md", "test"), query("q_2", "new.md", "test")
+
+    parting = corpus.parted({"new.md": ("a.md",)}, [renamed, moved])
+
+    assert [item.query.query_id for item in parting.items] == ["q_2"]
+
+
+def test_a_query_that_stands_apart_again_is_back_in_its_split(corpus):
+    """It would else be lost to both for good, though its document went its own way."""
+    left = query("q_2", "a.md").model_copy(update={"split_before": "test"})
+    apart = query("q_2", "b.md").model_copy(update={"split_before": "test"})
+
+    parting = corpus.parted({"a.md": (), "b.md": ()}, [kept("q_1", "a.md", "dev"), (left, apart)])
+
+    [item], [change] = parting.items, parting.changes
+    assert (item.query.split, item.query.split_before) == ("test", None)
+    assert change.action == "back_in_split"
+
+
+def test_a_query_that_still_stands_between_the_splits_is_told_once(corpus):
+    """A line a night about nothing new would be read by nobody."""
+    left = query("q_2", "a.md").model_copy(update={"split_before": "test"})
+
+    parting = corpus.parted({"a.md": ()}, [kept("q_1", "a.md", "dev"), (left, left)])
+
+    assert (parting.items, parting.changes) == ([], [])
+
+
+def test_splits_that_met_before_are_left_alone(corpus):
+    """An imported set may have been split by another rule."""
+    queries = [kept("q_1", "a.md", "dev"), kept("q_2", "a.md", "test")]
+
+    assert corpus.parted({"a.md": ()}, queries).items == []
 
 
 def test_nothing_is_read_where_all_have_a_split(tmp_path):

@@ -20,6 +20,7 @@ from ragforge.records import (
     SourceDocument,
 )
 from ragforge.refresh.corpus_diff import CorpusDiff, DocumentMove
+from ragforge.stages.generate.splits import Connections
 
 TEXT = "The oven reaches 250 degrees after nine minutes of heating."
 QUESTIONS = (
@@ -76,6 +77,7 @@ class Version:
         self.items = [kept(query(number)) for number in range(10)]
         self.text = TEXT
         self.judgments, self.pool, self.audit = [], [], None
+        self.connections = Connections()
 
     def check(self, name, **refresh):
         self.parent.write_queries([item.before for item in self.items if item.before])
@@ -87,7 +89,7 @@ class Version:
         staged.write_pool(self.pool)
         staged.write_manifest(staged.manifest.model_copy(update={"audit": self.audit}))
         settings = Settings.model_validate({"refresh": refresh})
-        settled = SettledSet(self.items)
+        settled = SettledSet(self.items, connections=self.connections)
         found = check_version(self.parent, staged, settled, self._diff(), settings)
         return next(check for check in found if check.name == name)
 
@@ -274,6 +276,31 @@ def test_no_query_changes_its_split(version):
     check = version.check("splits")
 
     assert (check.passed, check.detail) == (False, "in another split: q_0")
+
+
+def test_a_query_that_left_its_split_is_no_query_of_another(version):
+    """It is in the figures of neither, which is what the check asks for."""
+    version.items[0] = turned(query(0), "remapped", split=None, split_before="dev")
+
+    check = version.check("splits")
+
+    assert check.passed
+    assert check.detail.endswith("no document connects the two; 1 query is in none")
+
+
+def test_pinned_queries_that_documents_connect_stop_a_version(version):
+    """The tool must not move them, so that a person has to decide."""
+    pinned = Pin(by="Ada")
+    version.items[0] = kept(query(0, pinned=pinned))
+    version.items[1] = turned(query(1, pinned=pinned, split="test"), "reverified")
+    documents = {item.query.query_id: [item.query.query_id] for item in version.items}
+    documents |= {"q_0": ["oven.md"], "q_1": ["oven.md"]}
+    version.connections = Connections(documents, {"q_1"})
+
+    check = version.check("splits")
+
+    assert not check.passed
+    assert check.detail.endswith("connected with the other split through documents: q_1 with q_0")
 
 
 @pytest.mark.parametrize(("least", "passed"), [(0.7, True), (0.8, False)])

@@ -1,9 +1,14 @@
-from ragforge.records import Query
-from ragforge.stages.generate.splits import assign_splits
+import pytest
+
+from ragforge.records import Pin, Query
+from ragforge.stages.generate.splits import Connections, assign_splits
 
 
-def query(query_id, split=None):
-    return Query(query_id=query_id, query=f"What is {query_id}?", split=split)
+def query(query_id, split=None, **fields):
+    return Query(query_id=query_id, query=f"What is {query_id}?", split=split, **fields)
+
+
+PINNED = {"pinned": Pin(by="Ada")}
 
 
 def splits(queries, documents, dev_share=0.5):
@@ -74,3 +79,89 @@ def test_other_queries_change_nothing():
     many = splits([query(f"q{n}") for n in range(90)], {f"q{n}": [f"d{n}"] for n in range(90)})
 
     assert {name: many[name] for name in few} == few
+
+
+def test_what_left_its_split_stays_in_none_and_connects_nothing():
+    """It would else come into test, and bring its other document along."""
+    queries = [
+        query("a", "dev"),
+        query("b", "test"),
+        query("out", split_before="dev"),
+        query("new"),
+    ]
+    documents = {"a": ["a"], "b": ["b"], "out": ["a", "b"], "new": ["a"]}
+
+    assert splits(queries, documents) == {"a": "dev", "b": "test", "out": None, "new": "dev"}
+
+
+@pytest.mark.parametrize(
+    ("queries", "documents", "changed", "clashes"),
+    [
+        # It rests on a document of the other split now.
+        ([query("a", "dev"), query("b", "test")], {"a": "x", "b": "x"}, "b", {"b": "a"}),
+        ([query("a", "dev"), query("b", "test")], {"a": "x", "b": "x"}, "a", {"a": "b"}),
+        # Both moved: the first by id stays.
+        ([query("b", "test"), query("a", "dev")], {"a": "x", "b": "x"}, "ab", {"b": "a"}),
+        # Two steps away: a - c - b.
+        (
+            [query("a", "dev"), query("b", "test"), query("c", "dev")],
+            {"a": "x", "b": "z", "c": "xz"},
+            "c",
+            {"c": "b"},
+        ),
+        (
+            [query("a", "dev"), query("b", "test"), query("c", "dev")],
+            {"a": "x", "b": "z", "c": "xyz"},
+            "bc",
+            {"c": "b"},
+        ),
+        # The same split, or other documents.
+        ([query("a", "dev"), query("b", "dev")], {"a": "x", "b": "x"}, "b", {}),
+        ([query("a", "dev"), query("b", "test")], {"a": "x", "b": "y"}, "b", {}),
+        # Connected before the change, so no news.
+        ([query("a", "dev"), query("b", "test")], {"a": "x", "b": "x"}, "", {}),
+        # Out of use.
+        (
+            [query("a", "dev", status="retired"), query("b", "test")],
+            {"a": "x", "b": "x"},
+            "b",
+            {},
+        ),
+        # A pinned one stays, whoever moved; two of them are told.
+        ([query("a", "dev"), query("b", "test", **PINNED)], {"a": "x", "b": "x"}, "b", {"a": "b"}),
+        ([query("a", "dev", **PINNED), query("b", "test")], {"a": "x", "b": "x"}, "b", {"b": "a"}),
+        (
+            [query("a", "dev", **PINNED), query("b", "test", **PINNED)],
+            {"a": "x", "b": "x"},
+            "b",
+            {"b": "a"},
+        ),
+        # It left its split before, and is no nearer to it or back.
+        (
+            [query("a", "dev"), query("b", split_before="test")],
+            {"a": "x", "b": "x"},
+            "b",
+            {"b": "a"},
+        ),
+        ([query("a", "dev"), query("b", split_before="test")], {"a": "x", "b": "y"}, "b", {}),
+    ],
+)
+def test_a_query_that_comes_to_connect_the_splits_is_named(queries, documents, changed, clashes):
+    """What tunes a system on dev must not give away the answers in test."""
+    assert Connections(documents, changed).clashes(queries) == clashes
+
+
+def test_a_new_query_that_bridges_the_splits_is_named():
+    """It would connect what was apart, whichever split it went into."""
+    queries = [query("a", "dev"), query("b", "test"), query("new", "test")]
+    connections = Connections({"a": "x", "b": "y", "new": "xy"}, added=["new"])
+
+    assert connections.clashes(queries) == {"new": "a"}
+
+
+def test_a_new_query_where_the_splits_met_before_is_no_news():
+    """Files that were imported with splits of their own stay as they are."""
+    queries = [query("a", "dev"), query("b", "test"), query("new", "test")]
+    connections = Connections({"a": "x", "b": "x", "new": "x"}, added=["new"])
+
+    assert connections.clashes(queries) == {}
