@@ -84,7 +84,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
     short = shortfall(result.report, result.generated.gave_up)
     if arguments.json:
         print(dumps({**_json(result), "shortfall": short or None}))
-    else:
+    elif result.report.n_accepted:
         _tell(result)
         print(arguments.out)
     if short:
@@ -94,13 +94,13 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
 
 
 def _tell_of_stopped(arguments: argparse.Namespace) -> None:
-    """Print what a run came to before it was stopped: it tells whether going on is worth it."""
+    """Print how far a run came before it was stopped: it tells whether going on is worth it."""
     from ragforge.files.dataset import Dataset
-    from ragforge.report.generation import generation_text
+    from ragforge.report.generation import stopped_line
 
     report = Dataset(arguments.out).generation()
-    if report is not None and not arguments.json:
-        complain(generation_text(report))
+    if report is not None and report.n_accepted and not arguments.json:
+        complain(f"{arguments.out}: {stopped_line(report)}")
 
 
 def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:

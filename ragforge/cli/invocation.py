@@ -62,10 +62,8 @@ def invoke(command: ModuleType, words: Sequence[str], n_names: int = 1) -> int:
 def _explained(error: RagforgeError, words: Sequence[str]) -> int:
     complain(f"ragforge: error: {error}")
     if isinstance(error, EndpointError | BudgetError):
-        complain(
-            "When that is mended, the same command goes on where this one stopped:\n"
-            f"{resume_hint(words)}"
-        )
+        when = "With a higher limit" if isinstance(error, BudgetError) else "When that is mended"
+        complain(f"{when}, the same command goes on where this one stopped:\n{resume_hint(words)}")
     if "--json" in words:
         with suppress(OSError):
             print(dumps({"error": {"message": str(error), "exit_code": error.exit_code}}))

@@ -89,6 +89,11 @@ class _Counts:
             parts.append(f"{self.wrapped} replies in fences or behind thinking")
         return ", ".join(parts)
 
+    @property
+    def came_to_something(self) -> bool:
+        """Whether there is anything to count; a stage that was stopped at once has nothing."""
+        return bool(self.done or self.failed or self.bought or self.cached)
+
     def left(self) -> str:
         """Return how long the rest will take, "" where that cannot be said."""
         if not self.total or not self.done:
@@ -172,7 +177,7 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        if not self.quiet:
+        if not self.quiet and self._counts.came_to_something:
             self._counts.in_flight = 0
             complain(f"{event.stage}: {self._counts.done} done, {self._counts.line()}")
 

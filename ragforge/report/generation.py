@@ -116,6 +116,12 @@ def shortfall(report: GenerationReport, gave_up: str = "") -> str:
     )
 
 
+def stopped_line(report: GenerationReport) -> str:
+    """Return how far a generation came that was stopped."""
+    queries = plural(report.n_accepted, "query", "queries")
+    return f"{queries} of the {report.n_wanted:,} wanted so far"
+
+
 def spent_line(spent: Spent, n_accepted: int) -> str:
     """Return what the calls behind the set took, all runs together."""
     if not spent.calls:
