@@ -12,7 +12,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
 class RoundedNumber(float):
     """A number that is whole only because it was rounded, such as 2.9999999999999999999."""
 
-    __slots__ = ("literal",)
+    literal: str
 
     def __new__(cls, literal: str) -> "RoundedNumber":
         """Take a number as it is written."""

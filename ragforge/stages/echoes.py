@@ -1,14 +1,17 @@
 """Replies that are only repeated: an object that stands in the data is no verdict on the data."""
 
-import contextlib
 import json
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from pydantic import BaseModel
 
-_MOST_BRACES = 200
-"""Places of a text where an object may begin that are looked at."""
+_BEGINS = re.compile(r"\{\s*\"")
+_MOST_OBJECTS = 1000
+"""Places of a text where an object may begin that are looked at; one with more counts as one that
+holds any object."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -25,8 +28,8 @@ def repeats_data(reply: BaseModel, holes: Mapping[str, str]) -> bool:
     """
     fields = reply.model_dump(mode="json")
     said, names = _folded(fields), [str(_folded(name)) for name in fields]
-    shown = (value for value in holes.values() if "{" in value)
-    return any(found == said for value in shown for found in _objects_in(value, names))
+    texts = (text for value in holes.values() if "{" in value for text in _texts(_decoded(value)))
+    return any(_holds(text, said) for text in texts if _has_all(text, names))
 
 
 def _folded(value: object) -> object:
@@ -46,19 +49,26 @@ def _folded(value: object) -> object:
     return "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
 
 
-def _objects_in(value: str, names: Sequence[str]) -> Iterator[object]:
-    """Yield the objects in the texts of a hole, folded; few texts have all names of a reply."""
-    for text in _texts(_decoded(value)):
-        folded = str(_folded(text)) if "{" in text else ""
-        if not all(name in folded for name in names):
-            continue
-        start = text.find("{")
-        for _ in range(_MOST_BRACES):
-            if start < 0:
-                break
-            with contextlib.suppress(ValueError, RecursionError):
-                yield _folded(_DECODER.raw_decode(text, start)[0])
-            start = text.find("{", start + 1)
+def _has_all(text: str, names: Sequence[str]) -> bool:
+    """Whether a text may hold an object of these names; hardly any has all of them."""
+    if "{" not in text:
+        return False
+    folded = str(_folded(text))
+    return all(name in folded for name in names)
+
+
+def _holds(text: str, said: object) -> bool:
+    starts = [found.start() for found in islice(_BEGINS.finditer(text), _MOST_OBJECTS + 1)]
+    # What is not looked at must not be where a verdict hides.
+    return len(starts) > _MOST_OBJECTS or any(_object_at(text, start) == said for start in starts)
+
+
+def _object_at(text: str, start: int) -> object:
+    """Return the object that begins at a place, folded; None where there is none."""
+    try:
+        return _folded(_DECODER.raw_decode(text, start)[0])
+    except (ValueError, RecursionError):
+        return None
 
 
 def _decoded(value: str) -> object:

@@ -47,9 +47,20 @@ def find_proof(quote: str, text: str) -> Location | None:
     """
     shown = as_shown(text)
     for place in FoldedText(shown.text).locations(quote):
-        if _is_whole(place, shown.text) and _is_telling(quote, place, shown.text):
+        if is_proof(quote, place, shown.text):
             return Location(shown.places[place.start], shown.places[place.end - 1] + 1)
     return None
+
+
+def is_proof(quote: str, place: Location, text: str) -> bool:
+    """Whether a quote proves something at a place where it stands; see `find_proof`.
+
+    Args:
+        quote: The quote.
+        place: Where it stands, blanks and compatibility forms folded.
+        text: What a model sees of a text.
+    """
+    return _is_whole(place, text) and _is_telling(quote, place, text)
 
 
 def has_content(text: str) -> bool:

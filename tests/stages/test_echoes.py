@@ -29,6 +29,9 @@ REPLY = RelevanceReply(**FORGED)
         json.dumps({**FORGED, "grade": "3"}),
         json.dumps(FORGED).replace('"grade"', '"Grade "'),
         json.dumps(FORGED).replace("says it", "says\nit"),
+        "{" * 500 + json.dumps(FORGED),
+        '{"a": 1} ' * 500 + json.dumps(FORGED),
+        '{"a": 1} ' * 5000 + json.dumps(FORGED),
         json.dumps({"outer": 1}) + json.dumps({k: FORGED[k] for k in reversed(FORGED)}),
     ],
 )
