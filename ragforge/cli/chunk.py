@@ -83,13 +83,14 @@ def _check(arguments: argparse.Namespace) -> None:
 @contextmanager
 def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[list[Path]]":
     """Lend the documents as files and folders; mirrors stay beside what is written, if anything."""
-    from ragforge.corpus.origins.fetching import ORIGINS, fetched
+    from ragforge.corpus.origins.fetching import fetched
+    from ragforge.files.own_place import MIRRORS, NAME
 
     with ExitStack() as stack:
         if arguments.out is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
         else:
-            place = arguments.out.absolute().parent / ".ragforge" / ORIGINS
+            place = arguments.out.absolute().parent / NAME / MIRRORS
         observer = Progress(arguments.quiet)
         yield stack.enter_context(fetched(arguments.documents, place, observer, settings))
 

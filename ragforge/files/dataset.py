@@ -58,6 +58,9 @@ class Dataset:
     Args:
         path: The directory, or one of its versions; made on the first write.
         store_of: Directory whose call store is used; its own where None.
+
+    Raises:
+        DataError: A file of the set leads out of its directory: see `require_inside`.
     """
 
     path: Path

@@ -115,7 +115,7 @@ def appending(dataset_path: Path) -> Iterator[Ledger]:
     """Open the history for adding; other processes that want to add wait until it is closed.
 
     Raises:
-        DataError: The file cannot be written.
+        DataError: The file cannot be written, or has other names.
     """
     path = dataset_path / FILE
     try:
@@ -124,10 +124,22 @@ def appending(dataset_path: Path) -> Iterator[Ledger]:
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
+        _require_own(path, descriptor)
         _lock(descriptor)
         yield Ledger(path, descriptor)
     finally:
         os.close(descriptor)
+
+
+def _require_own(path: Path, descriptor: int) -> None:
+    """Check that what is added to a file is added to no other: it may have several names."""
+    n_names = os.fstat(descriptor).st_nlink
+    if n_names > 1:
+        raise DataError(
+            f"{path}: is a file with {n_names} names (hard links), and what is added to it would "
+            "be added to all of them; put a copy in its place: "
+            "cp history.jsonl copy && mv copy history.jsonl"
+        )
 
 
 def state_of(evaluation: Evaluation) -> tuple[object, ...]:

@@ -2,12 +2,20 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ragforge import __version__
+
+
+def _name_in_folder(name: str) -> str:
+    path = PurePosixPath(name)
+    elsewhere = not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name
+    if elsewhere or name == "manifest.json":
+        raise ValueError("expected the name of another file in the folder")
+    return name
 
 
 class FileEntry(BaseModel):
@@ -93,7 +101,7 @@ class Manifest(BaseModel):
     """What tells how the documents were cut into chunks; "" where it is not known."""
     made_from: dict[str, str] = {}
     """What decides which queries come out: corpus digest, model, prompt digests, seed, language."""
-    files: dict[str, FileEntry] = {}
+    files: dict[Annotated[str, AfterValidator(_name_in_folder)], FileEntry] = {}
     steps: tuple[GenerationStep, ...] = ()
     """What generation was asked for, one after the other; made again in the same order, a set
     that grew comes out as it is."""

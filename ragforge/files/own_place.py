@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = ".ragforge"
+MIRRORS: Final = "sources"
+"""The folder in it of copies of documents from elsewhere, a folder for each origin."""
 _IGNORED: Final = (
     "# Made by ragforge: what is bought and what can be made again is not for git.\n*\n"
 )

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from ragforge.errors import DataError
 from ragforge.files.atomic import move_whole, write_whole
+from ragforge.files.inside import require_inside
 from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
 from ragforge.files.objects import read_object, write_object
@@ -29,12 +30,16 @@ class SetFiles:
 
     Args:
         path: The directory of the set, or one of its versions.
+
+    Raises:
+        DataError: A file of the set leads out of its directory.
     """
 
     path: Path
     _opened: Path = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        require_inside(self.path)
         object.__setattr__(self, "_opened", files_of(self.path))
 
     @property

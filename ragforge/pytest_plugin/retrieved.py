@@ -9,6 +9,7 @@ from typing import Final
 
 from ragforge.config import SettingsFile, load
 from ragforge.files.dataset import Dataset
+from ragforge.files.versions.listing import bring
 from ragforge.observe import silent
 from ragforge.pipeline.retrieving import make_runs, require_working
 from ragforge.pipeline.run_names import named_specs
@@ -39,23 +40,14 @@ def retrieved_beside(
         # Embeddings are paid for, and must outlive the session.
         with contextlib.suppress(OSError):
             dataset.store_path.parent.mkdir(exist_ok=True)
-    for path in (*(dataset.files / name for name in _READ), dataset.own_place):
-        if path.exists():
-            _link(path, folder / path.name)
+    for name in _READ:
+        if (dataset.files / name).exists():
+            bring(dataset.files / name, folder / name)
     for name in _WRITTEN:
         if (dataset.files / name).exists():
             shutil.copyfile(dataset.files / name, folder / name)
-    beside = Dataset(folder)
+    beside = Dataset(folder, store_of=dataset.home if dataset.own_place.exists() else None)
     specs = named_specs([spec])
     made = asyncio.run(make_runs(beside, specs, load(tell=tell), silent))
     require_working(made)
     return beside, made[0].name
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        target.symlink_to(source.resolve(), target_is_directory=source.is_dir())
-    except OSError:
-        # Some systems let only administrators make links. A call store has to stay one.
-        if source.is_file():
-            shutil.copyfile(source, target)

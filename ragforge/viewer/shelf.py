@@ -11,6 +11,7 @@ from typing import Final
 from ragforge.errors import DataError, RagforgeError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import FILE, History, read_history
+from ragforge.files.inside import require_inside
 from ragforge.files.manifest import Manifest
 from ragforge.files.opening import open_dataset
 from ragforge.files.version_places import files_of, home_of
@@ -109,10 +110,11 @@ def _read(path: Path, name: str) -> Shown:
     except (RagforgeError, OSError, ValueError) as error:
         problems.append(_said(path, error))
     try:
+        require_inside(path)
         history = read_history(home_of(path))
     except (RagforgeError, OSError, ValueError) as error:
         problems.append(_said(path, error))
-    return Shown(name, path, manifest, history, "; ".join(problems))
+    return Shown(name, path, manifest, history, "; ".join(dict.fromkeys(problems)))
 
 
 def check_roots(roots: Iterable[Path]) -> None:

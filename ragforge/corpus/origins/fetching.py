@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.formats import FORMATS, suffix_of
@@ -20,11 +19,11 @@ from ragforge.corpus.origins.sql import PREFIX as SQL
 from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
 from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents
 from ragforge.errors import DataError, UsageError
+from ragforge.files.inside import require_own_place
+from ragforge.files.own_place import NAME
 from ragforge.files.values import escaped
 from ragforge.observe import Event, Observer
 
-ORIGINS: Final = "sources"
-"""Name of the folder of mirrors, beside the call store."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LONGEST_NAME = 255
@@ -101,6 +100,8 @@ def fetched(
                 paths.append(spec)
                 continue
             folder = place / _folder_name(spec)
+            if place.parent.name == NAME:
+                require_own_place(place.parent)
             stack.enter_context(held(folder, spec.shown))
             paths.append(_fetch(spec, folder, wanted, _passed(spec, observer)))
             paths.origins[str(folder / "files")] = spec.shown

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -71,6 +72,7 @@ def held(folder: Path, shown: str) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _drop_links(folder)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written: {error.strerror or error}") from error
@@ -86,6 +88,15 @@ def held(folder: Path, shown: str) -> Iterator[None]:
         ) from error
     finally:
         os.close(descriptor)
+
+
+def _drop_links(folder: Path) -> None:
+    """Remove what no mirror has: links and pipes came with the folder, and may lead anywhere."""
+    for place, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            kind = os.lstat(os.path.join(place, name)).st_mode  # noqa: PTH118  # many files
+            if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+                Path(place, name).unlink()
 
 
 def _is_same(path: str, origin: Origin, known: _Listing, here: set[str]) -> bool:

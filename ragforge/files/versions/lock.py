@@ -8,6 +8,7 @@ from typing import Final
 
 from ragforge.errors import DataError, LockedError, UsageError
 from ragforge.files.atomic import maker
+from ragforge.files.inside import require_inside
 from ragforge.files.own_place import NAME, make_own_place
 from ragforge.files.version_places import home_of
 from ragforge.files.versions.recovery import recover
@@ -25,11 +26,12 @@ def refresh_lock(dataset_path: Path) -> Iterator[None]:
     Raises:
         LockedError: Another refresh is running.
         UsageError: This system has no such locks.
-        DataError: The directory is missing, or cannot be written.
+        DataError: The directory is missing, cannot be written, or has files that lead out of it.
     """
     home = home_of(dataset_path)
     if not home.is_dir():
         raise DataError(f"{home}: no such directory")
+    require_inside(home)
     path = home / NAME / FILE
     try:
         make_own_place(path.parent)
@@ -70,7 +72,9 @@ def _lock(path: Path, descriptor: int) -> None:
 
 
 def _leave_name(descriptor: int) -> None:
-    """Write who has the lock, for those who are turned away."""
+    """Write who has the lock, for those who are turned away; not into a file with other names."""
+    if os.fstat(descriptor).st_nlink > 1:
+        return
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, maker().encode(), 0)
 

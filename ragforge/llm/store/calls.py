@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.files.own_place import make_own_place
@@ -20,7 +22,9 @@ from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
 from ragforge.llm.store.leases import ends, holder
 from ragforge.llm.store.ledger import spent
 from ragforge.llm.store.owner import Owner, boot, this_owner
-from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, digest, to_reply, to_text
+from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, digest, stored_reply, to_text
+
+_DIALECT = TypeAdapter(Dialect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,11 @@ class CallStore:
             ).fetchone()
             if row is None:
                 return None
-            # Damage can change a column's type as well.
-            if digest(key, str(row[0])) != row[1]:
+            reply = stored_reply(key, *row)
+            if reply is None:
                 self._put_aside([key], "damaged")
                 self.damaged_rows += 1
-                return None
-        return to_reply(key, row[0])
+        return reply
 
     def claim(self, key: str) -> ChatReply | Held | None:
         """Take the sole right to buy a reply; None where it was taken.
@@ -164,10 +167,10 @@ class CallStore:
             row = connection.execute(
                 "SELECT dialect FROM dialects WHERE endpoint = ?", (endpoint,)
             ).fetchone()
-        if row is None:
-            return None
-        fields = json.loads(row[0])
-        return Dialect(**{**fields, "omit": tuple(fields["omit"])})
+        try:
+            return None if row is None else _DIALECT.validate_json(row[0])
+        except (ValidationError, TypeError):
+            return None  # It is learnt anew.
 
     def learn(self, endpoint: str, dialect: Dialect) -> None:
         """Remember how an endpoint and model want to be asked."""

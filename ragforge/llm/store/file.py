@@ -3,10 +3,14 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
 from ragforge.errors import DataError
+from ragforge.files.inside import require_own_place
+from ragforge.files.own_place import NAME
+from ragforge.files.values import shown
 from ragforge.llm.store.open_files import connect, read_head
 from ragforge.llm.store.rows import COLUMNS, Row, values_of
 
@@ -61,11 +65,13 @@ def open_file(path: Path) -> sqlite3.Connection:
 
     Raises:
         sqlite3.OperationalError: It cannot be opened, read or written.
-        sqlite3.DatabaseError: It is damaged.
+        sqlite3.DatabaseError: It is damaged, or holds what ragforge did not make.
+        DataError: It is a link that leads out of its `.ragforge`.
     """
     check_header(path)
     connection = connect(path)
     try:
+        _check_schema(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(_TABLES)
@@ -90,6 +96,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         check_header(path)
         with closing(_open_to_read(path)) as connection:
             connection.execute("BEGIN")  # All that is read is of one moment.
+            _check_schema(connection)
             connection.execute(f"SELECT {COLUMNS} FROM calls LIMIT 0")  # noqa: S608  # constants
             yield connection
     except sqlite3.OperationalError as error:
@@ -117,7 +124,10 @@ def check_header(path: Path) -> None:
 
     Raises:
         sqlite3.DatabaseError: They are damaged.
+        DataError: The file, or what lies beside it, leads out of its `.ragforge`.
     """
+    if path.parent.name == NAME:
+        require_own_place(path.parent)
     try:
         head = read_head(path, 100)
     except OSError:
@@ -130,6 +140,7 @@ def check_header(path: Path) -> None:
         and head[21:24] == bytes((64, 32, 32))
         and int.from_bytes(head[44:48]) <= 4
         and int.from_bytes(head[56:60]) <= 1
+        and not any(head[60:64])
     )
     if head and not sound:
         raise sqlite3.DatabaseError("its header is damaged")
@@ -157,6 +168,31 @@ def add_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> int:
         with transaction(connection):
             connection.executemany(_ADD, batch)
     return connection.total_changes - before
+
+
+@cache
+def _schema() -> frozenset[tuple[object, ...]]:
+    """Return what a store defines: its tables, and the indexes that SQLite makes for them."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_TABLES)
+        return frozenset(_definitions(connection))
+
+
+def _definitions(connection: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
+    for *names, sql in connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"):
+        yield (*names, " ".join(str(sql).split()))
+
+
+def _check_schema(connection: sqlite3.Connection) -> None:
+    """Check that a file defines nothing but what a store does: a trigger would act on its own.
+
+    Raises:
+        sqlite3.DatabaseError: It does; what it holds can be read without SQLite.
+    """
+    for kind, name, *rest in _definitions(connection):
+        if (kind, name, *rest) not in _schema():
+            what = f"{shown(str(kind))} {shown(str(name))}"
+            raise sqlite3.DatabaseError(f"it defines the {what}, which ragforge did not make")
 
 
 def suspect(path: Path) -> None:

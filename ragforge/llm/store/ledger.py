@@ -14,7 +14,7 @@ from ragforge.llm.store.file import SIDE_FILES, open_file, reading, transaction
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
 from ragforge.llm.store.leases import holder
 from ragforge.llm.store.owner import Owner
-from ragforge.llm.store.rows import COLUMNS, Row
+from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, stored_reply
 
 _DAY_S = 86_400.0
 
@@ -201,11 +201,12 @@ def size_of(path: Path) -> int:
 def _models(connection: sqlite3.Connection) -> Iterator[ModelLedger]:
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in _rows(connection):
-        if not row.whole:
+        reply = stored_reply(str(row.key).partition(ASIDE)[0], row.reply, row.sha256)
+        if reply is None:
             seen[row.model]["damaged"] += 1
             continue
         seen[row.model][row.aside] += 1
-        seen[row.model]["estimated"] += row.usage.estimated
+        seen[row.model]["estimated"] += bool(reply.usage.estimated)
     # By whatever damage made of a name, too.
     for model in sorted(seen, key=str):
         counts = seen[model]
@@ -254,9 +255,11 @@ def _summed(connection: sqlite3.Connection, sums: str, *values: object) -> Spent
         f"SELECT {_TOTALS} FROM ({sums})",  # noqa: S608  # constants
         values,
     ).fetchone()
+    try:
+        counts = [int(count) for count in (calls, prompt, completion)]
+        cost_usd = round(float(cost), 9) if priced == calls else None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise sqlite3.DatabaseError("its sums are no numbers") from error
     return Spent(
-        calls=calls,
-        prompt_tokens=int(prompt),
-        completion_tokens=int(completion),
-        cost_usd=round(cost, 9) if priced == calls else None,
+        calls=counts[0], prompt_tokens=counts[1], completion_tokens=counts[2], cost_usd=cost_usd
     )

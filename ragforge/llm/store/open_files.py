@@ -59,10 +59,22 @@ def connect(path: Path, options: str = "") -> sqlite3.Connection:
         connection = sqlite3.connect(
             address, timeout=30, isolation_level=None, uri=True, factory=_CountedConnection
         )
+        _distrust(connection)
         connection.nodes = frozenset(node for node in (before, _node(path)) if node)
         for node in connection.nodes:
             _OPEN.setdefault(node, _OpenFile()).connections += 1
     return connection
+
+
+def _distrust(connection: sqlite3.Connection) -> None:
+    """Let nothing that a file defines be run; what it may define at all, `check_schema` says."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    set_config = getattr(connection, "setconfig", None)  # From Python 3.12 on.
+    if set_config is not None:
+        set_config(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)  # type: ignore[attr-defined]
+        set_config(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)  # type: ignore[attr-defined]
+        set_config(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)  # type: ignore[attr-defined]
 
 
 def read_head(path: Path, size: int) -> bytes:

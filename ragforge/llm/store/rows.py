@@ -110,23 +110,56 @@ def to_text(reply: ChatReply) -> str:
 
 
 def to_reply(key: str, text: str) -> ChatReply:
-    """Return the reply that a row holds; fields of other versions of ragforge are passed over."""
-    found = json.loads(text)
-    fields = {name: found[name] for name in _KEPT if name in found}
-    usage = found.get("usage", {})
-    fields["usage"] = Usage(**{name: usage[name] for name in _USAGE if name in usage})
-    fields["numerals"] = tuple(
-        Numeral(at, tuple((token, value) for token, value in logprobs))
-        for at, logprobs in found.get("numerals", ())
+    """Return the reply that a row holds; fields of other versions of ragforge are passed over.
+
+    Raises:
+        ValueError: It holds none, whatever its checksum says.
+    """
+    try:
+        found = json.loads(text)
+        fields = {name: found[name] for name in _KEPT if name in found}
+        usage = found.get("usage", {})
+        counted = Usage(**{name: usage[name] for name in _USAGE if name in usage})
+        numerals = tuple(
+            Numeral(at, tuple((token, value) for token, value in logprobs))
+            for at, logprobs in found.get("numerals", ())
+        )
+        fields = {**fields, "usage": counted, "numerals": numerals}
+        reply = ChatReply(**fields, key=key, cached=True)
+    except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
+        raise ValueError("reply: expected an object with text and usage") from error
+    if not _is_typed(reply):
+        raise ValueError("reply: has a field of another type")
+    return reply
+
+
+def stored_reply(key: str, text: object, sha256: object) -> ChatReply | None:
+    """Return the reply of a row; None where it is damaged, or was never one."""
+    # Damage can change a column's type as well.
+    if digest(key, str(text)) != sha256:
+        return None
+    try:
+        return to_reply(key, str(text))
+    except ValueError:
+        return None
+
+
+def _is_typed(reply: ChatReply) -> bool:
+    """Whether what a file said of a reply is of the types that a reply has."""
+    texts = (reply.text, reply.finish_reason, reply.refusal, reply.model)
+    texts = (*texts, reply.fingerprint, reply.reply_id)
+    usage = reply.usage
+    numbers = [usage.prompt_tokens, usage.completion_tokens, reply.latency_s]
+    for numeral in reply.numerals:
+        texts = (*texts, *(token for token, _ in numeral.logprobs))
+        numbers += [numeral.at, *(value for _, value in numeral.logprobs)]
+    return all(isinstance(text, str) for text in texts) and all(
+        isinstance(number, int | float) for number in numbers
     )
-    return ChatReply(**fields, key=key, cached=True)
 
 
 def _counts(row: Row) -> tuple[object, ...]:
-    try:
-        usage = row.usage
-    except (AttributeError, TypeError, KeyError, ValueError) as error:
-        raise ValueError("reply: expected an object with text and usage") from error
+    usage = row.usage
     return _numbers(usage.prompt_tokens, usage.completion_tokens)
 
 

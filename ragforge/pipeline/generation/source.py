@@ -10,11 +10,11 @@ from pathlib import Path
 from ragforge.config import ChunkSettings
 from ragforge.corpus.cutting import cutting_of, write_corpus, write_ready_made, write_rows
 from ragforge.corpus.document_rows import renewed_rows
-from ragforge.corpus.origins.fetching import ORIGINS, fetched
+from ragforge.corpus.origins.fetching import fetched
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.own_place import make_own_place
+from ragforge.files.own_place import MIRRORS, make_own_place
 from ragforge.files.sorted_lines import each_document
 from ragforge.observe import Observer
 
@@ -73,7 +73,7 @@ class ChunkSource:
         except OSError as error:
             raise DataError(f"{folder}: cannot be made: {error.strerror or error}") from error
         with place as name:
-            yield self._prepared(Path(name), folder / ORIGINS)
+            yield self._prepared(Path(name), folder / MIRRORS)
 
     def _prepared(self, folder: Path, origins: Path) -> Prepared:
         path, rows = folder / "chunks.jsonl", folder / "rows.jsonl"

@@ -12,6 +12,7 @@ from ragforge.corpus.origins.fetching import fetched
 from ragforge.errors import ChangedMeanwhileError, DataError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import open_dataset
+from ragforge.files.own_place import MIRRORS
 from ragforge.files.versions.store import (
     next_version,
     prune,
@@ -142,7 +143,7 @@ def _diff(
 ) -> CorpusDiff:
     if options.chunk_file is not None:
         return diff_chunks(parent, options.chunk_file, place, observer, number)
-    sources = parent.own_place / "sources"
+    sources = parent.own_place / MIRRORS
     with fetched(settings.refresh.documents, sources, observer, settings.chunk) as documents:
         told = documents.naming(observer)
         return diff_corpus(parent, documents, settings.chunk, place, told, number)

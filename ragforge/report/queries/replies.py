@@ -7,7 +7,7 @@ from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.llm.store.file import reading
-from ragforge.llm.store.rows import digest, to_reply
+from ragforge.llm.store.rows import stored_reply
 from ragforge.records import Judgment
 from ragforge.report.shown import Excerpt, excerpt
 
@@ -47,9 +47,5 @@ def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]
 
 
 def _text(key: str, reply: object, sha256: object) -> Excerpt | None:
-    if digest(key, str(reply)) != sha256:
-        return None
-    try:
-        return excerpt(to_reply(key, str(reply)).text, _REPLY_CHARS)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
+    stored = stored_reply(key, reply, sha256)
+    return None if stored is None else excerpt(stored.text, _REPLY_CHARS)

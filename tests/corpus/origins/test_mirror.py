@@ -180,3 +180,19 @@ def test_mirror_is_held_by_one_command_at_a_time(tmp_path):
         held(tmp_path, "git:x"),
     ):
         pass
+
+
+@pytest.mark.parametrize("name", ["listing.jsonl", "lock", "files", "files/new", "incoming"])
+def test_links_in_a_mirror_are_taken_away(tmp_path, name):
+    """They came with a set from elsewhere, and files would be written where they lead."""
+    folder, mine = tmp_path / "mirror", tmp_path / "mine"
+    (folder / name).parent.mkdir(parents=True)
+    mine.mkdir()
+    (mine / "d.md").write_text("mine")
+    (folder / name).symlink_to(mine)
+
+    with held(folder, "origin"):
+        mirrored(origin_of(AFTER), folder, print)
+
+    assert [path.name for path in mine.iterdir()] == ["d.md"]
+    assert (mine / "d.md").read_text() == "mine"
