@@ -79,6 +79,16 @@ def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -
     shown = ", ".join(default) if isinstance(default, tuple) else default
     text = " ".join((setting.info.description or "").split()).replace("%", "%%")
     default_note = "" if shown in ("", None) else f" Default: {shown}."
+    extra = setting.info.json_schema_extra
+    if isinstance(extra, dict) and "switch" in extra:
+        group.add_argument(
+            f"--{setting.flag}",
+            dest=setting.dest,
+            action="store_const",
+            const=extra["switch"],
+            help=f"{text} [{setting.environment}]",
+        )
+        return
     several = isinstance(default, tuple)
     dash = "-" if len(setting.flag) == 1 else "--"
     names = (

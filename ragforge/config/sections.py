@@ -50,6 +50,11 @@ def flag(name: str) -> dict[str, str]:
     return {"flag": name}
 
 
+def switch(value: str) -> dict[str, str]:
+    """Let the command-line flag of a field take no value and stand for this one."""
+    return {"switch": value}
+
+
 class ModelSettings(Section):
     """Which model is asked, and how."""
 
@@ -119,6 +124,8 @@ class ChunkSettings(Section):
     """Glob patterns of the files to read, relative to the folder; all readable ones where unset."""
     exclude: Harmless[tuple[str, ...]] = ()
     """Glob patterns of the files to leave out."""
+    follow_links: Annotated[Literal["off", "on"], Field(json_schema_extra=switch("on"))] = "off"
+    """Read what links in a folder of documents lead to outside of it, too."""
 
 
 class GenerateSettings(Section):

@@ -68,6 +68,7 @@ def documents_of(
         documents,
         include=settings.include,
         exclude=settings.exclude,
+        follow_links=settings.follow_links == "on",
         skipped=skipped,
         unread=unread,
         named_must=named_must,

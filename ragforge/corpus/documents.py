@@ -36,23 +36,25 @@ def read_documents(
     *,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    follow_links: bool = False,
     skipped: Skipped = lambda path, reason: None,
     unread: Callable[[str], None] = lambda doc_id: None,
     named_must: bool = False,
 ) -> Iterator[Document]:
     """Yield the documents of files and folders, folder by folder in sorted order.
 
-    Hidden files and folders inside a folder are passed over, and links to folders are not
-    followed. A file that several of the paths lead to is read once, with the doc_id that the
-    outermost folder gives it. Each row of a table or an export is a document.
+    Hidden files and folders inside a folder are passed over, and so are links that lead out of it,
+    and names that are not UTF-8. A file that several of the paths lead to is read once, with the
+    doc_id that the outermost folder gives it. Each row of a table or an export is a document.
 
     Args:
         paths: Files and folders; folders are searched to any depth.
         include: Patterns (see `path_matcher`) of what is read of a folder; empty takes everything.
         exclude: Patterns of what is not; stronger than include. A file given by name is not asked.
-        skipped: Told of documents without text, of links to folders, and of files that cannot be
-            read as what their suffix says: not UTF-8, a table with a broken row. How many these
-            are comes last.
+        follow_links: Read what links in a folder lead to outside of it, too.
+        skipped: Told of documents without text, of links that are not followed, and of files that
+            cannot be read as what their suffix says: not UTF-8, a table with a broken row. How many
+            these are comes last.
         unread: Told the doc_id of each file that cannot be read; that of a row begins with it.
         named_must: Whether a file that is given by name must be read, and hold something.
 
@@ -61,7 +63,7 @@ def read_documents(
             doc_id (found before any file is read), none of the files could be read, or not one
             that must be.
     """
-    found = find_sources(paths, include, exclude, skipped)
+    found = find_sources(paths, include, exclude, skipped, follow_links=follow_links, unread=unread)
     sources = with_readers(found, skipped)
     for source in _without(found, sources):
         _refuse_named(source, "what reads such files is not installed", named_must)

@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,17 @@ from typing import Final
 from ragforge.corpus.formats import FORMATS, missing_extra, suffix_of
 from ragforge.corpus.globs import path_matcher
 from ragforge.errors import DataError
+from ragforge.files.inside import is_within
+from ragforge.files.values import escaped, is_unicode
 
 Skipped = Callable[[str, str], None]
 """Called with the path and the reason for what is passed over without being an error."""
 
 
+_EXAMPLES: Final = 3
+_FOLLOW: Final = "--follow-links reads what they lead to"
+_LINK_OUT: Final = f"links out of the folder are not followed; {_FOLLOW}"
+_ODD_NAME: Final = "names that are not UTF-8 cannot be ids"
 GIVE_ABOVE: Final = "give the folder above both"
 """Advice where two files have one id."""
 
@@ -37,16 +43,22 @@ class FileSource:
 
 
 def find_sources(
-    paths: Sequence[Path], include: Sequence[str], exclude: Sequence[str], skipped: Skipped
+    paths: Sequence[Path],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    skipped: Skipped,
+    *,
+    follow_links: bool = False,
+    unread: Callable[[str], None] = lambda doc_id: None,
 ) -> list[FileSource]:
     """Return the files of what is given, path by path in sorted order; see `read_documents`.
 
     Raises:
-        DataError: A path is missing, a folder holds no document, or two files would have the same
-            doc_id.
+        DataError: A path is missing, a folder holds no document that can be read, a file that is
+            given has a name that is not UTF-8, or two files would have the same doc_id.
     """
-    wanted = folder_filter(include, exclude)
-    sources = _each_once([_sources(path, wanted, skipped) for path in paths])
+    search = _Search(folder_filter(include, exclude), skipped, unread, follow_links)
+    sources = _each_once([_sources(path, search) for path in paths])
     _refuse_twins(sources)
     return sources
 
@@ -80,38 +92,82 @@ def folder_filter(include: Sequence[str], exclude: Sequence[str]) -> Callable[[s
     return takes
 
 
-def _sources(path: Path, wanted: Callable[[str], bool], skipped: Skipped) -> list[FileSource]:
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """How folders are searched."""
+
+    wanted: Callable[[str], bool]
+    skipped: Skipped
+    unread: Callable[[str], None]
+    follow_links: bool
+
+
+def _sources(path: Path, search: _Search) -> list[FileSource]:
     if path.is_dir():
-        return _folder_sources(path, wanted, skipped)
+        return _folder_sources(path, search)
     if not path.exists():
         raise DataError(f"{path}: does not exist; expected a document or a folder of documents")
     if suffix_of(path.name) not in FORMATS:
         found = path.suffix or "no suffix"
         raise DataError(f"{path}: expected one of {_suffixes()}, got {found}")
+    if not is_unicode(path.name):
+        raise DataError(f"{escaped(str(path))}: {_ODD_NAME}; rename it")
     return [FileSource(unicodedata.normalize("NFC", path.name), path, in_folder=False)]
 
 
-def _folder_sources(
-    folder: Path, wanted: Callable[[str], bool], skipped: Skipped
-) -> list[FileSource]:
-    files = [FileSource(_relative(path, folder), path, True) for path in _files(folder, skipped)]
-    sources = [file for file in files if wanted(file.doc_id)]
+def _folder_sources(folder: Path, search: _Search) -> list[FileSource]:
+    files = [FileSource(_relative(path, folder), path, True) for path in _files(folder, search)]
+    sources = [file for file in files if search.wanted(file.doc_id)]
     if not sources:
         raise no_documents(str(folder), [file.doc_id for file in files])
-    return sources
+    kept, passed = list[FileSource](), defaultdict[str, list[FileSource]](list)
+    for source in sources:
+        if not is_unicode(source.doc_id):
+            passed[_ODD_NAME].append(source)
+        elif not search.follow_links and _leads_out(source.path, folder):
+            passed[_LINK_OUT].append(source)
+            search.unread(source.doc_id)
+        else:
+            kept.append(source)
+    for reason, some in passed.items():
+        search.skipped(_some(some), reason)
+    if not kept:
+        reasons = "; ".join(f"{_some(some)}: {reason}" for reason, some in passed.items())
+        raise DataError(f"{folder}: no document in it is read: {escaped(reasons)}")
+    return kept
+
+
+def _leads_out(path: Path, folder: Path) -> bool:
+    return path.is_symlink() and not is_within(path, folder)
+
+
+def _some(sources: Sequence[FileSource]) -> str:
+    """Return the path of a file, or how many there are with those of the first."""
+    if len(sources) == 1:
+        return str(sources[0].path)
+    examples = ", ".join(str(source.path) for source in sources[:_EXAMPLES])
+    return f"{len(sources)} files, such as {examples}"
 
 
 def _relative(path: Path, folder: Path) -> str:
     return unicodedata.normalize("NFC", path.relative_to(folder).as_posix())
 
 
-def _files(folder: Path, skipped: Skipped) -> list[Path]:
+def _files(folder: Path, search: _Search) -> list[Path]:
     found: list[Path] = []
-    for place, folders, names in os.walk(folder, onerror=_unreadable):
+    roots = [Path(os.path.realpath(folder))]
+    """What is read already; a link into or around it would be a loop, or read files twice."""
+    for place, folders, names in os.walk(folder, onerror=_unreadable, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in folders:
-            if (link := Path(place, name)).is_symlink():
-                skipped(str(link), "is a link to a folder, which is not followed")
+        for link in [Path(place, name) for name in folders if Path(place, name).is_symlink()]:
+            real = Path(os.path.realpath(link))
+            is_near = any(real.is_relative_to(at) or at.is_relative_to(real) for at in roots)
+            if search.follow_links and not is_near:
+                roots.append(real)
+                continue
+            folders.remove(link.name)
+            out = "" if is_near else f"; {_FOLLOW}"
+            search.skipped(str(link), f"is a link to a folder, which is not followed{out}")
         found.extend(Path(place, name) for name in names if not name.startswith("."))
     return sorted(found, key=lambda path: path.relative_to(folder).parts)
 

@@ -79,7 +79,14 @@ def shown(value: object) -> str:
 
 def escaped(name: str) -> str:
     r"""Return a name on one line: what is not printed, such as a line feed, as `\n`."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
+    return "".join(one if one.isprintable() else _escaped(one) for one in name)
+
+
+def _escaped(character: str) -> str:
+    # Python holds a byte of a file name that is not UTF-8 as half a surrogate pair.
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return repr(character)[1:-1]
 
 
 def is_unicode(text: str) -> bool:

@@ -118,3 +118,16 @@ def test_empty_documents_are_a_data_error(run, tmp_path):
 
     assert code == 3
     assert "no text to cut into chunks" in told
+
+
+def test_links_out_of_a_folder_are_read_on_demand(tmp_path, documents, capsys):
+    """A folder from elsewhere could bring any file of its reader's into the chunks."""
+    (tmp_path / "passwords.md").write_text("# Passwords\n\nThe password of the house is tulip.\n")
+    (documents / "link.md").symlink_to(tmp_path / "passwords.md")
+    out = tmp_path / "chunks.jsonl"
+
+    assert main(["chunk", str(documents), "--out", str(out)]) == 0
+    assert "tulip" not in out.read_text()
+    assert "link.md: passed over: links out of the folder" in capsys.readouterr().err
+    assert main(["chunk", str(documents), "--out", str(out), "--follow-links"]) == 0
+    assert "tulip" in out.read_text()

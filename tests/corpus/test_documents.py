@@ -92,6 +92,106 @@ def test_link_to_a_folder_is_reported_and_not_followed(docs):
     assert notes == [(str(docs / "guide" / "loop"), "is a link to a folder, which is not followed")]
 
 
+def noted(docs, **options):
+    """Return the ids of what is read, and what is told of the rest."""
+    notes = []
+    found = ids(docs, skipped=lambda path, reason: notes.append(f"{path}: {reason}"), **options)
+    return found, notes
+
+
+def leading_out(docs):
+    """Let links in a folder lead to files outside of it, and return these."""
+    outside = docs.parent / "outside"
+    outside.mkdir()
+    for name in ("a.md", "b.md", "c.md", "d.md"):
+        (outside / name).write_text(f"# Of {name}\n\nA password.\n")
+        (docs / f"x{name}").symlink_to(f"../outside/{name}")
+    return outside
+
+
+def test_links_out_of_the_folder_are_told_once_and_not_followed(docs):
+    """A folder from elsewhere could bring any file of its reader's into what is published."""
+    before, unread = ids(docs), []
+    leading_out(docs)
+
+    found, notes = noted(docs, unread=unread.append)
+
+    assert found == before
+    assert notes == [
+        f"4 files, such as {docs / 'xa.md'}, {docs / 'xb.md'}, {docs / 'xc.md'}: links out of the "
+        "folder are not followed; --follow-links reads what they lead to"
+    ]
+    assert unread == ["xa.md", "xb.md", "xc.md", "xd.md"]
+
+
+def test_links_out_of_the_folder_are_followed_on_demand(docs):
+    """Some collect their documents by links; no loop, and nothing twice."""
+    before, outside = ids(docs), leading_out(docs)
+    (docs / "more").symlink_to(outside)
+    (docs / "again").symlink_to(outside)
+    (docs / "up").symlink_to(docs.parent)
+    (outside / "back").symlink_to(docs)
+    (outside / "loop").symlink_to(outside)
+
+    found, notes = noted(docs, follow_links=True)
+
+    four = [f"{name}.md" for name in "abcd"]
+    links = [f"again/{name}" for name in four] + [f"x{name}" for name in four]
+    assert sorted(found) == sorted([*before, *links])
+    assert len(notes) == 4
+
+
+def test_a_folder_of_links_that_lead_out_says_how_they_are_read(docs):
+    """Nothing but an empty set would come of it."""
+    (docs.parent / "links").mkdir()
+    (docs.parent / "links" / "a.md").symlink_to(docs / "a.md")
+
+    with pytest.raises(DataError, match=r"no document in it is read: .*--follow-links reads"):
+        ids(docs.parent / "links")
+
+
+def test_the_folder_may_be_a_link_and_have_links_within(docs):
+    """So mounted settings and documents look: each file is a link to a hidden folder."""
+    (docs / "..data").mkdir()
+    (docs / "..data" / "k.md").write_text("# Mounted\n")
+    (docs / "k.md").symlink_to("..data/k.md")
+    (docs.parent / "link").symlink_to(docs)
+
+    found, notes = noted(docs.parent / "link")
+
+    assert "k.md" in found
+    assert notes == []
+
+
+@pytest.fixture
+def odd_names(docs):
+    """Files and a folder whose names are not UTF-8, as old archives leave them."""
+    try:
+        (docs / "caf\udce9.md").write_text("# Coffee\n")
+    except OSError:
+        pytest.skip("the file system takes only UTF-8")
+    (docs / "d\udcff").mkdir()
+    (docs / "d\udcff" / "a.md").write_text("# In a folder\n")
+    (docs / "image\udcff.png").write_bytes(b"none")
+    return docs
+
+
+def test_names_that_are_not_utf_8_are_told_once_and_passed_over(docs, odd_names):
+    """One old file must not stop a corpus of thousands."""
+    coffee, within = docs / "caf\udce9.md", docs / "d\udcff" / "a.md"
+
+    found, notes = noted(docs)
+
+    assert len(found) == 6
+    assert notes == [f"2 files, such as {coffee}, {within}: names that are not UTF-8 cannot be ids"]
+
+
+def test_a_file_whose_name_is_not_utf_8_cannot_be_given(docs, odd_names):
+    """Whoever names it wants it read."""
+    with pytest.raises(DataError, match=r"caf\\xe9\.md: names that are not UTF-8.*rename it"):
+        ids(docs / "caf\udce9.md")
+
+
 def test_link_to_itself_is_passed_over(docs):
     """It cannot be read, and must not hang."""
     (docs / "loop.md").symlink_to(docs / "loop.md")
