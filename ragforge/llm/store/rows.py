@@ -146,12 +146,12 @@ def stored_reply(key: str, text: object, sha256: object) -> ChatReply | None:
 
 def _is_typed(reply: ChatReply) -> bool:
     """Whether what a file said of a reply is of the types that a reply has."""
-    texts = (reply.text, reply.finish_reason, reply.refusal, reply.model)
-    texts = (*texts, reply.fingerprint, reply.reply_id)
+    texts = [reply.text, reply.finish_reason, reply.refusal]
+    texts += [reply.model, reply.fingerprint, reply.reply_id]
     usage = reply.usage
     numbers = [usage.prompt_tokens, usage.completion_tokens, reply.latency_s]
     for numeral in reply.numerals:
-        texts = (*texts, *(token for token, _ in numeral.logprobs))
+        texts += [token for token, _ in numeral.logprobs]
         numbers += [numeral.at, *(value for _, value in numeral.logprobs)]
     return all(isinstance(text, str) for text in texts) and all(
         isinstance(number, int | float) for number in numbers
