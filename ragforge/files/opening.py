@@ -7,6 +7,7 @@ from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import Manifest
+from ragforge.files.values import as_unicode
 from ragforge.files.version_links import require_current
 from ragforge.files.version_places import (
     CURRENT,
@@ -62,7 +63,7 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
         raise DataError(f"{path}: cannot be made: {error.strerror or error}") from error
     dataset = Dataset(path)
     if not (path / "manifest.json").exists():
-        name = path.resolve().name
+        name = as_unicode(path.resolve().name)
         dataset.write_manifest(
             Manifest(name=name, made_from=dict(made_from), tool_version=__version__)
         )

@@ -17,6 +17,7 @@ from ragforge.files.inside import require_inside
 from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
 from ragforge.files.objects import read_object, write_object
+from ragforge.files.values import as_unicode
 from ragforge.files.version_links import show_in_home
 from ragforge.files.version_places import MANIFEST, files_of, first_of
 
@@ -94,7 +95,7 @@ class SetFiles:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files of records in a folder, sorted, without their suffix."""
-        return sorted(path.stem for path in (self.folder / folder).glob("*.jsonl"))
+        return sorted(self._named(folder))
 
     def named(self, folder: str, name: str) -> Path:
         """Return the file of records of a name in a folder.
@@ -102,11 +103,15 @@ class SetFiles:
         Raises:
             DataError: There is none.
         """
-        names = self.names(folder)
-        if name not in names:
-            there = ", ".join(names) or "none yet"
+        named = self._named(folder)
+        if as_unicode(name) not in named:
+            there = ", ".join(sorted(named)) or "none yet"
             raise DataError(f"{self.folder / folder}: no {name!r}; there are: {there}")
-        return self.folder / folder / f"{name}.jsonl"
+        return named[as_unicode(name)]
+
+    def _named(self, folder: str) -> dict[str, Path]:
+        files = (self.folder / folder).glob("*.jsonl")
+        return {as_unicode(path.stem): path for path in files}
 
     def write(
         self, name: str, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]

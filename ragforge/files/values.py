@@ -82,6 +82,11 @@ def escaped(name: str) -> str:
     return "".join(one if one.isprintable() else _escaped(one) for one in name)
 
 
+def as_unicode(name: str) -> str:
+    r"""Return a name of a file as records can hold it: bytes that are not UTF-8 as `\xff`."""
+    return name if is_unicode(name) else escaped(name)
+
+
 def _escaped(character: str) -> str:
     # Python holds a byte of a file name that is not UTF-8 as half a surrogate pair.
     if "\udc80" <= character <= "\udcff":

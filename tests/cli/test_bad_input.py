@@ -293,3 +293,45 @@ def test_a_stream_that_cannot_be_written_is_no_bug(dataset, redirection):
 
     assert shown.returncode in (0, 3)
     assert "bug" not in shown.stderr
+
+
+def odd_place(folder, name):
+    """Make a file under a name that is not UTF-8, where the file system takes such names."""
+    try:
+        (folder / name).write_bytes(b"")
+    except OSError:
+        pytest.skip("the file system takes only UTF-8")
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate --dataset {set} --json",
+        "compare --dataset {set} --json",
+        "validate --dataset {set} --json",
+        "worst --dataset {set} --run b\\xff --json",
+        "judge --dataset {set} --run b\\xff --json",
+        "report --dataset {set} --out {set}.html",
+        "refresh --dataset {set} --documents {documents} --allow-baseline --json",
+    ],
+)
+def test_a_run_whose_name_is_not_utf_8_is_shown_with_its_bytes(dataset, documents, command, capsys):
+    """A run that came from an old archive was called a bug, and stopped all others."""
+    run = odd_place(dataset / "runs", "b\udcff.jsonl")
+    run.write_bytes((dataset / "runs" / "bm25.jsonl").read_bytes())
+
+    words = {"set": dataset, "documents": documents}
+    code = main([word.format(**words) for word in command.split()])
+
+    assert (code, "bug" in said(capsys)) == (0, False)
+
+
+def test_a_set_may_lie_in_a_folder_whose_name_is_not_utf_8(tmp_path, documents):
+    """Its name gets into records, which are UTF-8."""
+    place = odd_place(tmp_path, "set\udcff")
+    place.unlink()
+
+    assert main(["generate", "--documents", str(documents), "-n", "2", "--out", str(place)]) == 0
+    manifest = json.loads((place / "manifest.json").read_text("utf-8"))
+    assert manifest["name"] == "set\\xff"
