@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ragforge.corpus.survey import ChunkCard
-from ragforge.files.arrays import Array, map_array, write_array
+from ragforge.files.arrays import Array, is_ascending, map_array, require_sound, write_array
 from ragforge.files.chunk_lines import ChunkLines
 from ragforge.files.strings import Strings, StringWriter
 from ragforge.records import Chunk
@@ -161,7 +161,21 @@ class CardReader(AbstractContextManager["CardReader"]):
             self._ids = opened.enter_context(Strings(folder / _IDS))
             self._documents = opened.enter_context(Strings(folder / _DOCUMENTS))
             self._lines = opened.enter_context(ChunkLines(chunks))
+            self._require_sound()
             self._opened = opened.pop_all()
+
+    def _require_sound(self) -> None:
+        """Check that no number leads beyond an array: a survey may have come with a set."""
+        of, n_chunks, n_documents = self._of, self.n_chunks, self.n_documents
+        for name in ("begins", "document", "level", "askable", "topic", "stands", "order", "place"):
+            require_sound(name, len(of[name]) == n_chunks)
+        for name in ("stands", "order", "place", "grouped"):
+            require_sound(name, int(of[name].max(initial=0)) < max(n_chunks, 1))
+        require_sound("begins", int(of["begins"].min(initial=0)) >= 0)
+        require_sound("document", int(of["document"].max(initial=0)) < max(n_documents, 1))
+        starts = of["document_starts"]
+        is_whole = len(starts) == n_documents + 1 and is_ascending(starts, 0, n_chunks)
+        require_sound("document_starts", is_whole)
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()

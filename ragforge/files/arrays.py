@@ -29,11 +29,30 @@ def map_array(path: Path, dtype: str) -> Array:
         dtype: Type of its numbers, such as "<u4".
 
     Raises:
-        OSError: The file cannot be read.
+        OSError: The file cannot be read, or does not hold such numbers.
     """
-    if path.stat().st_size == 0:
+    size = path.stat().st_size
+    if size % np.dtype(dtype).itemsize:
+        raise OSError(f"{path.name} is damaged")
+    if size == 0:
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, mode="r").view(np.ndarray)
+
+
+def require_sound(name: str, is_sound: bool) -> None:
+    """Check what an array says of others: it may have come from elsewhere.
+
+    Raises:
+        OSError: It is not sound.
+    """
+    if not is_sound:
+        raise OSError(f"{name} is damaged")
+
+
+def is_ascending(array: Array, first: int, last: int) -> bool:
+    """Return whether numbers ascend from a first one to a last one, or stay."""
+    ends = len(array) > 0 and (int(array[0]), int(array[-1])) == (first, last)
+    return ends and bool(np.all(array[:-1] <= array[1:]))
 
 
 def read_part(path: Path, dtype: str, start: int, count: int) -> Array:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ragforge.files.arrays import map_array, write_array
+from ragforge.files.arrays import is_ascending, map_array, require_sound, write_array
 
 _ENDS = ".ends"
 
@@ -63,6 +63,9 @@ class Strings(AbstractContextManager["Strings"]):
         self._ends = map_array(path.with_suffix(_ENDS), "<u8")
         with path.open("rb") as stream:
             size = path.stat().st_size
+            ends = [0, *self._ends[:1].tolist()]
+            is_sound = size == 0 if ends == [0] else is_ascending(self._ends, ends[1], size)
+            require_sound(path.with_suffix(_ENDS).name, is_sound)
             self._bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
 
     def __exit__(self, *_: object) -> None:
@@ -73,7 +76,7 @@ class Strings(AbstractContextManager["Strings"]):
         return len(self._ends)
 
     def __getitem__(self, number: int) -> str:
-        return self._raw(number).decode()
+        return self._raw(number).decode("utf-8", "replace")
 
     def part(self, start: int, behind: int) -> list[str]:
         """Return the strings [start, behind)."""
@@ -81,7 +84,7 @@ class Strings(AbstractContextManager["Strings"]):
         ends = self._ends[start:behind].tolist()
         raw = self._bytes[first : ends[-1]] if ends else b""
         return [
-            raw[one - first : other - first].decode()
+            raw[one - first : other - first].decode("utf-8", "replace")
             for one, other in zip([first, *ends], ends, strict=False)
         ]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ragforge.files.arrays import map_array
+from ragforge.errors import DataError
+from ragforge.files.arrays import is_ascending, map_array, require_sound
 from ragforge.records import Hit
 from ragforge.retrieval.index import top_rows
 from ragforge.retrieval.postings import ROW, ROWS, START, STARTS, TERM, TERMS, WEIGHT, WEIGHTS
@@ -40,10 +41,14 @@ class StoredBM25:
     """
 
     def __init__(self, folder: Path, n_chunks: int, chunk_id: Callable[[int], str]) -> None:
+        self._folder = folder
         self._terms = map_array(folder / TERMS, TERM)
         self._starts = map_array(folder / STARTS, START)
         self._rows = map_array(folder / ROWS, ROW)
         self._weights = map_array(folder / WEIGHTS, WEIGHT)
+        is_whole = is_ascending(self._starts, 0, len(self._rows))
+        require_sound(STARTS, is_whole and len(self._starts) == len(self._terms) + 1)
+        require_sound(WEIGHTS, len(self._weights) == len(self._rows))
         self._n_chunks = n_chunks
         self._chunk_id = chunk_id
         self._number = TermNumbers()
@@ -56,9 +61,19 @@ class StoredBM25:
         return await asyncio.to_thread(self._best, terms, k)
 
     def postings(self, place: int) -> tuple[Rows, Scores]:
-        """Return the rows that have the term at a place of the index, ascending, and its scores."""
+        """Return the rows that have the term at a place of the index, ascending, and its scores.
+
+        Raises:
+            DataError: A row is that of no chunk.
+        """
         part = slice(int(self._starts[place]), int(self._starts[place + 1]))
-        return self._rows[part], self._weights[part]
+        rows = self._rows[part]
+        if int(rows.max(initial=0)) >= self._n_chunks:
+            raise DataError(
+                f"{self._folder / ROWS}: is damaged; remove {self._folder.parent} to have it made "
+                "again"
+            )
+        return rows, self._weights[part]
 
     def weights_at(self, places: npt.NDArray[np.int64], rows: Rows) -> Scores:
         """Return what each of some terms gives to each of some rows, [term, row]; 0 for nothing.

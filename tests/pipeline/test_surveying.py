@@ -201,3 +201,51 @@ def test_controls_and_marks_in_a_text_are_data(survey):
     with survey(*odd) as found:
         assert [found.chunk(card.chunk_id).text for card in found.cards()] == odd
         assert ids(found, "IGNORE") == ["c00001"]
+
+
+def crafted(folder, change):
+    """Yield the name of each file of a survey while it is changed."""
+    for path in [path for path in sorted(folder.rglob("*")) if path.is_file()]:
+        before = path.read_bytes()
+        path.write_bytes(change(before))
+        yield path.name
+        path.write_bytes(before)
+
+
+def outcome(chunks, own):
+    """Return "read" where a survey can be used, and "told" where it says that it is damaged."""
+    try:
+        with open_survey(chunks, own, silent) as survey:
+            ids(survey, "How do I return goods and pay a fee for the delivery?", k=50)
+            for card in survey.cards():
+                survey.neighbours(card.chunk_id)
+                survey.twins(card.chunk_id)
+                survey.in_document(card.doc_id)
+                survey.chunk(card.chunk_id)
+    except (DataError, KeyError):
+        return "told"
+    return "read"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda raw: raw[:-1],
+        lambda raw: raw + raw,
+        lambda raw: b"",
+        lambda raw: b"\xff" * len(raw),
+        lambda raw: bytes(len(raw)),
+        lambda raw: raw[::-1],
+    ],
+    ids=["cut", "twice", "empty", "ones", "zeros", "reversed"],
+)
+def test_a_survey_that_came_with_a_set_is_told_where_it_cannot_be(sample, tmp_path, change):
+    """Its name is made of the chunks, so that anybody can make one for a set."""
+    own = tmp_path / "own"
+    open_survey(sample, own, silent).__exit__()
+    [folder] = own.glob("survey-*")
+
+    outcomes = {name: outcome(sample, own) for name in crafted(folder, change)}
+
+    assert set(outcomes.values()) <= {"read", "told"}
+    assert outcomes["document_starts"] == "told"

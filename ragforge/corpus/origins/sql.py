@@ -159,7 +159,13 @@ def _sqlite_opener(spec: SqlSpec, database: str) -> "Callable[[], sqlite3.Connec
         told = spec.address.cleared(database) or "no file named"
         raise DataError(f"{spec.shown}: {told}: no such file")
     name = f"file:{quote(str(Path(database).absolute()))}?mode=ro"
-    return lambda: sqlite3.connect(name, uri=True)
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(name, uri=True)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        return connection
+
+    return connect
 
 
 def _rows(spec: SqlSpec, engine: "Engine") -> Iterator[_Row]:
