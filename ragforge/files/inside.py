@@ -8,7 +8,6 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -59,9 +58,7 @@ def require_own_place(folder: Path) -> None:
     """
     if folder.is_symlink():
         _check(Path(os.path.realpath(folder.parent)), [folder])
-    with suppress(FileNotFoundError):
-        tops = [Path(entry.path) for entry in os.scandir(folder)]
-        _check(Path(os.path.realpath(folder)), tops)
+    _check(Path(os.path.realpath(folder)), [Path(entry.path) for entry in _entries(folder)])
 
 
 def is_within(path: Path, folder: Path) -> bool:
@@ -72,15 +69,14 @@ def is_within(path: Path, folder: Path) -> bool:
 def _tops(folder: Path, home: Path) -> Iterator[Path]:
     """Yield what a dataset may have at the top of a folder."""
     others: list[Path] = []
-    with suppress(FileNotFoundError, NotADirectoryError):
-        for entry in os.scandir(folder):
-            if entry.name in _FOLDERS or entry.name.endswith(_SUFFIXES):
+    for entry in _entries(folder):
+        if entry.name in _FOLDERS or entry.name.endswith(_SUFFIXES):
+            yield Path(entry.path)
+        elif entry.name == CURRENT:
+            if published(home):
                 yield Path(entry.path)
-            elif entry.name == CURRENT:
-                if published(home):
-                    yield Path(entry.path)
-            elif entry.is_symlink() or entry.is_dir():
-                others.append(Path(entry.path))
+        elif entry.is_symlink() or entry.is_dir():
+            others.append(Path(entry.path))
     listed = _listed(folder / MANIFEST) if others else frozenset()
     yield from (path for path in others if path.name in listed)
 
@@ -111,8 +107,21 @@ def _check(root: Path, tops: Iterable[Path]) -> None:
         # A mirror, which may have a hundred thousand files, looks after itself.
         if real not in seen and real.parent not in mirrors:
             seen.add(real)
-            with suppress(FileNotFoundError):
-                paths += [Path(entry.path) for entry in os.scandir(path)]
+            paths += [Path(entry.path) for entry in _entries(path)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder; [] where there is none, or somebody removed it meanwhile.
+
+    Raises:
+        DataError: It may not be looked into, so that nobody can say where its files lead.
+    """
+    try:
+        return list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise DataError(f"{_shown(folder)}: cannot be read: {error.strerror}") from error
 
 
 def _is_folder(path: Path, root: Path) -> bool:
@@ -121,7 +130,7 @@ def _is_folder(path: Path, root: Path) -> bool:
         real = os.path.realpath(path)
         if not Path(real).is_relative_to(root):
             raise DataError(
-                f"{_shown(path)}: leads to {_shown(Path(real))}, which is outside of {root}; "
+                f"{_shown(path)}: leads to {_shown(Path(real))}, which is outside of {_shown(root)}; "
                 "through links of a dataset nothing outside of it is read or written: remove the "
                 "link, or put a file of your own in its place"
             )

@@ -3,6 +3,7 @@
 A directory that was never refreshed has its files in itself and none of this.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -60,7 +61,7 @@ def files_of(path: Path) -> Path:
 
 def home_of(path: Path) -> Path:
     """Return the directory of the dataset that a folder is a version of, else the folder itself."""
-    place = path.resolve()
+    place = Path(os.path.realpath(path))  # `resolve` raises where links go in a circle.
     if place.parent.name not in (VERSIONS, REJECTED) or number_of(place.name) is None:
         return path
     home = place.parent.parent
