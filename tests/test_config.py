@@ -181,6 +181,7 @@ NEED_TRUST = {
     "budget.input_usd_per_mtok",
     "budget.output_usd_per_mtok",
     "chunk.chunker",
+    "chunk.follow_links",
     "generate.personas",
     "generate.like",
     "generate.checker",

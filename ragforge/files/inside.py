@@ -130,9 +130,9 @@ def _is_folder(path: Path, root: Path) -> bool:
         real = os.path.realpath(path)
         if not Path(real).is_relative_to(root):
             raise DataError(
-                f"{_shown(path)}: leads to {_shown(Path(real))}, which is outside of {_shown(root)}; "
-                "through links of a dataset nothing outside of it is read or written: remove the "
-                "link, or put a file of your own in its place"
+                f"{_shown(path)}: leads to {_shown(Path(real))}, which is outside of "
+                f"{_shown(root)}; through links of a dataset nothing outside of it is read or "
+                "written: remove the link, or put a file of your own in its place"
             )
         mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):

@@ -174,3 +174,13 @@ def test_nothing_is_added_to_a_history_that_has_other_names(world, capsys):
     assert main(["evaluate", "--dataset", str(world / "set")]) == 0
     assert "is a file with 2 names (hard links)" in capsys.readouterr().err
     assert (world / "mine" / "file").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["set", "set/history.jsonl"])
+def test_a_circle_of_links_is_no_bug(world, name, capsys):
+    """Whoever unpacks a damaged archive gets such links."""
+    shutil.rmtree(world / name, ignore_errors=True)
+    (world / name).symlink_to(world / name)
+
+    assert main(["evaluate", "--dataset", str(world / "set")]) == 3
+    assert "Too many levels of symbolic links" in capsys.readouterr().err
