@@ -24,6 +24,7 @@ class Reply:
         dribble_s: Between single bytes of the body; sent at once where 0.
         cut: Bytes of the body that are promised and not sent.
         reset: The connection is reset instead of any reply.
+        endless: The body is sent again and again, until nobody reads it any more.
     """
 
     body: object = b""
@@ -34,6 +35,7 @@ class Reply:
     dribble_s: float = 0.0
     cut: int = 0
     reset: bool = False
+    endless: bool = False
 
     @property
     def content(self) -> bytes:
@@ -126,11 +128,17 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
-        self.send_header("Content-Length", str(len(reply.content)))
+        if reply.endless:
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(len(reply.content)))
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        if reply.dribble_s:
+        if reply.endless:
+            while not self.server.released.is_set():
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(reply.content), reply.content))
+        elif reply.dribble_s:
             self._dribble(reply)
         elif reply.cut:
             self.wfile.write(reply.content[: -reply.cut])

@@ -2,17 +2,27 @@
 
 import http.client
 import json
+import socket
 import ssl
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote, urlsplit
 
 from ragforge.errors import CallError, UsageError
+from ragforge.foreign.bodies import (
+    ACCEPTED,
+    LARGE_AT_ONCE,
+    MAX_PASSAGES_BYTES,
+    Body,
+    BodyError,
+    read_json,
+)
 from ragforge.foreign.calling import in_thread
 
-_MAX_BYTES = 16 * 1024 * 1024
 _PIECE = 64 * 1024
 _SHOWN = 200
 _TOO_MANY = 429
@@ -69,6 +79,7 @@ class Service:
         self._target = _target(url, what, function)
         self._tls = ssl.create_default_context() if self._target.tls else None
         self._timeout_s = timeout_s
+        self._room = threading.BoundedSemaphore(LARGE_AT_ONCE)
 
     @property
     def shown(self) -> str:
@@ -98,10 +109,10 @@ class Service:
                 "error", f"{self.shown}: status {reply.status}: {start!r}{advice}", raw=start
             )
         try:
-            return JsonReply(json.loads(text), start)
-        except (ValueError, RecursionError) as error:
+            return JsonReply(read_json(text), start)
+        except ValueError as error:
             raise CallError(
-                "invalid", f"{self.shown}: the reply is not JSON: {start!r}", raw=start
+                "invalid", f"{self.shown}: the reply is not JSON: {start!r} ({error})", raw=start
             ) from error
 
     def send(self, body: Mapping[str, object]) -> Reply:
@@ -118,33 +129,65 @@ class Service:
                 target.host, target.port, timeout=self._timeout_s, context=self._tls
             )
         )
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": ACCEPTED,
+        }
         deadline = time.monotonic() + self._timeout_s
         try:
             connection.request("POST", target.path, json.dumps(body), headers)
-            with connection.getresponse() as response:
+            with _cut_at(deadline, connection.sock), connection.getresponse() as response:
                 content = self._read(response, deadline)
                 return Reply(response.status, response.headers.get("Location", ""), content)
-        except TimeoutError as error:
-            raise CallError("error", f"{target.shown}: no reply in {self._timeout_s} s") from error
+        except BodyError as error:
+            raise CallError("invalid", f"{target.shown}: {error}") from error
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, TimeoutError) or time.monotonic() > deadline:
+                raise CallError(
+                    "error", f"{target.shown}: no reply in {self._timeout_s} s"
+                ) from error
             reason = str(error) or type(error).__name__
             raise CallError("error", f"{target.shown}: no reply: {reason}") from error
         finally:
             connection.close()
 
     def _read(self, response: http.client.HTTPResponse, deadline: float) -> bytes:
-        """Read the body; the socket's own timeout would start anew with each byte."""
+        told = response.headers.get("Content-Encoding", "")
+        body = Body(told, response.headers.get("Content-Length", ""), MAX_PASSAGES_BYTES)
         content = bytearray()
-        while piece := response.read1(_PIECE):
-            content += piece
-            if len(content) > _MAX_BYTES:
-                raise CallError(
-                    "invalid", f"{self._target.shown}: the reply is longer than {_MAX_BYTES} bytes"
-                )
-            if time.monotonic() > deadline:
-                raise TimeoutError
+        inside = False
+        try:
+            while piece := response.read1(_PIECE):
+                for part in body.unpacked(piece):
+                    content += part
+                    if body.is_large and not inside:
+                        inside = self._room.acquire(timeout=max(0.0, deadline - time.monotonic()))
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+        finally:
+            if inside:
+                self._room.release()
+        if time.monotonic() > deadline:
+            raise TimeoutError
         return bytes(content)
+
+
+@contextmanager
+def _cut_at(deadline: float, connection: socket.socket) -> Iterator[None]:
+    """Cut a connection at a time: its own limit would start anew with each byte of a header."""
+
+    def cut() -> None:
+        with suppress(OSError):  # It ended by itself.
+            connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def address_of(spec: str, what: str) -> str:

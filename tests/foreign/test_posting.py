@@ -1,5 +1,9 @@
 import asyncio
+import contextlib
+import gzip
 import json
+import socket
+import threading
 
 import pytest
 
@@ -13,6 +17,26 @@ def post():
     return lambda url, body=None: asyncio.run(
         Service(url, what="thing", function="f(x)", timeout_s=10).post(body or {})
     )
+
+
+@contextlib.contextmanager
+def trickling(sent, byte):
+    """Answer one request with some bytes, and then with one after the other."""
+    ended = threading.Event()
+
+    def answer():
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(sent)
+            while not ended.wait(0.02):
+                connection.sendall(byte)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        ended.set()
+        thread.join()
 
 
 def test_the_json_of_the_reply_is_returned_with_its_start(server, post):
@@ -46,3 +70,35 @@ def test_messages_name_the_thing(post):
 def test_an_address_may_have_a_prefix(spec):
     """Both ways of writing it are in use."""
     assert address_of(spec, "thing") == "http://h/x"
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "no reply in 0.3 s"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "no reply in 0.3 s"),
+    ],
+)
+def test_a_reply_that_never_comes_to_its_body_ends_in_time(sent, message):
+    """The time of a socket begins anew with each byte, and so would that of a header."""
+    with trickling(sent, b"a") as url, pytest.raises(CallError, match=message):
+        asyncio.run(Service(url, what="thing", function="f(x)", timeout_s=0.3).post({}))
+
+
+def test_a_packed_reply_that_is_too_long_is_given_up(server, post):
+    """Little that is sent may be much."""
+    server.body = gzip.compress(b" " * 20_000_000)
+    server.headers = (("Content-Encoding", "gzip"),)
+
+    with pytest.raises(CallError, match="longer than 16,000,000 bytes") as caught:
+        post(server.url)
+
+    assert caught.value.kind == "invalid"
+
+
+def test_a_packed_reply_is_read(server, post):
+    """Proxies pack what they pass on."""
+    server.body = gzip.compress(b'{"a": 1}')
+    server.headers = (("Content-Encoding", "gzip"),)
+
+    assert post(server.url).value == {"a": 1}

@@ -1,6 +1,10 @@
 import asyncio
+import base64
 import gzip
 import json
+import subprocess
+import sys
+import zlib
 from dataclasses import replace
 
 import httpx
@@ -439,6 +443,136 @@ def test_a_body_that_cannot_be_unpacked_is_transient(serve):
         ask(model(endpoint.url))
 
 
+@pytest.fixture(scope="module")
+def bomb():
+    """300 MB of blanks, packed."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return b"".join(packer.compress(b" " * 1_000_000) for _ in range(300)) + packer.flush()
+
+
+@pytest.fixture
+def without_end(bomb):
+    """Replies that memory cannot hold, by name."""
+    return {
+        "endless": Reply(b" " * 65536, endless=True),
+        "endless refusal": Reply(b" " * 65536, endless=True, status=400),
+        "bomb": Reply(bomb, headers={"Content-Encoding": "gzip"}),
+        "bomb as refusal": Reply(bomb, headers={"Content-Encoding": "gzip"}, status=429),
+        "announced": Reply(b" " * 8_000_001),
+    }
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+@pytest.mark.parametrize(
+    "name",
+    ["endless", "endless refusal", "bomb", "bomb as refusal", "announced"],
+)
+def test_a_reply_without_end_is_read_up_to_a_limit(serve, without_end, transport, name):
+    """Whoever is asked must not decide how much memory is used."""
+    endpoint = serve(lambda *_: without_end[name])
+
+    with pytest.raises(AttemptError, match=r"longer than 8,000,000 bytes") as caught:
+        ask(model(endpoint.url, transport=transport, timeout_s=60))
+
+    assert (caught.value.fault, caught.value.maybe_billed) == ("invalid_reply", True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is read")
+@pytest.mark.parametrize(("transport", "name"), [("httpx2", "bomb"), ("aiohttp", "endless")])
+def test_calls_at_once_hold_few_large_replies(serve, without_end, transport, name):
+    """The memory must not grow with the number of calls in flight."""
+    endpoint = serve(lambda *_: without_end[name])
+    settings = {"base_url": endpoint.url, "transport": transport, "name": "m", "concurrency": 32}
+
+    done = subprocess.run(
+        [sys.executable, "-c", AT_ONCE, json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    found = json.loads(done.stdout)
+    assert found["kinds"] == ["AttemptError"]
+    assert found["peak_mb"] < 200
+
+
+AT_ONCE = """
+import asyncio, json, pathlib, re, sys
+from ragforge.config import ModelSettings
+from ragforge.llm.chat import ChatRequest, Message
+from ragforge.llm.openai_endpoint import OpenAIEndpoint
+
+async def ask():
+    endpoint = OpenAIEndpoint(ModelSettings(**json.loads(sys.argv[1])))
+    request = ChatRequest((Message("user", "hi"),), "grade", {})
+    return await asyncio.gather(*[endpoint.ask(request) for _ in range(32)], return_exceptions=True)
+
+kinds = sorted({type(reply).__name__ for reply in asyncio.run(ask())})
+# What getrusage says begins with the memory of the process that started this one.
+status = pathlib.Path("/proc/self/status").read_text()
+peak_mb = int(re.search(r"VmHWM:\\s*(\\d+)", status)[1]) / 1024
+print(json.dumps({"kinds": kinds, "peak_mb": peak_mb}))
+"""
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip"])
+def test_a_reply_in_another_encoding_is_not_unpacked(serve, transport, encoding):
+    """Each way of unpacking would need a limit of its own, and gzip is what was asked for."""
+    endpoint = serve(lambda *_: Reply(b"x", headers={"Content-Encoding": encoding}))
+
+    with pytest.raises(AttemptError, match=f"packed as '{encoding}'; expected gzip, deflate"):
+        ask(model(endpoint.url, transport=transport))
+
+    assert endpoint.seen[0].headers["accept-encoding"] == "gzip, deflate"
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+@pytest.mark.parametrize(
+    ("encoding", "packed"), [("gzip", gzip.compress), ("deflate", zlib.compress)]
+)
+def test_a_packed_reply_is_read(serve, transport, encoding, packed):
+    """Gateways pack what they pass on."""
+    content = packed(json.dumps(completion("hi" * 200_000)).encode())
+    endpoint = serve(lambda *_: Reply(content, headers={"Content-Encoding": encoding}))
+
+    [reply] = ask(model(endpoint.url, transport=transport))
+
+    assert reply.text == "hi" * 200_000
+
+
+def test_more_large_replies_than_are_read_at_once_all_arrive(serve):
+    """They wait for each other, and none for ever."""
+    endpoint = serve(lambda *_: Reply(completion("x" * 600_000)))
+
+    async def at_once():
+        asked = OpenAIEndpoint(model(endpoint.url, timeout_s=60))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(asked.ask(request(str(n)))) for n in range(12)]
+        await asked.close()
+        return [task.result() for task in tasks]
+
+    assert [len(reply.text) for reply in asyncio.run(at_once())] == [600_000] * 12
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_flood_of_headers_is_a_failed_attempt(serve, transport):
+    """One transport has an error of its own for it, which must not look like a bug."""
+    flood = {f"X-{n}": "x" * 1000 for n in range(2000)}
+    endpoint = serve(lambda *_: Reply(completion("hi"), headers=flood))
+
+    with pytest.raises(AttemptError, match=r"127\.0\.0\.1"):
+        ask(model(endpoint.url, transport=transport))
+
+
+def test_a_reply_of_countless_values_is_not_parsed(serve):
+    """Three bytes of JSON become an object of sixty-four."""
+    endpoint = serve(lambda *_: Reply(b"[" + b"[]," * 2_100_000 + b"[]]"))
+
+    with pytest.raises(AttemptError, match="holds more than 2,000,000 values"):
+        ask(model(endpoint.url, timeout_s=60))
+
+
 def test_an_address_where_nobody_listens_is_unreachable(serve):
     """It is the usual mistake, and the message must hold the address."""
     with pytest.raises(AttemptError, match=r"http://127\.0\.0\.1:1/v1/: cannot be reached"):
@@ -464,6 +598,52 @@ def test_an_echoed_key_is_kept_out_of_messages_and_records(serve, reply):
         ask(model(endpoint.url))
 
     assert KEY not in f"{caught.value!r} {getattr(caught.value, 'raw', '')}"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        KEY,
+        KEY.replace("-", "\\u002d").replace("t", "\\U0074".lower()),
+        KEY.replace("-", "%2D"),
+        "".join(f"&#{ord(each)};" for each in KEY),
+        base64.b64encode(f"Bearer {KEY}".encode()).decode(),
+        base64.b64encode(f"user:{KEY}".encode()).decode(),
+    ],
+)
+def test_a_key_in_a_good_reply_is_masked(serve, form):
+    """Replies are stored, shown and passed on; a prompt can ask a gateway for its headers."""
+    body = completion(f"your key is {form}!", refusal=f"no: {form}", model=f"m {form}")
+    endpoint = serve(lambda *_: Reply({**body, "id": form, "system_fingerprint": form}))
+
+    [reply] = ask(model(endpoint.url))
+
+    shown = f"{reply!r}"
+    assert reply.text.startswith("your key is ")
+    assert "[key]" in reply.text
+    assert [KEY in shown, KEY[3:] in shown, form in shown] == [False, False, False]
+
+
+@pytest.mark.parametrize("word", ["none", "x", "lm-studio", "not-needed"])
+def test_a_placeholder_for_a_key_changes_no_reply(serve, monkeypatch, word):
+    """Local servers want a word there, and texts hold it too."""
+    monkeypatch.setenv("OPENAI_API_KEY", word)
+    endpoint = serve(lambda *_: Reply(completion(f"with {word} and 5% more")))
+
+    [reply] = ask(model(endpoint.url))
+
+    assert reply.text == f"with {word} and 5% more"
+
+
+def test_a_key_in_embeddings_is_masked(serve):
+    """The reason why a vector is no use holds what stood in its place."""
+    row = {"index": 0, "embedding": [KEY]}
+    endpoint = serve(lambda *_: Reply({"data": [row]}))
+
+    with pytest.raises(AttemptError, match=r"\[key\]") as caught:
+        embed(endpoint.url, ["a"])
+
+    assert KEY not in f"{caught.value} {caught.value.raw}"
 
 
 def test_the_key_is_not_sent_to_another_server(serve):

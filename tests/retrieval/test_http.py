@@ -168,7 +168,7 @@ def test_a_huge_reply_is_cut_off(server, ask):
     error = failure(ask, HttpRetriever(server.url))
 
     assert error.kind == "invalid"
-    assert "longer than 16777216 bytes" in str(error)
+    assert "longer than 16,000,000 bytes" in str(error)
 
 
 def test_a_refused_connection_is_a_failure_of_the_query(ask):

@@ -5,20 +5,28 @@ Its pool of connections is searched at each request, so that a call costs five t
 does not do that; without it, calls are spread over several clients of 64 connections.
 """
 
+import asyncio
 import importlib.util
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import httpx2
 import openai
 
 from ragforge.config import ModelSettings
+from ragforge.foreign.bodies import (
+    ACCEPTED,
+    LARGE_AT_ONCE,
+    MAX_REPLY_BYTES,
+    MAX_VECTORS_BYTES,
+    Body,
+)
+
+EMBEDDINGS_PATH = "/embeddings"
 
 CONNECT_TIMEOUT_S = 30.0
 """A busy event loop fails shorter ones although the endpoint is well."""
-
-MAX_BODY_BYTES = 32_000_000
-"""A reply that says it is longer is not read."""
 
 SHARD = 64
 """Connections of one client."""
@@ -41,8 +49,14 @@ class Clients:
         made = _aiohttp_client if fast else _httpx2_client
         # Reading the certificates of the system takes longer than all else.
         tls = httpx2.create_ssl_context() if _needs_tls(settings) else ssl.create_default_context()
+        bound = partial(_bound, room=asyncio.Semaphore(LARGE_AT_ONCE))
         self._clients = [
-            _client(settings, key, made, tls, -(-settings.concurrency // shards))
+            _client(
+                settings,
+                key,
+                partial(made, verify=tls, event_hooks={"response": [bound]}),
+                -(-settings.concurrency // shards),
+            )
             for _ in range(shards)
         ]
         self._turn = 0
@@ -69,7 +83,6 @@ def _client(
     settings: ModelSettings,
     key: str,
     made: Callable[..., httpx2.AsyncClient],
-    tls: ssl.SSLContext,
     connections: int,
 ) -> openai.AsyncOpenAI:
     limits = httpx2.Limits(
@@ -86,22 +99,49 @@ def _client(
         http_client=made(
             follow_redirects=False,
             limits=limits,
-            verify=tls,
-            event_hooks={"response": [_refuse_huge]},
+            headers={"Accept-Encoding": ACCEPTED},
             trust_env=settings.proxy == "environment",
             proxy=None if settings.proxy in ("none", "environment") else settings.proxy,
         ),
     )
 
 
-class HugeReplyError(Exception):
-    """A reply is longer than memory should be spent on."""
+async def _bound(response: httpx2.Response, room: asyncio.Semaphore) -> None:
+    """Put a counting stream in place of a reply's; both transports come through here."""
+    vectors = response.request.url.path.endswith(EMBEDDINGS_PATH)
+    body = Body(
+        response.headers.get("content-encoding", ""),
+        response.headers.get("content-length", ""),
+        MAX_VECTORS_BYTES if vectors else MAX_REPLY_BYTES,
+    )
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Counted(response.stream, body, room)
+    # It comes out of the stream unpacked.
+    response.headers.pop("content-encoding", None)
 
 
-async def _refuse_huge(response: httpx2.Response) -> None:
-    length = response.headers.get("content-length", "")
-    if length.isdigit() and int(length) > MAX_BODY_BYTES:
-        raise HugeReplyError(f"the reply has {length} bytes; up to {MAX_BODY_BYTES} are read")
+class _Counted(httpx2.AsyncByteStream):
+    """A body unpacked and counted while it comes in; a large one waits for room."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, body: Body, room: asyncio.Semaphore) -> None:
+        self._inner = inner
+        self._body = body
+        self._room = room
+        self._inside = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._inner:
+            for part in self._body.unpacked(piece):
+                yield part
+                if self._body.is_large and not self._inside:
+                    await self._room.acquire()
+                    self._inside = True
+
+    async def aclose(self) -> None:
+        if self._inside:
+            self._inside = False
+            self._room.release()
+        await self._inner.aclose()
 
 
 def _httpx2_client(**fields: object) -> httpx2.AsyncClient:

@@ -4,10 +4,10 @@ The client's own retries are off: every attempt is counted, limited and paced by
 """
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -15,13 +15,15 @@ import openai
 
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
+from ragforge.foreign.bodies import BodyError, read_json
 from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.llm.dialect import Dialect, milder
 from ragforge.llm.embeddings import read_embeddings
 from ragforge.llm.faults import STOPS, AttemptError, fault_of
 from ragforge.llm.flow.headers import ToldLimits, retry_after_s, told_limits
-from ragforge.llm.openai_endpoint.clients import Clients, HugeReplyError
-from ragforge.llm.openai_endpoint.refusals import Secret, explanation, innermost, reply_begun
+from ragforge.llm.openai_endpoint.clients import EMBEDDINGS_PATH, Clients
+from ragforge.llm.openai_endpoint.refusals import explanation, innermost, reply_begun
+from ragforge.llm.openai_endpoint.secret import Secret
 from ragforge.llm.wire import dumps, read_reply, read_usage, request_body
 
 _HEADERS = {"Content-Type": "application/json"}
@@ -88,13 +90,17 @@ class OpenAIEndpoint:
             CallError: The request was refused for what it holds.
             EndpointError: Every request would be refused.
         """
-        if not self._proven and self._alone:
+        if self._goes_alone():
             async with self._first:
-                if not self._proven:
+                # Those that waited go on at once when the first one hung.
+                if self._goes_alone():
                     return await self._or_end(self._probe(request))
         if not self._proven:
             return await self._or_end(self._probe(request))
         return await self._or_end(self._attempt(request, self._dialect))
+
+    def _goes_alone(self) -> bool:
+        return self._alone and not self._proven
 
     async def _or_end(self, attempt: Coroutine[None, None, ChatReply]) -> ChatReply:
         """Make an attempt, unless one before was told that none can succeed."""
@@ -122,13 +128,15 @@ class OpenAIEndpoint:
             "encoding_format": "float",
         }
         started = time.monotonic()
-        raw = await self._send("/embeddings", dumps(asked), None)
+        raw = await self._send(EMBEDDINGS_PATH, dumps(asked), None)
         latency_s = time.monotonic() - started
         body = self._json_body(raw)
         try:
-            return read_embeddings(body, request, latency_s)
+            reply = read_embeddings(body, request, latency_s)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise self._useless(f"embeddings reply lacks {error}", raw, body) from error
+            lack = self._secret.line(str(error))
+            raise self._useless(f"embeddings reply lacks {lack}", raw, body) from error
+        return replace(reply, model=self._secret.kept_out_of(reply.model))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -160,7 +168,7 @@ class OpenAIEndpoint:
         latency_s = time.monotonic() - started
         body = self._json_body(raw)
         try:
-            return read_reply(body, request, latency_s)
+            return self._secret.taken_out_of(read_reply(body, request, latency_s))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             detail = str(body.get("error") or "it holds no choices[0].message")
             message = f"the reply is no chat completion: {self._secret.line(detail)}"
@@ -184,10 +192,15 @@ class OpenAIEndpoint:
             raise self._refusal(error, dialect) from error
         except openai.APIConnectionError as error:
             raise self._broken(error) from error
-        except HugeReplyError as error:
+        except BodyError as error:
             raise self._useless(f"{self.address}: {error}", "") from error
         except openai.APIError as error:
             raise AttemptError(f"{self.address}: {self._secret.line(error.message)}") from error
+        except Exception as error:
+            # The transport of aiohttp lets some of its own through, as for too many headers.
+            if type(error).__module__.partition(".")[0] != "aiohttp":
+                raise
+            raise self._useless(f"{self.address}: {self._secret.line(str(error))}", "") from error
         self._hear(response)
         return response.text
 
@@ -206,9 +219,9 @@ class OpenAIEndpoint:
 
     def _json_body(self, text: str) -> dict[str, Any]:
         try:
-            body = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise self._useless("the reply is not JSON", text) from error
+            body = read_json(text)
+        except ValueError as error:
+            raise self._useless(f"the reply is not JSON: {error}", text) from error
         if not isinstance(body, dict):
             raise self._useless("the reply is not a JSON object", text)
         return body

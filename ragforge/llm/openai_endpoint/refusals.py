@@ -7,11 +7,6 @@ from typing import Any
 
 import openai
 
-RAW_SHOWN = 2000
-MESSAGE_SHOWN = 500
-_SECRET_LENGTH = 8
-"""Shorter keys are placeholders that local servers want, such as "none" or "EMPTY"."""
-
 _CUT = re.compile("without sending complete message body|incomplete chunked read")
 
 
@@ -35,25 +30,6 @@ def explanation(error: openai.APIStatusError) -> Explanation:
     message = body.get("message") or error.response.text or error.response.reason_phrase
     code = body.get("code") or body.get("type") or ""
     return Explanation(str(code), str(body.get("param") or ""), str(message))
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A key, and how to keep it out of whatever an endpoint echoes."""
-
-    key: str
-
-    def kept_out_of(self, text: str) -> str:
-        """Return a text without the key."""
-        return text.replace(self.key, "[key]") if len(self.key) >= _SECRET_LENGTH else text
-
-    def start(self, text: str) -> str:
-        """Return the start of a body for a failure record."""
-        return self.kept_out_of(text)[:RAW_SHOWN]
-
-    def line(self, text: str) -> str:
-        """Return a text as one line for a message."""
-        return " ".join(self.kept_out_of(text).split())[:MESSAGE_SHOWN]
 
 
 def reply_begun(error: BaseException) -> bool:
