@@ -11,6 +11,7 @@ import uvicorn
 
 from ragforge.errors import UsageError
 from ragforge.viewer.app import view_app
+from ragforge.viewer.connections import ImpatientConnection
 from ragforge.viewer.guarding import Door
 from ragforge.viewer.reports import Render
 
@@ -62,7 +63,7 @@ def _server(roots: Sequence[Path], door: Door, render: Render) -> uvicorn.Server
     return uvicorn.Server(
         uvicorn.Config(
             view_app(roots, door, render),
-            http="h11",
+            http=ImpatientConnection,
             ws="none",
             loop="asyncio",
             lifespan="off",
