@@ -109,8 +109,10 @@ def test_a_reply_that_nobody_takes_is_given_up(folder, dataset, impatient, conne
         connection = connect(door)
         host = f"Host: 127.0.0.1:{door.port}".encode()
         connection.sendall(b"GET /datasets/first/report HTTP/1.1\r\n" + host + b"\r\n\r\n")
+        begun = connection.recv(1)
         threading.Event().wait(0.5)
 
+        assert begun == b"H"
         assert length_of(connection) < 30_000_000
 
 
