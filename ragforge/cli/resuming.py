@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-_INSIDE: Final = re.compile(r"[^\s\"'=]*://[^\s\"']*")
+_INSIDE: Final = re.compile(r"(?<![^\s\"'=])[^\s\"'=]*://[^\s\"']*")
 _SQL: Final = "sql:"
 _GIT: Final = re.compile(r"git:[^/@]*:[^@]*@")
 

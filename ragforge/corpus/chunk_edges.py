@@ -12,7 +12,7 @@ Cut = Literal["sentence_cut", "table_cut", "list_cut", "code_cut"]
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦‣]|\(?\d{1,4}[.)]|\(?[a-z][.)])[ \t]+\S")
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*|[^\n|]*\S \| \S[^\n]*")
-_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_RULE = re.compile(r"[ \t]*(?:\|[ \t]*)?:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?")
 _HEADING = re.compile(r"#{1,6}[ \t]+\S")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _OPENERS: Final = "\"'“‘«(*_[`"  # noqa: RUF001  # quotes as books have them

@@ -17,7 +17,7 @@ _BREAKS = {
 }  # fmt: skip
 _LISTS = {"ul", "ol", "menu"}
 _CELLS = {"td", "th"}
-_PERMALINK = re.compile(r"\s*[¶🔗]+\Z|\s+#\Z")
+_PERMALINK = re.compile(r"(?<!\s)\s*(?<![¶🔗])[¶🔗]+\Z|(?<!\s)\s+#\Z")
 _LOOKS_LIKE_MARKUP = re.compile(r"^(?=#{1,6} |```)", re.MULTILINE)
 _HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
 _FENCE_LINE = re.compile(r"`{3,}\Z")

@@ -13,17 +13,19 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\
 _INLINE = re.compile(r"[\\`*_\[\]<>&!{}]")
 _YAML_LINE = re.compile(r"[\w.\"'-]+[ \t]*:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|\Z")
 _YAML_TITLE = re.compile(r"^title[ \t]*:[ \t]*(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
-_ATTRIBUTES = re.compile(r"\s*\{[:#.][^{}]*\}$")
+_ATTRIBUTES = re.compile(r"(?<!\s)\s*\{[:#.][^{}]*\}$")
 _FRONT_MATTER_CHARS = 20_000
 _HEADING_SOURCE_CHARS = 5 * TITLE_CHARS
 """A heading may be this long with its links; a longer one is a paragraph, not worth parsing."""
 _PARSED_CHARS = 1_000_000
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _SPECIAL = re.compile(r" {0,3}(?:#{1,6}(?:[ \t]|$)|```|~~~)")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)(.*)")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _MARK = re.compile(r" {0,3}(?:(?:[-*_][ \t]*){3,}|<!--.*-->[ \t]*)$")
-_TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_TABLE_RULE = re.compile(
+    r"(?:[ \t]*| {0,3}\|[ \t]*):?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$"
+)
 _CONTAINERS = {"bullet_list_open", "ordered_list_open", "list_item_open", "blockquote_open"}
 _KINDS: dict[str, Kind] = {
     "fence": "code",
@@ -80,7 +82,7 @@ def scanned_blocks(lines: Lines, at: int) -> Iterator[Block]:
             behind = _fence_end(lines, at, fence[1])
             yield lines.block(at, behind, "code")
         elif heading := _ATX.match(line):
-            title = _title(heading[2] or "")
+            title = _title(_unclosed(heading[2]))
             yield lines.block(at, behind, "heading", level=len(heading[1]), title=title)
         elif not lines.blank(at):
             behind = _paragraph_end(lines, at)
@@ -124,6 +126,14 @@ def _block(lines: Lines, first: int, behind: int, tokens: list[Token]) -> Block:
     if opening.type == "html_block" and _is_comment(opening.content):
         kind = "mark"
     return lines.block(first, behind, kind)
+
+
+def _unclosed(source: str) -> str:
+    """Return what stands behind the signs of a heading, without those that may close it."""
+    title = source.strip(" \t")
+    bare = title.rstrip("#")
+    is_closed = not bare or bare[-1] in " \t"
+    return bare.rstrip(" \t") if is_closed else title
 
 
 def _title(source: str) -> str:

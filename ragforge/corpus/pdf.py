@@ -2,7 +2,8 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,14 @@ if TYPE_CHECKING:
 _MAX_BYTES = 500_000_000
 _MAX_CHARS = 100_000_000
 """Of all pages together: more than any book, less than a file made to fill the memory."""
-_HYPHEN = re.compile(r"(\w*[^\W\d_])[-\u00ad\u2010][ \t]*\n[ \t]*([^\W\d_]\w*)")
+_BREAK = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010][ \t]*\n[ \t]*(?=[^\W\d_])")
+_HYPHEN = re.compile(r"(?<=\w)-(?=[^\W\d_])")
+_WORD = re.compile(r"\w+")
+_LONGEST_WORD = 64
+"""Longer ones are never looked for with a hyphen."""
 _LEADERS = re.compile(r" ?(?:\. ?){5,}")
 """Between the titles and the page numbers of a table of contents."""
-_SECTION_NUMBER = re.compile(r"\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+")
+_SECTION_NUMBER = re.compile(r"(?<!\s)\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,9}\.?\s+")
 _QUIET = logging.NullHandler()
 _DEEPEST = 6
 
@@ -90,13 +95,65 @@ def _text(reader: "PdfReader") -> str:
 
 def whole_words(text: str) -> str:
     """Join words that a hyphen parts at a line end; the hyphen stays where other lines have it."""
+    breaks = list(_breaks(text))
+    hyphened = _hyphened(text, {(each.front, each.back) for each in breaks})
+    parts: list[str] = []
+    at = 0
+    for each in breaks:
+        keeps = each.back[0].isupper() or (each.front, each.back) in hyphened
+        parts += [text[at : each.start], "-" if keeps else ""]
+        at = each.end
+    return "".join([*parts, text[at:]])
 
-    def joined(found: re.Match[str]) -> str:
-        front, back = found[1], found[2]
-        hyphen = "-" if back[0].isupper() or f"{front}-{back}" in text else ""
-        return f"{front}{hyphen}{back}"
 
-    return _HYPHEN.sub(joined, text)
+@dataclass(frozen=True, slots=True)
+class _Break:
+    """A line end inside a word: from its hyphen to the rest of the word, and the two parts."""
+
+    start: int
+    end: int
+    front: str
+    back: str
+
+
+def _breaks(text: str) -> Iterator[_Break]:
+    taken = 0
+    for match in _BREAK.finditer(text):
+        start = match.start()
+        while start > taken and _WORD.match(text[start - 1]):
+            start -= 1
+        # Of a word that goes over three lines, the first two are joined.
+        if start == match.start():
+            continue
+        word = _WORD.match(text, match.end())
+        back = word[0] if word else ""
+        taken = match.end() + len(back)
+        yield _Break(match.start(), match.end(), text[start : match.start()], back)
+
+
+def _hyphened(text: str, words: Set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return which words, as their two parts, a text has with a hyphen, or within longer ones."""
+    backs: dict[str, set[str]] = {}
+    for front, back in words:
+        backs.setdefault(front, set()).add(back)
+    hyphened: set[tuple[str, str]] = set()
+    for match in _HYPHEN.finditer(text) if words else ():
+        before = text[max(0, match.start() - _LONGEST_WORD) : match.start()]
+        behind = text[match.end() : match.end() + _LONGEST_WORD]
+        for front in _ends(before):
+            known = backs.get(front, ())
+            if known:
+                starts = (behind[:length] for length in range(1, len(behind) + 1))
+                hyphened.update((front, back) for back in starts if back in known)
+    return hyphened
+
+
+def _ends(text: str) -> Iterator[str]:
+    """Yield what a text ends with that may be a word, from one character on."""
+    for start in range(len(text) - 1, -1, -1):
+        if not _WORD.match(text[start]):
+            return
+        yield text[start:]
 
 
 def _outline(reader: "PdfReader") -> Mapping[int, Mapping[str, int]]:

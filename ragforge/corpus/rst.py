@@ -13,7 +13,7 @@ _SIMPLE_BORDER = re.compile(r"=+(?: +=+)+\s*\Z")
 _GRID_BORDER = re.compile(r"\+(?:[-=]+\+)+\s*\Z")
 _DIRECTIVE = re.compile(r"\.\. (?:\|[^|]+\| )?(?P<name>[\w:+.-]+?)::(?:\s|\Z)")
 _FOOTNOTE = re.compile(r"\.\. \[[^\]]+\]")
-_ROLE = re.compile(r":[\w:+.-]+:(?=`)")
+_ROLE = re.compile(r":[\w:+.-]{1,60}:(?=`)")
 _WHOLE = {
     "code", "code-block", "sourcecode", "parsed-literal", "literalinclude",
     "table", "list-table", "csv-table", "math", "prompt", "doctest", "testcode",

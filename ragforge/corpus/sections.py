@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ragforge.corpus.blocks import Block
 
 _VISIBLE = re.compile(r"[^\W_]")
-_TITLE_PARTS = re.compile(r"\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
+_TITLE_PARTS = re.compile(r"(?<!\s)\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
 
 
 @dataclass(frozen=True, slots=True)

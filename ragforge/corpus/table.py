@@ -11,7 +11,7 @@ from ragforge.files.lines import open_source
 from ragforge.files.rows import read_table
 
 _TITLES = ("title", "name", "subject", "heading")
-_NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,]*%?")
+_NUMBER = re.compile(r"[-+]?[.,]*\d[\d.,]*%?")
 _NAME_CHARS = 100
 
 

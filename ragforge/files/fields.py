@@ -25,7 +25,7 @@ from ragforge.files.values import (
     shown,
 )
 
-_SEPARATORS = re.compile(r"\s*[;|,]\s*")
+_SEPARATORS = re.compile(r"[;|,]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def cell_items(row: Row, field: Field) -> object:
             return load_json(value)
         except (ValueError, RecursionError):
             raise row.wrong(field, "a JSON list or object", value) from None
-    return [item for item in _SEPARATORS.split(value.strip()) if item]
+    return [item for part in _SEPARATORS.split(value) if (item := part.strip())]
 
 
 def load_json(text: str | bytes) -> object:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST_WAIT_S = 1e9
 """What any longer wait counts as; no calendar and no clock goes as far as some endpoints ask."""
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
 from ragforge.report.gate.verdict import Threshold
 
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*%?", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*%?", re.ASCII)
 _LONGEST: Final = 200
 
 

@@ -12,7 +12,7 @@ from ragforge.report.shown import visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})
-_SITE_PATH: Final = re.compile(r"/(?:[A-Za-z0-9][A-Za-z0-9._-]*/?)*")
+_SITE_PATH: Final = re.compile(r"/(?:[A-Za-z0-9][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _FORBIDDEN_TAGS: Final = frozenset({
     "script", "style", "link", "iframe", "object", "embed", "base", "form", "img", "use", "image",
 })  # fmt: skip

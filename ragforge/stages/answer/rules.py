@@ -21,7 +21,7 @@ _AS_WRITTEN = ("<super>", "<sub>", "<fraction>")
 """Compatibility forms that change what is said when they are folded: 10⁶ is not 106."""
 _QUOTES = str.maketrans("\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019", '"' * 5 + "''")
 _DASHES = str.maketrans({"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2013": "-"})
-_ENDS = re.compile(r"[\s.,;:\u3002]+$|(?<=[^\W\d_]{2})[\s.,;:!\u3002]+$")
+_ENDS = re.compile(r"(?<![\s.,;:\u3002])[\s.,;:\u3002]+$|(?<=[^\W\d_]{2})[\s.,;:!\u3002]+$")
 
 
 def graded_by_rule(case: Case) -> AnswerGrade | None:

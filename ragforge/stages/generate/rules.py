@@ -19,7 +19,7 @@ _DEFINITION = re.compile(
     r"^(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>*`-][^,.;:()|#>*\n]{1,60}?)\s+"
     r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])$"
 )
-_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])|<?https?://\S+")
+_LINK = re.compile(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])|<?https?://\S+")
 _VAGUE = frozenset(
     "it this that these those there they he she we you i here what which who each both all one "
     "such another other some most many first second third last next following same".split()

@@ -9,7 +9,7 @@ _LABEL = re.compile(
     r"quellen?|fuentes?)[ \t]*[:#.]?[ \t]*(?=\S)",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"\s*(?:[,;|&]|\band\b|\bund\b)\s*")
+_BETWEEN = re.compile(r"[,;|&]|\band\b|\bund\b")
 _RANGE = re.compile(r"(\d{1,3})\s*[-\u2013]\s*(\d{1,3})")
 _WIDEST_RANGE = 20
 _MOST_DIGITS = 3

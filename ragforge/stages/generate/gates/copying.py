@@ -25,8 +25,8 @@ _CHOICE: Final = re.compile(
 )
 
 _IDENTIFIER: Final = re.compile(
-    r"(?<![\w.-])--?[A-Za-z][\w-]+|[A-Za-z]\w*(?:[_\\@]\w+)+|_+[A-Za-z]\w*|"
-    r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*|\b[A-Za-z]*[a-z][A-Z]\w*"
+    r"(?<![\w.-])--?[A-Za-z][\w-]+|[A-Za-z]\w{0,60}(?:[_\\@]\w+)+|(?<!_)_+[A-Za-z]\w*|"
+    r"(?:[A-Za-z_]\w{0,60}\.)+[A-Za-z_]\w*|\b[A-Za-z]*[a-z][A-Z]\w*"
 )
 
 
