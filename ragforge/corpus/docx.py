@@ -7,8 +7,12 @@ from pathlib import Path
 from ragforge.corpus.formats import Page, UnreadableError
 from ragforge.corpus.html import html_blocks, read_page
 
-_MAX_UNPACKED_BYTES = 100_000_000
+_MAX_UNPACKED_BYTES = 50_000_000
 """The parts are parsed as trees of ten times their size; a book without pictures has 5 MB."""
+_MAX_ELEMENTS = 500_000
+"""Each takes 70 microseconds and 700 bytes; a book has 150,000. Of the shortest, 8 MB hold more."""
+_PIECE = 1_000_000
+_MARKUP_STARTS = (b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0")
 _TAG = re.compile(r"(<[^>]*>)")
 _CELL_STARTS = re.compile(r"<t[dh]\b")
 _CELL_ENDS = re.compile(r"</t[dh]\b")
@@ -52,13 +56,40 @@ def read_docx(path: Path) -> Page:
 
 
 def _check_size(path: Path) -> None:
+    """Count what the parts hold before they are parsed.
+
+    Raises:
+        UnreadableError: It is too much.
+    """
     with zipfile.ZipFile(path) as archive:
-        parts = [part for part in archive.infolist() if not part.filename.startswith(_PICTURES)]
-    unpacked = sum(part.file_size for part in parts)
-    if unpacked > _MAX_UNPACKED_BYTES:
+        parts = [part for part in archive.infolist() if not _is_picture(archive, part)]
+        unpacked = sum(part.file_size for part in parts)
+        if unpacked > _MAX_UNPACKED_BYTES:
+            raise UnreadableError(
+                f"holds {unpacked:,} bytes unpacked; expected at most {_MAX_UNPACKED_BYTES:,}"
+            )
+        elements = sum(_elements(archive, part) for part in parts)
+    if elements > _MAX_ELEMENTS:
         raise UnreadableError(
-            f"holds {unpacked:,} bytes unpacked; expected at most {_MAX_UNPACKED_BYTES:,}"
+            f"holds {elements:,} elements; expected at most {_MAX_ELEMENTS:,}; split it"
         )
+
+
+def _is_picture(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
+    """Whether a part is kept among the pictures and cannot be read as the text after all."""
+    if not part.filename.startswith(_PICTURES):
+        return False
+    with archive.open(part) as stream:
+        start = stream.read(_PIECE).lstrip()
+    return bool(start) and not start.startswith(_MARKUP_STARTS)
+
+
+def _elements(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> int:
+    count = 0
+    with archive.open(part) as stream:
+        while piece := stream.read(_PIECE):
+            count += piece.count(b"<") - piece.count(b"</")
+    return count
 
 
 def _with_bars_escaped(html: str) -> str:

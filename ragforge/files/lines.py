@@ -6,6 +6,7 @@ A file is opened once and read forward, so that a pipe (`/dev/fd/63`) is as good
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from sys import version_info
@@ -25,6 +26,8 @@ _COLUMNS = (".csv", ".tsv", ".trec", ".qrels", ".run")
 _FIRST_BYTES = 1 << 12
 """Of the first group: often it is all that is looked at, to tell what kind a file is of."""
 _GROUP_BYTES = 1 << 18
+LONGEST_LINE_BYTES = 100_000_000
+"""Of packed files. Lines of plain ones take no more memory than the disk that their owner gave."""
 _PACKED = (".gz", ".zst")
 _PACKED_OTHERWISE = {".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
 
@@ -75,9 +78,26 @@ def read_groups(path: Path) -> Iterator[Group]:
     """
     number, n_bytes = 1, _FIRST_BYTES
     with open_unpacked(path) as stream:
-        while lines := stream.readlines(n_bytes):
+        read = _packed_lines if is_packed(path) else _plain_lines
+        while lines := read(stream, n_bytes, path):
             yield number, lines
             number, n_bytes = number + len(lines), _GROUP_BYTES
+
+
+def _plain_lines(stream: IO[bytes], n_bytes: int, _: Path) -> list[bytes]:
+    return stream.readlines(n_bytes)
+
+
+def _packed_lines(stream: IO[bytes], n_bytes: int, path: Path) -> list[bytes]:
+    """Return lines as `readlines` does; one megabyte may unpack to a line of a gigabyte."""
+    piece = stream.read(n_bytes)
+    rest = b"" if piece.endswith(b"\n") else stream.readline(LONGEST_LINE_BYTES)
+    if len(rest) == LONGEST_LINE_BYTES and not rest.endswith(b"\n"):
+        raise DataError(
+            f"{path}: holds a line of more than {LONGEST_LINE_BYTES:,} bytes unpacked; unpack the "
+            "file first if that is right"
+        )
+    return BytesIO(piece + rest).readlines()
 
 
 @contextmanager

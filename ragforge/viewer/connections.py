@@ -47,7 +47,7 @@ class ImpatientConnection(H11Protocol):
     def waits(self) -> bool:
         """Whether no whole request is there that is not answered."""
         cycle = self.cycle
-        return cycle is None or cycle.response_complete
+        return cycle is None or cycle.response_complete  # type: ignore[redundant-expr]  # None at first
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""

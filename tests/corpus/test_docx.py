@@ -102,3 +102,40 @@ def test_entities_do_not_multiply(file, tmp_path):
 
     with pytest.raises(UnreadableError, match="is no whole Word document"):
         read_docx(tmp_path / "b.docx")
+
+
+def repacked(file, changes):
+    """Return a document with the contents of some parts replaced, and others added."""
+    with zipfile.ZipFile(file) as old:
+        parts = {name: old.read(name) for name in old.namelist()} | changes
+    bomb = file.with_name("bomb.docx")
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, content in parts.items():
+            new.writestr(name, content)
+    return bomb
+
+
+def test_countless_elements_are_not_parsed(file):
+    """100 kB of them unpack to what takes twenty minutes."""
+    bomb = repacked(file, {"word/document.xml": b"<w:body>" + b"<w:p/>" * 500_000})
+
+    with pytest.raises(UnreadableError, match=r"holds 5\d\d,\d{3} elements; expected"):
+        read_docx(bomb)
+
+
+@pytest.mark.parametrize("start", [b"<x/>", b"\xff\xfe<", b" \n<x/>", b" " * 100])
+def test_text_among_the_pictures_counts_too(file, monkeypatch, start):
+    """A document says itself which part is its text."""
+    bomb = repacked(file, {"word/media/image1.png": start + b" " * 2_000_000})
+    monkeypatch.setattr(docx, "_MAX_UNPACKED_BYTES", 2_000_000)
+
+    with pytest.raises(UnreadableError, match="bytes unpacked"):
+        read_docx(bomb)
+
+
+def test_pictures_do_not_count(file, monkeypatch):
+    """They are not read."""
+    whole = repacked(file, {"word/media/image1.png": b"\x89PNG" + b" " * 2_000_000})
+    monkeypatch.setattr(docx, "_MAX_UNPACKED_BYTES", 2_000_000)
+
+    assert read_docx(whole).title == "Handbook"

@@ -2,7 +2,9 @@ import gzip
 
 import pytest
 
-from ragforge.files.lines import open_source
+from ragforge.errors import DataError
+from ragforge.files import lines
+from ragforge.files.lines import open_source, read_groups
 
 LINES = [b"# comment\n", b"\n", *(b"line %d\n" % number for number in range(50_000)), b"last"]
 
@@ -33,3 +35,22 @@ def test_telling_the_kind_of_a_file_reads_little_of_it(tmp_path):
     _, lines = next(open_source(file).groups)
 
     assert sum(map(len, lines)) < 10_000
+
+
+def test_a_packed_line_without_end_is_named(tmp_path, monkeypatch):
+    """One megabyte may unpack to more than the memory holds."""
+    monkeypatch.setattr(lines, "LONGEST_LINE_BYTES", 10_000)
+    file = tmp_path / "a.jsonl.gz"
+    file.write_bytes(gzip.compress(b'{"a": "' + b" " * 20_000))
+
+    with pytest.raises(DataError, match="holds a line of more than 10,000 bytes unpacked"):
+        list(read_groups(file))
+
+
+def test_packed_lines_of_any_length_come_whole(tmp_path):
+    """They are read in pieces that end anywhere."""
+    rows = [b"x" * length + b"\n" for length in (1, 4094, 4095, 4096, 300_000, 2)] + [b"end"]
+    file = tmp_path / "a.jsonl.gz"
+    file.write_bytes(gzip.compress(b"".join(rows)))
+
+    assert [line for _, group in read_groups(file) for line in group] == rows
