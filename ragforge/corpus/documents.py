@@ -13,6 +13,9 @@ from ragforge.files.text import read_text
 
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85]")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
+_MOST_MARKS = 100
+_SIGNS = re.compile(r"[^\w\s\x00-\x7f]{101,}")
+"""Marks are no parts of words to Python; so many signs in a row may be marks."""
 _TITLE_WITHIN = 20_000
 """A title is looked for in so many characters at the top; parsing twice would double the cost."""
 _TITLE_OFTEN_WITHIN = 1000
@@ -95,12 +98,29 @@ def normalise(text: str) -> str:
     """Return the text in the form that offsets and ids refer to; idempotent.
 
     NFC; every line end (also form feed and vertical tab) is one newline; byte order marks and
-    control characters other than tab and newline are dropped. Blanks stay: they carry meaning in
+    control characters other than tab and newline are dropped, and of a run of combining marks all
+    but the first hundred. Blanks stay: they carry meaning in
     code.
     """
     if not text.isascii() or _LINE_ENDS.search(text) or _INVISIBLE.search(text):
         text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
-    return unicodedata.normalize("NFC", text)
+    # Ordering marks takes quadratic time in the length of their run.
+    return _fewer_marks(unicodedata.normalize("NFC", _fewer_marks(text)))
+
+
+def _fewer_marks(text: str) -> str:
+    """Return a text in which no character carries more marks than any script puts there."""
+    return text if text.isascii() else _SIGNS.sub(_cut_marks, text)
+
+
+def _cut_marks(signs: re.Match[str]) -> str:
+    kept: list[str] = []
+    n_marks = 0
+    for sign in signs[0]:
+        n_marks = n_marks + 1 if unicodedata.category(sign)[0] == "M" else 0
+        if n_marks <= _MOST_MARKS:
+            kept.append(sign)
+    return "".join(kept)
 
 
 def _refuse_named(source: FileSource, reason: str, named_must: bool) -> None:

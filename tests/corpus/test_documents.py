@@ -526,3 +526,19 @@ def test_files_that_cannot_be_read_are_told_by_id(tmp_path):
     list(read_documents([tmp_path], unread=unread.append))
 
     assert unread == ["b.md", "c.csv"]
+
+
+@pytest.mark.parametrize("mark", ["\u0301", "\u0f73", "\u0316\u0301"])
+def test_a_flood_of_marks_is_cut(mark):
+    """Putting them in order takes quadratic time: 100,000 of them a minute."""
+    text = normalise("a" + mark * 100_000 + "b")
+
+    assert len(text) <= 102
+    assert (text[-1], normalise(text)) == ("b", text)
+
+
+def test_marks_that_a_script_uses_stay():
+    """Hebrew, Vietnamese and Tibetan put several on one letter."""
+    text = "\u05e9\u05bc\u05c1" * 200 + "a" + "\u0323\u0316" * 50 + "\u2014" * 300
+
+    assert normalise(text) == unicodedata.normalize("NFC", text)
