@@ -105,9 +105,6 @@ def run(arguments: argparse.Namespace) -> int:
         found = evaluate_dataset(dataset, names, settings.evaluate, only_retrieved=only_retrieved)
         tell(arguments, keep(arguments, dataset, found.records, observer), observer)
     _print(found, arguments)
-    for name in names or dataset.run_names():
-        if name not in found.scores:
-            complain(f"warning: {name}: the run is empty; nothing of it was measured")
     return code_of(made)
 
 
@@ -133,6 +130,8 @@ def _print(found: EvaluatedRuns, arguments: argparse.Namespace) -> None:
     for name, scores in found.scores.items():
         for warning in scores.warnings:
             complain(f"warning: {name}: {warning}")
+    for warning in found.warnings:
+        complain(f"warning: {warning}")
 
 
 def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
@@ -228,6 +227,7 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
         "rel_threshold": found.rel_threshold,
         "judged_by": list(found.judged_by),
         "runs": runs,
+        "warnings": list(found.warnings),
     }
 
 

@@ -230,12 +230,16 @@ def _subject(
 
 
 def _run_name(name: str | None, dataset: "Dataset") -> str:
-    names = dataset.run_names()
+    from ragforge.files.run_chunks import usable_runs
+
     if name is not None:
         return name
-    if len(names) != 1:
-        raise UsageError(f"--run: expected one of: {', '.join(names) or 'none there yet'}")
-    return names[0]
+    usable = usable_runs(dataset).require_any()
+    for warning in usable.warnings:
+        complain(f"warning: {warning}")
+    if len(usable.names) != 1:
+        raise UsageError(f"--run: expected one of: {', '.join(usable.names) or 'none there yet'}")
+    return usable.names[0]
 
 
 def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:

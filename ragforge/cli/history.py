@@ -25,6 +25,7 @@ Examples:
 """
 
 import argparse
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from shutil import get_terminal_size
@@ -32,10 +33,12 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain, show
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from ragforge.files.history import History
+    from collections.abc import Collection, Iterator
+
+    from ragforge.files.dataset import Dataset
     from ragforge.report.history.of_run import RunHistory
 
 ROWS = 20
@@ -83,11 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
     for path in arguments.dataset:
         dataset = open_dataset(path)
         history = read_history(dataset.home)
-        for note in history.notes:
-            complain(f"warning: {note}")
         runs = run_histories(dataset, history, arguments.run, measures)
+        notes = [*history.notes, *_stale(dataset, [item.run for item in runs])]
+        for note in notes:
+            complain(f"warning: {note}")
         if arguments.json:
-            told.append(_json(path, history, runs, arguments.n))
+            told.append(_json(path, notes, runs, arguments.n))
         else:
             _print(path, runs, arguments)
     if arguments.json:
@@ -108,10 +112,23 @@ def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) 
         show(f"{where}{history_text(found, arguments.n, width)}\n")
 
 
-def _json(path: Path, history: "History", runs: "list[RunHistory]", n: int) -> dict[str, object]:
+def _stale(dataset: "Dataset", names: "Collection[str]") -> "Iterator[str]":
+    """Yield which of some runs cannot be evaluated again as they are."""
+    from ragforge.files.run_chunks import chunks_of_runs
+
+    with suppress(DataError):  # A run that cannot be read does not spoil its past.
+        for run in chunks_of_runs(dataset, names).values():
+            if run.is_stale:
+                yield (
+                    f"run {run.run} is stale: {run.reason()}; its evaluations stand, and "
+                    f"`{run.way_out(dataset)}` makes it again"
+                )
+
+
+def _json(path: Path, notes: list[str], runs: "list[RunHistory]", n: int) -> dict[str, object]:
     return {
         "dataset": str(path),
-        "notes": list(history.notes),
+        "notes": notes,
         "runs": [
             {
                 "run": found.run,

@@ -17,7 +17,7 @@ import argparse
 from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import show
+from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 
 FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         summary = report_summary(dataset, settings, options)
     else:
         summary = write_report(dataset, arguments.out, form, settings, options)
+    for warning in summary.run_warnings:
+        complain(f"warning: {warning}")
     if arguments.json:
         from ragforge.report.report_json import report_json
 

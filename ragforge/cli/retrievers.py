@@ -11,6 +11,7 @@ from ragforge.cli.talk import complain
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.dataset import Dataset
+from ragforge.files.run_chunks import usable_runs
 from ragforge.measures import parse_measure
 from ragforge.observe import Observer
 
@@ -61,7 +62,7 @@ def run_retrievers(
     Raises:
         UsageError: Names do not fit the retrievers, a run of `named` would be replaced, or there
             is no such measure.
-        DataError: There is no run of `named`.
+        DataError: There is no run of `named`, or it was made on other chunks.
         RagforgeError: One was stopped by other than its endpoint, such as the budget.
     """
     if not arguments.retriever:
@@ -117,3 +118,5 @@ def _check_before(dataset: Dataset, settings: Settings, named: Set[str]) -> None
         parse_measure(measure)
     for name in sorted(named):
         dataset.each_ranking(name)
+    if named:
+        usable_runs(dataset, sorted(named))

@@ -16,7 +16,7 @@ import argparse
 from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import show
+from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 
 _SHOWN = 20
@@ -58,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         n=arguments.n,
         cause=arguments.cause,
     )
+    for warning in report.warnings:
+        complain(f"warning: {warning}")
     if arguments.json:
         print(dumps(worst_json(report)))
     else:

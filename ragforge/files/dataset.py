@@ -21,6 +21,7 @@ from ragforge.files.keys import (
 from ragforge.files.manifest import (
     FileEntry,
     Manifest,
+    RunOrigin,
     Spent,
 )
 from ragforge.files.merging import each_judgment, key_of, merged
@@ -299,9 +300,66 @@ class Dataset:
         """Write the audit of a judge; an older one is replaced."""
         self._set.write_object("judge_audit.json", audit)
 
-    def write_run(self, name: str, rankings: Iterable[Ranking]) -> None:
-        """Write a run; an older one of that name is replaced."""
-        self._set.write(f"runs/{checked_name(name)}.jsonl", rankings, lambda item: item.query_id)
+    def write_run(
+        self, name: str, rankings: Iterable[Ranking], origin: RunOrigin | None = None
+    ) -> None:
+        """Write a run, with what it was made on; an older one of that name is replaced."""
+        self._set.write(_run_file(checked_name(name)), rankings, lambda item: item.query_id, origin)
+
+    def run_origin(self, name: str) -> RunOrigin | None:
+        """Return what a run was made on; None where that is not recorded of the file as it is."""
+        entry = self.manifest.files.get(_run_file(name))
+        if entry is None or entry.run is None or self.changed_by_hand(_run_file(name)):
+            return None
+        return entry.run
+
+    def remove_run(self, name: str) -> None:
+        """Remove a run with its failures; its evaluations stay in the history.
+
+        The failures go last: without them, a query that failed would count as one that found
+        nothing.
+
+        Raises:
+            DataError: There is neither a file nor a failure of that name.
+            UsageError: It is no name of a run.
+        """
+        if name not in self.run_names() and not self._has_failures(checked_name(name)):
+            self._set.named("runs", name)
+        self._set.drop(_run_file(name))
+        self.replace_failures("retrieve", (), lambda key: key.startswith(f"{name}/"))
+
+    def rename_run(self, name: str, to: str) -> None:
+        """Give a run another name, and its failures with it; its evaluations keep the old one.
+
+        A kill on the way leaves both, whole.
+
+        Raises:
+            DataError: There is no such run, or one of the new name.
+            UsageError: The new name is not fit for a file.
+        """
+        self._set.named("runs", name)
+        if checked_name(to) in self.run_names() or self._has_failures(to):
+            raise DataError(
+                f"{self.path}: has a run {to!r}; remove it first with "
+                f"`ragforge runs rm --dataset {self.path} {to}`"
+            )
+        of_run = f"{name}/"
+        renamed = [
+            failure.model_copy(update={"key": f"{to}/{failure.key.removeprefix(of_run)}"})
+            for failure in self.failures()
+            if failure.what == "retrieve" and failure.key.startswith(of_run)
+        ]
+        self.replace_failures("retrieve", renamed, lambda key: key.startswith(f"{to}/"))
+        self._set.copy(_run_file(name), _run_file(to))
+        self.remove_run(name)
+
+    def _has_failures(self, name: str) -> bool:
+        """Whether a retriever of that name failed on a query."""
+        of_run = f"{name}/"
+        return any(
+            failure.what == "retrieve" and failure.key.startswith(of_run)
+            for failure in self.failures()
+        )
 
     def write_answers(self, name: str, answers: Iterable[Answer]) -> None:
         """Write the answers of a system; older ones of that name are replaced."""
@@ -346,6 +404,10 @@ class Dataset:
     def changed_by_hand(self, name: str) -> bool:
         """Whether a file differs from what ragforge last wrote."""
         return self._set.changed_by_hand(name)
+
+
+def _run_file(name: str) -> str:
+    return f"runs/{name}.jsonl"
 
 
 def _of_queries(path: Path, record: type[R]) -> list[R]:

@@ -18,6 +18,17 @@ def _name_in_folder(name: str) -> str:
     return name
 
 
+class RunOrigin(BaseModel):
+    """What a run was made on, and with what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    chunks_sha256: str
+    """Of the file of chunks that there was then."""
+    retriever: str = ""
+    """As it was named, an address without its query; "" where it is not known."""
+
+
 class FileEntry(BaseModel):
     """One file of the dataset."""
 
@@ -25,6 +36,8 @@ class FileEntry(BaseModel):
 
     sha256: str
     records: int
+    run: Annotated[RunOrigin | None, Field(exclude_if=lambda origin: origin is None)] = None
+    """Of a run that ragforge made; None of any other file."""
 
 
 class Spent(BaseModel):

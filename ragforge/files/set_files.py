@@ -6,16 +6,17 @@ While a directory gets its first versions its files move; whoever reads or write
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
 from ragforge.errors import DataError
-from ragforge.files.atomic import move_whole, write_whole
+from ragforge.files.atomic import move_whole, write_whole, write_whole_bytes
 from ragforge.files.inside import require_inside
 from ragforge.files.jsonl import read_records, write_records
-from ragforge.files.manifest import FileEntry, Manifest, digest_file
+from ragforge.files.manifest import FileEntry, Manifest, RunOrigin, digest_file
 from ragforge.files.objects import read_object, write_object
 from ragforge.files.values import as_unicode
 from ragforge.files.version_links import show_in_home
@@ -23,6 +24,8 @@ from ragforge.files.version_places import MANIFEST, files_of, first_of
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
+
+_BLOCK: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +117,17 @@ class SetFiles:
         return {as_unicode(path.stem): path for path in files}
 
     def write(
-        self, name: str, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
+        self,
+        name: str,
+        records: Iterable[R],
+        key: Callable[[R], str | tuple[str, ...]],
+        run: RunOrigin | None = None,
     ) -> None:
-        """Write a file of records, sorted by their key."""
+        """Write a file of records, sorted by their key; of a run with where it is from."""
         files = self.folder
         count = write_records(files / name, records, key)
         self._require_unmoved(files)
-        self._enter(name, count)
+        self._enter(name, count, run)
 
     def write_sorted(self, name: str, records: Iterable[R]) -> None:
         """Write a file of records that are sorted, one at a time."""
@@ -161,9 +168,35 @@ class SetFiles:
                 "again, replies of models are kept"
             )
 
-    def _enter(self, name: str, count: int) -> None:
+    def copy(self, name: str, to: str) -> None:
+        """Give a file of the set a second name, with all that the manifest says of it."""
+        source = self.folder / name
+        with source.open("rb") as stream:
+            write_whole_bytes(self.folder / to, iter(partial(stream.read, _BLOCK), b""))
+        entry = self.manifest.files.get(name)
+        if entry is not None:
+            self._list(to, entry)
+
+    def drop(self, name: str) -> None:
+        """Remove a file of the set. A kill on the way leaves one that the manifest does not list.
+
+        Raises:
+            DataError: It cannot be removed.
+        """
+        old = self.manifest
+        if name in old.files:
+            files = {other: entry for other, entry in old.files.items() if other != name}
+            self.write_manifest(old.model_copy(update={"files": files}))
+        path = self.folder / name
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be removed: {error.strerror or error}") from error
+
+    def _enter(self, name: str, count: int, run: RunOrigin | None = None) -> None:
         """Put a file that was written into the manifest."""
-        self._list(name, FileEntry(sha256=digest_file(self.folder / name), records=count))
+        digest = digest_file(self.folder / name)
+        self._list(name, FileEntry(sha256=digest, records=count, run=run))
 
     def _list(self, name: str, entry: FileEntry) -> None:
         old = self.manifest

@@ -105,7 +105,7 @@ async def audit_dataset(
     """
     names, seed = plan.in_order, settings.model.seed
     queries = queries_of(dataset, settings.judge.split)
-    candidates = _candidates(dataset, queries, plan, settings.judge.depth)
+    candidates = _candidates(dataset, queries, plan, settings.judge.depth, observer)
     with ChunkTexts(dataset.chunks_path, {each.pair.chunk_id for each in candidates}) as texts:
         drawn = _draw([each for each in candidates if each.pair.chunk_id in texts], plan.n, seed)
 
@@ -223,7 +223,7 @@ async def _audit(
 
 
 def _candidates(
-    dataset: Dataset, queries: Mapping[str, str], plan: Plan, depth: int
+    dataset: Dataset, queries: Mapping[str, str], plan: Plan, depth: int, observer: Observer
 ) -> list[Candidate]:
     """Return the pairs that have a judgment, with its grade, and those of the pool that have none.
 
@@ -236,7 +236,7 @@ def _candidates(
         if old.query_id in queries
     }
     if dataset.run_names() or not grades:
-        for pair in pool_of(dataset, queries, plan.runs, depth):
+        for pair in pool_of(dataset, queries, plan.runs, depth, observer):
             grades.setdefault(pair, None)
     return [Candidate(pair, grade) for pair, grade in grades.items()]
 

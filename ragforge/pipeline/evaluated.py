@@ -14,6 +14,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import content_id
+from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import Scores, parse_measure
 from ragforge.pipeline.ground_digests import (
     corpus_digest,
@@ -71,21 +72,30 @@ def evaluate_runs(
 
     Args:
         dataset: Has queries, judgments and runs.
-        run_names: Which runs; all where empty.
+        run_names: Which runs; all but stale ones where empty.
         settings: Measures and threshold.
         only_retrieved: Leave out queries that a run lacks.
 
     Raises:
-        DataError: There is no (such) run, or nothing is judged.
+        DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
         UsageError: A measure or the threshold cannot be taken.
     """
+    usable = usable_runs(dataset, run_names)
+    return evaluate_usable(usable, settings, only_retrieved=only_retrieved)
+
+
+def evaluate_usable(
+    usable: UsableRuns, settings: EvaluateSettings, *, only_retrieved: bool = False
+) -> list[EvaluatedRun]:
+    """Measure runs that were found usable; else as `evaluate_runs`."""
+    dataset = usable.require_any().dataset
     queries = dataset.require_queries()
     answerable = {query.query_id for query in queries if query.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in answerable]
     settled, judged_by = settle(judgments), judges(judgments, {})
     task = task_of(queries, settled, settings.measures, settings.rel_threshold)
     task = replace(task, only_retrieved=only_retrieved)
-    measured = measure_runs(dataset, dataset.failures(), task, run_names)
+    measured = measure_runs(dataset, dataset.failures(), task, usable)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
     found = _recorded(

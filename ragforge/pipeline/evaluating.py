@@ -9,8 +9,9 @@ from ragforge.evaluation import evaluate_file
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
 from ragforge.files.qrels import read_qrels
+from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
-from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
+from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.report.runs import Latency, latency_of
 from ragforge.report.words import judge_name
 
@@ -36,6 +37,8 @@ class EvaluatedRuns:
     measures: tuple[str, ...]
     n_unanswerable: int
     records: tuple[EvaluatedRun, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """Which runs of the dataset are left out because they are stale or empty, and the like."""
 
 
 def evaluate_dataset(
@@ -49,15 +52,17 @@ def evaluate_dataset(
 
     Args:
         dataset: Has queries, judgments and runs.
-        run_names: Which runs; all where empty.
+        run_names: Which runs; all but stale ones where empty.
         settings: Measures and threshold.
         only_retrieved: Leave out queries that a run lacks.
 
     Raises:
-        DataError: There is no (such) run, or nothing is judged.
+        DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
     """
-    found = evaluate_runs(dataset, run_names, settings, only_retrieved=only_retrieved)
+    usable = usable_runs(dataset, run_names)
+    found = evaluate_usable(usable, settings, only_retrieved=only_retrieved)
     latencies = {run.measured.name: run.measured.summary.latency for run in found}
+    empty = (name for name in usable.names if name not in latencies)
     return EvaluatedRuns(
         scores={run.measured.name: run.scores for run in found},
         latencies={name: latency for name, latency in latencies.items() if latency is not None},
@@ -66,6 +71,10 @@ def evaluate_dataset(
         measures=_names(settings),
         n_unanswerable=found[0].n_unanswerable,
         records=tuple(found),
+        warnings=(
+            *usable.warnings,
+            *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
+        ),
     )
 
 
@@ -81,6 +90,7 @@ def evaluate_files(
     Raises:
         DataError: A file does not hold to its format, or two runs have one name.
     """
+    refuse_files_of_other_chunks(qrels_path, run_paths)
     qrels = read_qrels(qrels_path)
     scores: dict[str, Scores] = {}
     latencies: dict[str, Latency] = {}

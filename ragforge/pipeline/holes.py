@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.run_chunks import usable_runs
 
 TOP: Final = 10
 """Ranks that are looked at."""
@@ -20,7 +21,7 @@ class RunHoles:
 
 
 def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
-    """Return the holes of runs, of all where none is named; [] where nothing is graded at all.
+    """Return the holes of runs, of all but stale ones where none is named; [] without any grade.
 
     Only accepted queries count.
 
@@ -35,7 +36,8 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
     }
     if not graded:
         return []
-    return [_holes(dataset, run, accepted, graded) for run in list(runs) or dataset.run_names()]
+    names = list(runs) or usable_runs(dataset).names
+    return [_holes(dataset, run, accepted, graded) for run in names]
 
 
 def told(holes: RunHoles, dataset: Dataset) -> str:

@@ -57,7 +57,7 @@ async def judge_dataset(
     """
     settings = as_the_pools(dataset, settings, observer, mode)
     queries = queries_of(dataset, settings.judge.split)
-    pooled = pool_of(dataset, queries, run_names, settings.judge.depth)
+    pooled = pool_of(dataset, queries, run_names, settings.judge.depth, observer)
     with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in pooled}) as texts:
         pooled = with_texts(pooled, texts, observer)
         async with open_bench(

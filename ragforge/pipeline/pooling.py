@@ -7,6 +7,7 @@ from typing import Literal
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
+from ragforge.files.run_chunks import usable_runs
 from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Event, Observer
 from ragforge.records import Judgment, Provenance
@@ -27,14 +28,21 @@ def queries_of(dataset: Dataset, split: Literal["all", "dev", "test"]) -> dict[s
 
 
 def pool_of(
-    dataset: Dataset, query_ids: Container[str], run_names: Sequence[str], depth: int
+    dataset: Dataset,
+    query_ids: Container[str],
+    run_names: Sequence[str],
+    depth: int,
+    observer: Observer,
 ) -> list[PairId]:
-    """Return the top ranks of some runs, of all where none is named.
+    """Return the top ranks of some runs, of all but stale ones where none is named.
 
     Raises:
-        DataError: There is no such run, or none at all.
+        DataError: There is no such run, it was made on other chunks, or there is none at all.
     """
-    names = list(run_names) or dataset.run_names()
+    usable = usable_runs(dataset, run_names).require_any()
+    names = usable.names
+    for warning in usable.warnings:
+        observer(Event("note", message=f"warning: {warning}"))
     if not names:
         raise DataError(
             f"{dataset.path}: has no runs; make one with "

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from ragforge.config import Settings
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError
 from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import RunOrigin
+from ragforge.files.run_chunks import chunks_of_runs
 from ragforge.files.run_names import checked_name
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.ground_digests import corpus_digest
 from ragforge.pipeline.ranking_doubts import doubts_of
 from ragforge.plugins import find
 from ragforge.records import Chunk, Failure, Query, Ranking
@@ -66,7 +69,8 @@ async def make_runs(
     become failures, which have no value and are no 0.
 
     An earlier run is replaced, but not by one without rankings, nor by one that was interrupted or
-    stopped and has fewer of the queries: then neither run nor failures of the set are touched.
+    stopped and has fewer of the queries: then neither run nor failures of the set are touched. One
+    that was made on other chunks has no queries in this sense.
 
     Args:
         dataset: Has chunks and queries; the chunks are read once.
@@ -85,6 +89,8 @@ async def make_runs(
     for name in specs:
         checked_name(name)
     queries = dataset.require_queries()
+    # Before the chunks are read: were they replaced in between, the runs would count as stale.
+    chunks_sha256 = corpus_digest(dataset)
     store = dataset.store_path
     async with open_embedder(settings, store, observer, replay=mode.offline_replay) as embedder:
         started = _started(dataset, specs, settings, observer, embedder)
@@ -92,7 +98,7 @@ async def make_runs(
             await _at_once(started, queries, settings, observer)
         finally:
             if any(each.is_built for each in started):
-                _write(dataset, started, queries, _note_to(observer))
+                _write(dataset, started, queries, chunks_sha256, _note_to(observer))
         spent = embedder.spent() if embedder else None
         if spent is not None:
             dataset.note(spent=spent)
@@ -253,6 +259,7 @@ def _write(
     dataset: Dataset,
     started: Iterable[_Started],
     queries: Iterable[Query],
+    chunks_sha256: str,
     note: Callable[[str], None],
 ) -> None:
     """Write what came of each that had a part in it; an interrupt may have come before."""
@@ -261,7 +268,8 @@ def _write(
         if not each.is_built and each.stopped_by is None:
             continue
         found = len(each.collected.results)
-        earlier = 0 if each.is_whole and found else _earlier(dataset, each.name, asked)
+        is_replaced = found and (each.is_whole or _is_stale(dataset, each.name))
+        earlier = 0 if is_replaced else _earlier(dataset, each.name, asked)
         if earlier > found:
             each.stands = earlier
             note(
@@ -270,8 +278,22 @@ def _write(
             )
             continue
         tried = {f"{each.name}/{query_id}" for query_id in asked}
-        dataset.write_run(each.name, each.collected.results)
+        origin = RunOrigin(chunks_sha256=chunks_sha256, retriever=_without_query(each.spec))
+        dataset.write_run(each.name, each.collected.results, origin)
         dataset.replace_failures("retrieve", each.collected.failures, tried.__contains__)
+
+
+def _is_stale(dataset: Dataset, name: str) -> bool:
+    """Whether an earlier run was made on other chunks; it is not fuller then."""
+    try:
+        return any(run.is_stale for run in chunks_of_runs(dataset, [name]).values())
+    except DataError:
+        return False
+
+
+def _without_query(spec: str) -> str:
+    """Return how a retriever was named, without what some addresses hold a key in."""
+    return spec.partition("?")[0] if spec.startswith(("http:", "https:")) else spec
 
 
 def _earlier(dataset: Dataset, name: str, asked: Set[str]) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.run_chunks import usable_runs
 from ragforge.measures import parse_measure
 from ragforge.report.causes.catalogue import CauseCode
 from ragforge.report.causes.finder import CauseFinder
@@ -27,7 +28,7 @@ def find_worst(
 
     Args:
         dataset: Has queries, judgments and runs.
-        run_names: Which runs; all where empty.
+        run_names: Which runs; all but stale ones where empty.
         settings: The first measure counts, nDCG@10 where there is none; and the threshold.
         n: Queries listed of each run.
         cause: List only queries of this likely cause.
@@ -68,11 +69,13 @@ def find_worst(
         cause=cause,
         runs=findings,
         starts=_starts(dataset, shown),
+        warnings=found.run_warnings,
     )
 
 
 def _check(dataset: Dataset, found: Gathered) -> None:
     if not found.runs:
+        usable_runs(dataset).require_any()
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
     if not any(found.task.qrels.values()):
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")

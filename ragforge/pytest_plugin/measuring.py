@@ -14,6 +14,7 @@ from ragforge.config import SettingsFile
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import open_dataset
+from ragforge.files.run_chunks import usable_runs
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pytest_plugin import REPORTED
 from ragforge.pytest_plugin.asked import Asked, asked_of
@@ -226,7 +227,7 @@ def _measured(dataset: Dataset, beside: Dataset, name: str, asked: Asked) -> Mea
 
 
 def _only_run(dataset: Dataset) -> str:
-    names = dataset.run_names()
+    names = usable_runs(dataset).require_any().names
     if len(names) != 1:
         there = ", ".join(names) or "none; make one with `ragforge retrieve`"
         raise UsageError(f"{dataset.path}: which run? The marker names none; there are: {there}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.records import Failure, Judgment, Query
 from ragforge.report.answers.records import SystemRecords, read_systems
@@ -25,6 +26,8 @@ class Gathered:
     task: Task
     runs: list[MeasuredRun]
     systems: Sequence[SystemRecords]
+    run_warnings: tuple[str, ...] = ()
+    """Which runs are left out because they were made on other chunks, and the like."""
 
 
 def gather(
@@ -40,10 +43,11 @@ def gather(
         dataset: Has queries; all else may be missing.
         measures: Names or aliases; the default set where empty.
         rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
-        run_names: Which runs, in this order; all where empty.
+        run_names: Which runs, in this order; all but stale ones where empty.
 
     Raises:
-        DataError: A run or a file is missing or does not hold to its format.
+        DataError: A run or a file is missing or does not hold to its format, or a run that is named
+            was made on other chunks.
         UsageError: A measure or the threshold cannot be taken.
     """
     queries = {query.query_id: query for query in dataset.require_queries()}
@@ -51,14 +55,16 @@ def gather(
     failures = dataset.failures()
     settled = settle(judgments)
     task = task_of(queries.values(), settled, measures, rel_threshold)
+    usable = usable_runs(dataset, run_names)
     return Gathered(
         queries=queries,
         judgments=judgments,
         settled=settled,
         failures=failures,
         task=task,
-        runs=measure_runs(dataset, failures, task, run_names),
+        runs=measure_runs(dataset, failures, task, usable),
         systems=read_systems(dataset, failures, queries),
+        run_warnings=usable.warnings,
     )
 
 
@@ -89,9 +95,9 @@ def task_of(
 
 
 def measure_runs(
-    dataset: Dataset, failures: Iterable[Failure], task: Task, run_names: Sequence[str]
+    dataset: Dataset, failures: Iterable[Failure], task: Task, usable: UsableRuns
 ) -> list[MeasuredRun]:
-    """Measure runs, all where none are named; some have no file, as every query of them failed.
+    """Measure runs; where none was named, also those without a file, as every query of them failed.
 
     Raises:
         DataError: A run is missing or does not hold to its format.
@@ -99,7 +105,7 @@ def measure_runs(
     failed = failed_by_name(failures, "retrieve")
     lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
     there = set(dataset.run_names())
-    wanted = list(dict.fromkeys(run_names)) or sorted(there | lost)
+    wanted = usable.names if usable.were_named else sorted({*usable.names, *(lost - there)})
     return [
         measure_run(
             name,

@@ -39,6 +39,7 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
         if summary.answers_comparison is None
         else comparison_json(summary.answers_comparison),
         "not_compared": summary.not_compared,
+        "warnings": list(summary.run_warnings),
         "chunks": None
         if summary.quality is None
         else {

@@ -10,6 +10,7 @@ from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History
 from ragforge.files.manifest import ReviewAudit, Spent
+from ragforge.files.run_chunks import usable_runs
 from ragforge.measures.graders import Agreement
 from ragforge.records import JudgeAudit, Query
 from ragforge.report.answers.records import (
@@ -112,6 +113,8 @@ class Summary:
     """Why runs are not compared, in a sentence."""
     base: str = ""
     """The run that others are held against; "" where there is none."""
+    run_warnings: tuple[str, ...] = ()
+    """Which runs are left out because they are stale, and the like."""
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:
@@ -135,7 +138,7 @@ def summarise(
         measures: Names or aliases; the default set where empty.
         rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
         agreement: Of the dataset's judges with people.
-        run_names: Which runs; all where empty.
+        run_names: Which runs; all but stale ones where empty.
         max_bytes: What the table of queries and its drill-downs may take of a page.
 
     Raises:
@@ -169,6 +172,7 @@ def summarise(
         audit=dataset.audit(),
         causes={run: tuple(grouped(of_run.values())) for run, of_run in causes.items()},
         quality=inspection.quality(),
+        run_warnings=found.run_warnings,
     )
 
 
@@ -195,7 +199,7 @@ def summarise_system(
             for item in dataset.run(name)
             if item.query_id in task.qrels
         }
-        for name in (() if records.names_contexts else sorted(dataset.run_names()))
+        for name in (() if records.names_contexts else usable_runs(dataset).names)
     }
     chunks = take_census(dataset, {}, source_chunks(queries.values()))
     return _of_system(records, _relevance(settled, task, rankings), chunks)

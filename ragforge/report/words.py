@@ -66,6 +66,7 @@ def notices(summary: Summary) -> list[Notice]:
     found.extend(_beside_people(summary))
     found.extend(_audited(summary))
     found.extend(_out_of_reach(summary))
+    found += [Notice("Runs and chunks", f"{text}.") for text in summary.run_warnings]
     for run in summary.runs:
         found.extend(_run_notices(run))
     for item in summary.answers:

@@ -5,6 +5,7 @@ from ranked_sets import JUDGE
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.history import read_history
+from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.opening import create_dataset
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.verdict import check_run
@@ -91,7 +92,10 @@ def gate(dataset, baseline, rules=NO_DROP, allowed=()):
 
 
 def without(dataset, *chunk_ids):
+    """Take chunks out; a live index still has them, and the run is made on the others anew."""
     dataset.write_chunks(c for c in dataset.chunks() if c.chunk_id not in chunk_ids)
+    origin = RunOrigin(chunks_sha256=digest_file(dataset.chunks_path))
+    dataset.write_run("bm25", dataset.run("bm25"), origin)
 
 
 def judge_anew(dataset, query_ids):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.opening import create_dataset
 from ragforge.records import (
     Answer,
@@ -204,8 +205,9 @@ def many_queries(new_dataset: Callable[..., Dataset]) -> Callable[..., Dataset]:
             Judgment(query_id=f"q{n}", chunk_id=f"c{n}", grade=3, reasoning=reason)
             for n, reason in ((n, letters.randbytes(chars // 2).hex()) for n in numbers)
         )
-        made.write_run("base", [ranking(f"q{n}", f"c{n}") for n in numbers])
-        made.write_run("new", [ranking(f"q{n}", "x", f"c{n}") for n in numbers])
+        origin = RunOrigin(chunks_sha256=digest_file(made.chunks_path))
+        made.write_run("base", [ranking(f"q{n}", f"c{n}") for n in numbers], origin)
+        made.write_run("new", [ranking(f"q{n}", "x", f"c{n}") for n in numbers], origin)
         return made
 
     return make

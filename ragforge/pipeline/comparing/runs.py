@@ -10,6 +10,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.qrels import read_qrels
+from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.files.runs import Ranked, read_run
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
@@ -52,6 +53,16 @@ class _Field:
     warnings: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Retrieved:
+    """A run of a dataset, not measured yet."""
+
+    name: str
+    ranked: Mapping[str, Sequence[str]]
+    failed: set[str]
+    """Queries of the judgments whose retrieval failed."""
+
+
 def compare_runs(
     dataset: Dataset,
     names: Sequence[str],
@@ -62,18 +73,20 @@ def compare_runs(
 
     Args:
         dataset: Has queries, judgments and runs.
-        names: Which runs; all where empty.
+        names: Which runs; all but stale and empty ones where empty.
         settings: Measures, `COMPARED_MEASURES` where it names none, and threshold.
         options: How to compare.
 
     Raises:
-        DataError: There is no such run, a run is of another dataset, or nothing is judged.
+        DataError: There is no such run, one is of another dataset or of other chunks, or nothing is
+            judged.
         UsageError: There are fewer than two runs, or a measure or an option cannot be taken.
     """
-    wanted = list(names) or dataset.run_names()
     there = dataset.run_names()
+    usable = usable_runs(dataset, names).require_any()
+    wanted = list(names or usable.names)
     hint = f"; the dataset has {', '.join(there) or 'no runs'}; `ragforge retrieve` makes one"
-    check_names(wanted, options.baseline, "run", hint)
+    check_names(wanted, options.baseline, "run", "; ".join((hint, *usable.warnings)))
     queries = {item.query_id: item for item in dataset.require_queries() if item.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     settled = settle(judgments)
@@ -81,15 +94,16 @@ def compare_runs(
         query_id: {item: judged.grade for item, judged in settled.get(query_id, {}).items()}
         for query_id in queries
     }
-    ground = _field(dataset.path, qrels, settings, options)
+    ground = _field(dataset.path, qrels, settings, options, warnings=usable.warnings)
     failed = failed_by_name(dataset.failures(), "retrieve")
-    runs = []
+    retrieved = []
     for name in wanted:
         hopeless = name not in there and failed.get(name, set()) & queries.keys()
         rankings = [] if hopeless else dataset.run(name)
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
         lost = (failed.get(name, set()) & qrels.keys()) - ranked.keys()
-        runs.append(_measured(name, ranked, ranked.keys(), lost, ground))
+        retrieved.append(_Retrieved(name, ranked, lost))
+    runs = _measured_all(retrieved if names else _filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in queries.items()}
     judged_by = dict.fromkeys(judge_name(judge) for judge in judges(judgments, {}))
     return _decided(ground, runs, options, texts, tuple(judged_by))
@@ -104,10 +118,10 @@ def compare_gathered(
     """Compare the runs of a dataset that is read already; else as `compare_runs`."""
     check_names([run.name for run in found.runs], options.baseline, "run")
     ground = _field(where, found.task.qrels, settings, options)
-    runs = [
-        _measured(run.name, run.ranked, run.ranked, set(run.summary.attention.failed), ground)
-        for run in found.runs
+    retrieved = [
+        _Retrieved(run.name, run.ranked, set(run.summary.attention.failed)) for run in found.runs
     ]
+    runs = _measured_all(_filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
     judged_by = dict.fromkeys(judge_name(judge) for judge in judges(found.judgments, {}))
     return _decided(ground, runs, options, texts, tuple(judged_by))
@@ -125,6 +139,7 @@ def compare_files(
     """
     names = names_apart(run_paths)
     check_names(names, options.baseline, "run")
+    refuse_files_of_other_chunks(qrels_path, run_paths)
     qrels = read_qrels(qrels_path)
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
     is_binary = all((grade or 0) <= 1 for judged in qrels.values() for grade in judged.values())
@@ -135,6 +150,29 @@ def compare_files(
         ranked = {item: _ordered(rankings[item]) for item in rankings if item in ground.qrels}
         runs.append(_measured(name, ranked, rankings.keys(), set(), ground))
     return _decided(ground, runs, options, {}, ())
+
+
+def _filled(
+    retrieved: Sequence[_Retrieved], options: ComparisonOptions, ground: _Field
+) -> Sequence[_Retrieved]:
+    """Leave out runs without any of the queries, not even a failure, where enough others stay."""
+    asked = ground.qrels.keys()
+    filled = [run for run in retrieved if run.failed or not asked.isdisjoint(run.ranked)]
+    names = [run.name for run in filled]
+    if len(filled) < 2 or options.baseline not in (None, *names):
+        return retrieved
+    ground.warnings.extend(
+        f"{run.name}: the run has none of the queries, and is left out"
+        for run in retrieved
+        if run.name not in names
+    )
+    return filled
+
+
+def _measured_all(retrieved: Iterable[_Retrieved], ground: _Field) -> list[RankedRun]:
+    return [
+        _measured(run.name, run.ranked, run.ranked.keys(), run.failed, ground) for run in retrieved
+    ]
 
 
 def _ordered(ranking: Ranked) -> Sequence[str]:
@@ -152,6 +190,7 @@ def _field(
     settings: EvaluateSettings,
     options: ComparisonOptions,
     is_binary: bool = False,
+    warnings: Iterable[str] = (),
 ) -> _Field:
     asked = [parse_measure(name) for name in settings.measures or COMPARED_MEASURES]
     names = tuple(dict.fromkeys(str(item) for item in asked if item.name not in TELL_NOTHING))
@@ -159,8 +198,8 @@ def _field(
     told = f"{', '.join(left)}: no run is the better for it"
     if not names:
         raise UsageError(f"measures: {told}; compare by another measure, such as nDCG@10")
-    warnings = [f"left out of the comparison: {told}"] if left else []
-    return _Field(where, qrels, names, settings, options.only_retrieved, is_binary, warnings)
+    every = [*warnings, *([f"left out of the comparison: {told}"] if left else [])]
+    return _Field(where, qrels, names, settings, options.only_retrieved, is_binary, every)
 
 
 def _measured(

@@ -63,6 +63,8 @@ class WorstReport:
     runs: tuple[RunFindings, ...]
     starts: Mapping[str, ChunkStart]
     """Of the chunks of the listed queries that the dataset holds."""
+    warnings: tuple[str, ...] = ()
+    """Which runs are left out because they are stale, and the like."""
 
 
 def worst_of(causes: Iterable[Causes], n: int, cause: CauseCode | None) -> list[Causes]:

@@ -97,6 +97,7 @@ def worst_json(report: WorstReport) -> dict[str, object]:
         "rel_threshold": report.rel_threshold,
         "cause": report.cause,
         "runs": {run.name: _run_json(run, report.starts) for run in report.runs},
+        "warnings": list(report.warnings),
     }
 
 

@@ -203,7 +203,8 @@ def test_raw_reply_of_the_judge_is_shown_where_the_store_has_it(page_of, dataset
 def test_any_two_of_several_runs_are_compared(page_of, many_queries, make_ranking):
     """The difference from the run in production is the one that counts."""
     dataset = many_queries(2)
-    dataset.write_run("other", [make_ranking("q0000", "x"), make_ranking("q0001", "c0001")])
+    rankings = [make_ranking("q0000", "x"), make_ranking("q0001", "c0001")]
+    dataset.write_run("other", rankings, dataset.run_origin("new"))
 
     page = page_of(dataset, "#from=1&to=2&sort=diff")
 

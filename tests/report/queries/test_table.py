@@ -89,7 +89,10 @@ def test_queries_without_any_relevant_chunk_are_not_the_fault_of_a_run(table_of,
 
 def test_quotes_of_query_and_judge_are_looked_for_in_a_chunk(table_of, dataset):
     """The judge may have found the answer where the query's author did not look."""
-    dataset.write_chunks([Chunk(chunk_id="c1", doc_id="d", text="x" * 900 + " at the end")])
+    others = [Chunk(chunk_id=f"c{n}", doc_id="d", text="Other.") for n in range(2, 6)]
+    dataset.write_chunks(
+        [Chunk(chunk_id="c1", doc_id="d", text="x" * 900 + " at the end"), *others]
+    )
     dataset.write_queries(
         [
             Query(

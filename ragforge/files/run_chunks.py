@@ -1,0 +1,251 @@
+"""Whether runs were made on the chunks that a dataset has now: the one rule for all who read runs.
+
+A run that ragforge made has the digest of its chunks in the manifest. Any other is judged by how
+many of the chunks that it retrieved are there: one that is not cannot be relevant, so that the run
+would be held against others that searched something else.
+"""
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import RunOrigin, digest_file
+from ragforge.files.runs import Scattered, each_ranking, read_run
+from ragforge.files.sorted_lines import each_line
+
+MISSING_MOST: Final = 0.1
+"""Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be
+some documents ahead."""
+_BUILT_IN: Final = frozenset({"bm25", "chargram", "dense"})
+"""Retrievers that give their runs their own name."""
+_ID_FIRST: Final = re.compile(rb'\{"chunk_id":"([^"\\]*)"[,}]')
+"""How ragforge begins a line of chunks; the text behind the id is not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChunks:
+    """Whether a run was made on the chunks that are there.
+
+    Args:
+        run: Its name.
+        told_by: What tells it: the recorded digest, how many ids are there, or nothing, as the set
+            has no chunks.
+        is_stale: Whether it was made on others.
+        n_hits: Chunks that it retrieved, over all queries; None where they were not counted.
+        n_there: Of these, those that are in the set now; None likewise.
+        retriever: What made it; "" where that is not known.
+    """
+
+    run: str
+    told_by: Literal["digest", "ids", "nothing"]
+    is_stale: bool = False
+    n_hits: int | None = None
+    n_there: int | None = None
+    retriever: str = ""
+
+    @property
+    def n_missing(self) -> int:
+        """Retrieved chunks that are not in the set, as far as they were counted."""
+        return (self.n_hits or 0) - (self.n_there or 0)
+
+    def reason(self) -> str:
+        """Return why it is stale, as part of a sentence."""
+        there = f"{self.n_there:,} of its {self.n_hits:,} retrieved chunks are in the set"
+        if self.told_by == "digest":
+            return f"it was made on other chunks than those of now: {there}"
+        return f"{there}, fewer than {1 - MISSING_MOST:.0%}, so that it was made on other chunks"
+
+    def way_out(self, dataset: Dataset) -> str:
+        """Return the command that makes the run again."""
+        spec = self.retriever or (self.run if self.run in _BUILT_IN else "SPEC")
+        words = ["ragforge", "retrieve", "--dataset", str(dataset.path), "--retriever", spec]
+        return shlex.join(words if spec == self.run else [*words, "--name", self.run])
+
+
+@dataclass(frozen=True, slots=True)
+class UsableRuns:
+    """The runs of a dataset that may be measured.
+
+    Args:
+        dataset: Whose they are.
+        names: Those made on its chunks, in the order asked for; sorted where none was named.
+        were_named: Whether somebody named them; else all were meant.
+        stale: Those that are left out.
+        warnings: What is to be told of both, a line each.
+    """
+
+    dataset: Dataset
+    names: tuple[str, ...]
+    were_named: bool
+    stale: tuple[RunChunks, ...]
+    warnings: tuple[str, ...]
+
+    def require_any(self) -> "UsableRuns":
+        """Return them, where not all of several were left out.
+
+        Raises:
+            DataError: All are stale.
+        """
+        if self.stale and not self.names:
+            raise _refusal(self.dataset, self.stale)
+        return self
+
+
+def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
+    """Return the runs that may be measured: those that are named, or all but the stale ones.
+
+    Args:
+        dataset: Has the runs; its chunks are only read where the manifest does not tell.
+        names: As somebody asked for them; all runs are meant where empty. What has no file is
+            passed on.
+
+    Raises:
+        DataError: One that is named is stale, or cannot be read.
+    """
+    wanted = list(dict.fromkeys(names)) or dataset.run_names()
+    looked_at = chunks_of_runs(dataset, wanted)
+    stale = tuple(run for run in looked_at.values() if run.is_stale)
+    if names and stale:
+        raise _refusal(dataset, stale)
+    left_out = {run.run for run in stale}
+    return UsableRuns(
+        dataset,
+        tuple(name for name in wanted if name not in left_out),
+        bool(names),
+        stale,
+        tuple(_warnings(dataset, looked_at.values())),
+    )
+
+
+def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) -> None:
+    """Refuse run files made on other chunks, where the judgments are those of a dataset.
+
+    Raises:
+        DataError: More than `MISSING_MOST` of the chunks that one lists are not in the set; or it
+            does not hold to its format.
+    """
+    dataset = Dataset(qrels_path.parent)
+    if not (dataset.files / "manifest.json").is_file() or not dataset.chunks_path.is_file():
+        return
+    hits = {str(path): _hits_of_file(path) for path in run_paths if path.is_file()}
+    for name, (n_hits, n_there) in _counted(dataset, hits).items():
+        run = _standing(name, None, (n_hits, n_there))
+        if run.is_stale:
+            raise DataError(
+                f"{name}: is stale: {run.reason()} than those of {dataset.path}, which "
+                f"{qrels_path} judges; retrieve again on these"
+            )
+
+
+def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunks]:
+    """Return whether runs were made on the chunks that are there, by name.
+
+    Names without a file are left out. The manifest is believed: chunks that somebody changed by
+    hand are told by `validate`.
+
+    Raises:
+        DataError: A run or the chunks cannot be read.
+    """
+    there = set(dataset.run_names())
+    listed = [name for name in names if name in there]
+    if not dataset.chunks_path.exists():
+        return {name: RunChunks(name, "nothing") for name in listed}
+    origins = {name: dataset.run_origin(name) for name in listed}
+    now = {origin.chunks_sha256 for origin in origins.values() if origin is not None}
+    current = _current(dataset, now) if now else ""
+    open_ones = [
+        name
+        for name, origin in origins.items()
+        if origin is None or origin.chunks_sha256 != current
+    ]
+    counted = _counted(dataset, {name: _hits(dataset, name) for name in open_ones})
+    return {
+        name: _standing(name, origin, counted[name])
+        if name in counted
+        else RunChunks(name, "digest", retriever=origin.retriever if origin else "")
+        for name, origin in origins.items()
+    }
+
+
+def _current(dataset: Dataset, recorded: Set[str]) -> str:
+    """Return the digest of the chunks: as the manifest lists it, where that is what runs have."""
+    entry = dataset.manifest.files.get("chunks.jsonl")
+    if entry is not None and recorded == {entry.sha256}:
+        return entry.sha256
+    return digest_file(dataset.chunks_path)
+
+
+def _counted(dataset: Dataset, hits: Mapping[str, Counter[str]]) -> dict[str, tuple[int, int]]:
+    """Return how many chunks runs retrieved, and how many of them are there."""
+    wanted = set[str]().union(*hits.values())
+    there = _there(dataset, wanted) if wanted else set()
+    return {
+        name: (
+            counts.total(),
+            sum(count for chunk_id, count in counts.items() if chunk_id in there),
+        )
+        for name, counts in hits.items()
+    }
+
+
+def _hits(dataset: Dataset, name: str) -> Counter[str]:
+    """Return how often each chunk was retrieved."""
+    return Counter(hit.chunk_id for item in dataset.each_ranking(name) for hit in item.ranking)
+
+
+def _hits_of_file(path: Path) -> Counter[str]:
+    with suppress(Scattered):
+        return Counter(hit for item in each_ranking(path) for hit in item.ranking)
+    return Counter(hit for ranking in read_run(path).rankings.values() for hit in ranking)
+
+
+def _there(dataset: Dataset, wanted: Set[str]) -> set[str]:
+    """Return which of some chunks are in the set."""
+    path, there = dataset.chunks_path, set()
+    for number, _, line in each_line(path):
+        begun = _ID_FIRST.match(line)
+        try:
+            chunk_id = begun[1].decode() if begun else json.loads(line)["chunk_id"]
+            if chunk_id in wanted:
+                there.add(chunk_id)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}:{number}: is no chunk: {error}") from error
+    return there
+
+
+def _standing(name: str, origin: RunOrigin | None, counted: tuple[int, int]) -> RunChunks:
+    n_hits, n_there = counted
+    if origin is not None:
+        return RunChunks(name, "digest", True, n_hits, n_there, origin.retriever)
+    is_stale = n_hits - n_there > MISSING_MOST * n_hits
+    return RunChunks(name, "ids", is_stale, n_hits, n_there)
+
+
+def _refusal(dataset: Dataset, stale: Iterable[RunChunks]) -> DataError:
+    told = (
+        f"run {run.run!r} is stale: {run.reason()}; make it again with `{run.way_out(dataset)}`"
+        for run in stale
+    )
+    return DataError(f"{dataset.path}: {'; '.join(told)}")
+
+
+def _warnings(dataset: Dataset, runs: Iterable[RunChunks]) -> Iterable[str]:
+    for run in runs:
+        if run.is_stale:
+            yield (
+                f"run {run.run} is stale and left out: {run.reason()}; "
+                f"`{run.way_out(dataset)}` makes it again"
+            )
+        elif run.n_missing:
+            yield (
+                f"run {run.run}: {run.n_missing:,} of its {run.n_hits:,} retrieved chunks are not "
+                "in the set, and cannot be relevant"
+            )
