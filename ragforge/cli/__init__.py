@@ -14,6 +14,7 @@ COMMANDS = {
     "chunk": "cut documents into chunks",
     "generate": "make queries with answers and evidence from documents or chunks",
     "retrieve": "run a retriever over the queries",
+    "runs": "list the runs of a dataset, remove or rename one",
     "judge": "grade how well retrieved chunks answer the queries, 0-3",
     "answer": "grade the answers of a RAG system",
     "ground": "check that answers say only what their retrieved chunks say",

@@ -5,8 +5,9 @@ endpoint), an HTTP address that takes {"query", "k"}, or package.module:attribut
 an object with invoke, retrieve or get_relevant_documents. It is asked once a query and given up
 after --timeout-s.
 
-An earlier run of that name is replaced, but not by one without rankings, nor by one that was
-interrupted and has fewer queries.
+A query on which it fails has no value; where more fail than --max-failures, the exit code is 4
+after all else was written. An earlier run of that name is replaced, but not by one without
+rankings, nor by one that was interrupted and has fewer queries.
 
 Examples:
   ragforge retrieve --dataset set/ --retriever bm25
@@ -18,9 +19,19 @@ import asyncio
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import Progress, complain
+from ragforge.errors import EndpointError
+from ragforge.report.shown import one_line
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.retrieving import RunResult
+
+_MAX_FAILURES = "5%"
+_LONGEST = 300
+"""Characters of what a retriever says of its failure."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--name", metavar="NAME", help="name of the run (default: that of the retriever)"
     )
     parser.add_argument("--trec", type=Path, metavar="FILE", help="write a TREC run file too")
+    parser.add_argument(
+        "--max-failures",
+        default=_MAX_FAILURES,
+        metavar="SHARE",
+        help="queries that may fail: 1%% or 0.01; more make the exit code 4. Default: 5%%.",
+    )
     add_json(parser)
     add_common(parser, "retrieve", "model")
 
@@ -47,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.holes import holes_of, told
     from ragforge.pipeline.retrieving import make_runs, require_working
     from ragforge.pipeline.run_names import named_specs
+    from ragforge.report.gate.rules import parse_share
 
+    max_failures = parse_share(arguments.max_failures, "--max-failures")
     check_outputs({"--trec": arguments.trec}, {"--config": arguments.config})
     settings = settings_of(arguments)
     dataset = open_dataset(arguments.dataset)
@@ -75,4 +94,24 @@ def run(arguments: argparse.Namespace) -> int:
         for line in filter(None, (told(holes, dataset) for holes in holes_of(dataset, [name]))):
             complain(line)
         print(path)
+    return _code_of(made, max_failures)
+
+
+def _code_of(made: "RunResult", max_failures: float) -> int:
+    """Tell of queries without a ranking, and return the exit code: 4 where there are too many."""
+    n_failed, n_queries = len(made.failures), len(made.failures) + len(made.rankings)
+    if not n_failed:
+        return 0
+    first = one_line(made.failures[0].message, _LONGEST)
+    told = (
+        f"run {made.name}: the retriever failed on {n_failed:,} of {n_queries:,} queries "
+        f"({n_failed / n_queries:.1%}); the first: {first}"
+    )
+    if n_failed > max_failures * n_queries:
+        complain(
+            f"ragforge: error: {told}; all else is written, but --max-failures allows "
+            f"{max_failures:.1%}: run it again, or allow more"
+        )
+        return EndpointError.exit_code
+    complain(f"warning: {told}; they have no value and widen the bounds")
     return 0

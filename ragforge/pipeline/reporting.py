@@ -86,6 +86,7 @@ def report_summary(
     names = [run.name for run in summary.runs]
     if options.base and options.base not in names:
         raise UsageError(f"base {options.base!r}: expected one of the runs: {', '.join(names)}")
+    valued = [run.name for run in summary.runs if run.primary.n]
     history = read_history(dataset.home)
     if history.evaluations:
         now = evaluate_gathered(dataset, summary.table.records)
@@ -93,7 +94,7 @@ def report_summary(
     summary = replace(
         summary,
         history=history,
-        base=options.base or next(iter(names), ""),
+        base=options.base or next(iter(valued), next(iter(names), "")),
     )
     if len(names) > 1:
         summary = _compared(summary, dataset, settings, options.base)

@@ -148,14 +148,29 @@ def test_a_query_that_comes_twice_is_refused(dataset, capsys):
     assert "comes twice, first in line 1" in said(capsys)
 
 
-def test_chunk_ids_that_the_corpus_lacks_are_reported(dataset, capsys):
+def test_a_run_of_another_corpus_is_refused(dataset, capsys):
     """A run of another corpus gives zeros that look like a bad retriever."""
     run = dataset / "runs" / "other.jsonl"
     query_id = json.loads((dataset / "queries.jsonl").read_text().splitlines()[0])["query_id"]
     hit = {"chunk_id": "elsewhere", "score": 1.0}
     run.write_text(json.dumps({"query_id": query_id, "ranking": [hit]}) + "\n", encoding="utf-8")
 
-    assert main(["judge", "--dataset", str(dataset), "--run", "other"]) == 0
+    assert main(["judge", "--dataset", str(dataset), "--run", "other"]) == 3
+    assert "0 of its 1 retrieved chunks are in the set" in said(capsys)
+
+
+def test_chunk_ids_that_the_corpus_lacks_are_reported(dataset, capsys):
+    """A live index may be ahead of the set; what it adds cannot be judged."""
+    run = dataset / "runs" / "bm25.jsonl"
+    rankings = [json.loads(line) for line in run.read_text("utf-8").splitlines()]
+    query_id = rankings[0]["query_id"]
+    ids = [item["chunk_id"] for ranking in rankings for item in ranking["ranking"]]
+    hits = [{"chunk_id": c, "score": 1.0} for c in dict.fromkeys(ids)]
+    rows = [{"query_id": query_id, "ranking": [*hits, {"chunk_id": "elsewhere", "score": 0.5}]}]
+    rows += [{"query_id": f"other{n}", "ranking": hits} for n in range(9)]
+    run.with_name("ahead.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+    assert main(["judge", "--dataset", str(dataset), "--run", "ahead"]) == 0
     assert "not in chunks.jsonl" in said(capsys)
 
 

@@ -99,7 +99,7 @@ def _measures(settings: EvaluateSettings, systems: Sequence[SystemRecords]) -> t
         return tuple(dict.fromkeys(asked))
     all_graded = [grade for item in systems for grade in item.graded]
     by_facts = any(grade.strict_score is not None for grade in all_graded)
-    checked = all(_hallucinations(item) for item in systems)
+    checked = all(_hallucinations(item) for item in systems if item.graded)
     return (
         "score",
         *(["strict_score"] if by_facts else []),

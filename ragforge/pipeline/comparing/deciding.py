@@ -1,11 +1,11 @@
 """What comparing runs and comparing answer systems have in common: values in, a report out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 from typing import Final
 
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
 from ragforge.measures.comparing import ALPHA, Comparison, all_pairs, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.letters import letters
@@ -42,6 +42,11 @@ class Contender:
     """By measure; only of queries that have a value."""
     first_relevant: Mapping[str, int | None] = field(default_factory=dict)
     """Rank of the first relevant chunk by query."""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether it has a value at all; without one it would only widen what is said of others."""
+        return any(self.values.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,17 @@ def check_names(names: Sequence[str], baseline: str | None, kind: str, hint: str
 def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     """Compare each two, or each with the baseline, by every measure; all is one family.
 
+    Those without any value are no part of it.
+
     Raises:
         UsageError: The options cannot be taken.
+        DataError: Fewer than two have a value, or the baseline has none.
     """
     if options.n_moved < 0:
         raise UsageError(f"queries to name: expected a whole number from 0, got {options.n_moved}")
-    by_name = {item.name: item for item in contest.contenders}
+    by_name = {item.name: item for item in contest.contenders if item.has_values}
+    without_values = [item.name for item in contest.contenders if not item.has_values]
+    _require_enough(contest.of, by_name, without_values, options.baseline)
     pairs = all_pairs(
         {name: item.values for name, item in by_name.items()},
         contest.measures,
@@ -127,8 +137,29 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         alpha=options.alpha,
         rel_threshold=contest.rel_threshold,
         judged_by=contest.judged_by,
-        warnings=(*contest.warnings, *_remarks(comparisons)),
+        warnings=(
+            *contest.warnings,
+            *(f"{name}: has no value in any query, and is left out" for name in without_values),
+            *_remarks(comparisons),
+        ),
         baseline=options.baseline,
+    )
+
+
+def _require_enough(
+    of: str, valued: Collection[str], without_values: Sequence[str], baseline: str | None
+) -> None:
+    """Refuse to compare with what has no value.
+
+    Raises:
+        DataError: Fewer than two have one, or the baseline has none.
+    """
+    if not without_values or (len(valued) > 1 and baseline not in without_values):
+        return
+    names, there = ", ".join(without_values), ", ".join(valued) or "none"
+    raise DataError(
+        f"nothing to compare: no query has a value in {names}, as all failed; "
+        f"{of} with values: {there}"
     )
 
 

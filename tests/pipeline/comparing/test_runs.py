@@ -392,21 +392,51 @@ def test_failed_retrieval_leaves_the_query_out_and_bounds_the_difference(dataset
     )
 
 
-def test_run_that_failed_throughout_is_compared_with_nothing(dataset):
-    """It has no value, so nobody wins, and the bounds say that all is open."""
+@pytest.fixture
+def with_gone(dataset):
+    """The retriever of the run `gone` failed on every query."""
     failures = [
         Failure(what="retrieve", key=f"gone/{name}", kind="error", message="down")
         for name in QUERIES
     ]
     dataset.replace_failures("retrieve", failures, lambda key: True)
-    report = of_dataset(dataset, "RR", names=("good", "gone"))
-    [item] = report.items
+    dataset.write_run("gone", [])
+    return dataset
 
-    assert (item.comparison.n, item.n_left_out, item.comparison.winner) == (0, 8, "TIE")
-    assert (item.failure_bounds.low, item.failure_bounds.high) == (-1.0, 0.0)
-    assert report.warnings == (
-        "good and gone: no query has a value in both: nothing can be compared",
+
+def test_a_run_that_failed_throughout_changes_nothing_for_others(dataset, with_gone):
+    """It would join the best group, and widen the interval of every other comparison."""
+    alone = of_dataset(dataset, "RR", names=("good", "bad"))
+    beside = of_dataset(with_gone, "RR", names=("good", "bad", "gone"))
+
+    assert (beside.names, beside.items, beside.letters) == (
+        alone.names,
+        alone.items,
+        alone.letters,
     )
+    assert beside.warnings == ("gone: has no value in any query, and is left out",)
+
+
+def test_nothing_is_compared_with_a_run_that_failed_throughout(with_gone):
+    """It has no value, so that there is nobody to win."""
+    with pytest.raises(DataError, match="no query has a value in gone, as all failed"):
+        of_dataset(with_gone, "RR", names=("good", "gone"))
+
+
+def test_no_run_is_held_against_a_base_that_failed_throughout(with_gone):
+    """The question asked has no answer, and another one must not be answered instead."""
+    with pytest.raises(DataError, match="no query has a value in gone, as all failed"):
+        of_dataset(with_gone, "RR", names=("good", "bad", "gone"), baseline="gone")
+
+
+def test_an_empty_run_that_nobody_named_is_left_out(dataset):
+    """What a killed retriever left must not keep others from being compared."""
+    dataset.write_run("empty", [])
+
+    report = of_dataset(dataset, "RR", names=())
+
+    assert "empty" not in report.names
+    assert "empty: the run has none of the queries, and is left out" in report.warnings
 
 
 def test_failed_judgment_has_one_grade_for_both_runs(dataset):

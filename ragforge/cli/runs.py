@@ -1,0 +1,99 @@
+"""List the runs of a dataset, take one out, or give one another name.
+
+  list    what is there: queries, failures and retrieved chunks of each run, its retriever, and
+          whether it was made on the chunks that the set has now. A run that was not is stale: no
+          command measures it
+  rm      remove runs, with the failures of their retrievers
+  rename  give a run another name, with its failures
+
+Answers of the same name stay, and so do evaluations in the history: they keep the name they had.
+
+Examples:
+  ragforge runs list --dataset set/
+  ragforge runs rm --dataset set/ broken old
+  ragforge runs rename --dataset set/ bm25 bm25-before --json
+"""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragforge.cli.flags import add_json, dumps
+from ragforge.cli.talk import complain, show
+from ragforge.report.shown import MISSING
+from ragforge.report.table import render_table
+
+if TYPE_CHECKING:
+    from ragforge.files.dataset import Dataset
+    from ragforge.pipeline.run_list import ListedRun
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|rm|rename")
+    _add(actions, "list", "show the runs that are there")
+    remove = _add(actions, "rm", "remove runs, with their failures")
+    remove.add_argument("names", nargs="+", metavar="RUN", help="a run")
+    rename = _add(actions, "rename", "give a run another name")
+    rename.add_argument("name", metavar="RUN", help="a run")
+    rename.add_argument("to", metavar="NAME", help="its new name")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from ragforge.files.opening import open_dataset
+
+    dataset = open_dataset(arguments.dataset)
+    if arguments.action == "list":
+        _list(dataset, as_json=arguments.json)
+    elif arguments.action == "rm":
+        _remove(dataset, list(dict.fromkeys(arguments.names)), as_json=arguments.json)
+    else:
+        _rename(dataset, arguments.name, arguments.to, as_json=arguments.json)
+    return 0
+
+
+def _add(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=what, description=what, allow_abbrev=False)
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    add_json(parser)
+    return parser
+
+
+def _list(dataset: "Dataset", *, as_json: bool) -> None:
+    from ragforge.pipeline.run_list import list_runs
+
+    listed = list_runs(dataset)
+    if as_json:
+        print(dumps({"dataset": str(dataset.path), "runs": [asdict(item) for item in listed]}))
+    elif listed:
+        headers = ("run", "queries", "failed", "hits", "chunks", "retriever")
+        show(render_table(headers, [_row(item) for item in listed]))
+    else:
+        complain(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
+
+
+def _row(item: "ListedRun") -> tuple[str, ...]:
+    counts = (f"{count:,}" for count in (item.n_queries, item.n_failed, item.n_hits))
+    return (item.run, *counts, item.in_words, item.retriever or MISSING)
+
+
+def _remove(dataset: "Dataset", names: list[str], *, as_json: bool) -> None:
+    from ragforge.pipeline.run_list import remove_runs
+
+    remove_runs(dataset, names)
+    if as_json:
+        print(dumps({"dataset": str(dataset.path), "removed": names}))
+    else:
+        complain(f"removed: {', '.join(names)}")
+
+
+def _rename(dataset: "Dataset", name: str, to: str, *, as_json: bool) -> None:
+    dataset.rename_run(name, to)
+    if as_json:
+        print(dumps({"dataset": str(dataset.path), "run": to, "before": name}))
+    else:
+        print(dataset.files / "runs" / f"{to}.jsonl")

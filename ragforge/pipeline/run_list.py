@@ -1,0 +1,103 @@
+"""The runs of a dataset: which there are, what they were made on, and taking some out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.files.run_chunks import RunChunks, chunks_of_runs
+from ragforge.report.judging import failed_by_name
+
+Chunks = Literal["now", "others", "no chunks", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """One run.
+
+    Args:
+        run: Its name.
+        n_queries: That have a ranking.
+        n_failed: On which its retriever failed.
+        n_hits: Chunks that it retrieved, over all queries.
+        chunks: Whether it was made on those of now, or on others, so that it is stale; or why that
+            is not known.
+        is_recorded: Whether the manifest says what it was made on; else it is told by how many of
+            its chunks are there.
+        n_missing: Retrieved chunks that are not in the set, where they were counted.
+        retriever: What made it; "" where that is not known.
+        problem: Why it cannot be read; "" where it can.
+    """
+
+    run: str
+    n_queries: int
+    n_failed: int
+    n_hits: int
+    chunks: Chunks
+    is_recorded: bool = False
+    n_missing: int | None = None
+    retriever: str = ""
+    problem: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """What it was made on, in a few words."""
+        if self.chunks != "now":
+            there = f": {self.n_hits - (self.n_missing or 0):,} of {self.n_hits:,} are there"
+            return f"stale{there}" if self.chunks == "others" else self.chunks
+        missing = f", {self.n_missing:,} missing" if self.n_missing else ""
+        return f"those of now{missing}" if self.is_recorded else f"not recorded{missing}"
+
+
+def list_runs(dataset: Dataset) -> list[ListedRun]:
+    """Return the runs, sorted by name; those too of which there are only failures.
+
+    Raises:
+        DataError: The failures or the manifest cannot be read.
+    """
+    failed = failed_by_name(dataset.failures(), "retrieve")
+    names = sorted({*dataset.run_names(), *failed})
+    return [_listed(dataset, name, len(failed.get(name, ()))) for name in names]
+
+
+def remove_runs(dataset: Dataset, names: Iterable[str]) -> None:
+    """Remove runs with their failures; none where one of them is not there.
+
+    Raises:
+        DataError: One is not there, or cannot be removed.
+    """
+    wanted = list(names)
+    there = {*dataset.run_names(), *failed_by_name(dataset.failures(), "retrieve")}
+    for name in wanted:
+        if name not in there:
+            listed = ", ".join(sorted(there)) or "none yet"
+            raise DataError(f"{dataset.path}: no run {name!r}; there are: {listed}")
+    for name in wanted:
+        dataset.remove_run(name)
+
+
+def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
+    if name not in dataset.run_names():
+        return ListedRun(name, 0, n_failed, 0, "now")
+    try:
+        lengths = [len(item.ranking) for item in dataset.each_ranking(name)]
+        [found] = chunks_of_runs(dataset, [name]).values()
+    except DataError as error:
+        return ListedRun(name, 0, n_failed, 0, "unreadable", problem=str(error))
+    return ListedRun(
+        name,
+        len(lengths),
+        n_failed,
+        sum(lengths),
+        _chunks(found),
+        found.told_by == "digest",
+        None if found.n_hits is None else found.n_missing,
+        found.retriever,
+    )
+
+
+def _chunks(found: RunChunks) -> Chunks:
+    if found.told_by == "nothing":
+        return "no chunks"
+    return "others" if found.is_stale else "now"
