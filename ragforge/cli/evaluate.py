@@ -4,7 +4,8 @@ Every query with judgments counts: one that the run lacks scores 0, unless --onl
 it out. Judgments and runs are read in TREC format, as JSON Lines, JSON, CSV and BEIR folders, also
 packed (.gz, .zst). Large run files are streamed.
 
-With --dataset each run adds a line to the set's history.jsonl, which `ragforge history` reads.
+With --dataset each run adds a line to the set's history.jsonl, which `ragforge history` reads. A
+run made on other chunks than those of now is refused where it is named, and else left out.
 
 With --retriever the runs are made first: all retrievers and their queries at the same time. A
 query on which a retriever fails has no value and is no 0; the mean gets bounds instead: [low, high]

@@ -65,7 +65,9 @@ class RunChunks:
 
     def way_out(self, dataset: Dataset) -> str:
         """Return the command that makes the run again."""
-        spec = self.retriever or (self.run if self.run in _BUILT_IN else "SPEC")
+        # The manifest may be somebody else's: what is told to be typed must be what is seen.
+        known = self.retriever if self.retriever.isprintable() else ""
+        spec = known or (self.run if self.run in _BUILT_IN else "SPEC")
         words = ["ragforge", "retrieve", "--dataset", str(dataset.path), "--retriever", spec]
         return shlex.join(words if spec == self.run else [*words, "--name", self.run])
 
@@ -133,7 +135,7 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
             does not hold to its format.
     """
     dataset = Dataset(qrels_path.parent)
-    if not (dataset.files / "manifest.json").is_file() or not dataset.chunks_path.is_file():
+    if not (dataset.files / "manifest.json").is_file() or not _has_chunks(dataset):
         return
     hits = {str(path): _hits_of_file(path) for path in run_paths if path.is_file()}
     for name, (n_hits, n_there) in _counted(dataset, hits).items():
@@ -156,7 +158,7 @@ def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunk
     """
     there = set(dataset.run_names())
     listed = [name for name in names if name in there]
-    if not dataset.chunks_path.exists():
+    if not _has_chunks(dataset):
         return {name: RunChunks(name, "nothing") for name in listed}
     origins = {name: dataset.run_origin(name) for name in listed}
     now = {origin.chunks_sha256 for origin in origins.values() if origin is not None}
@@ -173,6 +175,11 @@ def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunk
         else RunChunks(name, "digest", retriever=origin.retriever if origin else "")
         for name, origin in origins.items()
     }
+
+
+def _has_chunks(dataset: Dataset) -> bool:
+    path = dataset.chunks_path
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _current(dataset: Dataset, recorded: Set[str]) -> str:

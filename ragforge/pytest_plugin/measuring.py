@@ -14,8 +14,8 @@ from ragforge.config import SettingsFile
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import open_dataset
-from ragforge.files.run_chunks import usable_runs
-from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
+from ragforge.files.run_chunks import UsableRuns, usable_runs
+from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.pytest_plugin import REPORTED
 from ragforge.pytest_plugin.asked import Asked, asked_of
 from ragforge.records import Judgment, Query, Ranking
@@ -95,6 +95,8 @@ class Measured:
     settled: dict[str, dict[str, Judgment]]
     settings: str = ""
     """The settings file that was found and read for a retriever, in a line; "" for none."""
+    warnings: tuple[str, ...] = ()
+    """Which runs were left out because they are stale, and the like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +169,6 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
     with told():
         asked = asked_of(node, extra)
         dataset = open_dataset(asked.path)
-        if not (asked.run or asked.retriever):
-            asked = replace(asked, run=_only_run(dataset))
         key = asked, _state(dataset, asked)
         cache = request.config.stash.setdefault(_CACHE, {})
         if key not in cache:
@@ -176,7 +176,12 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
         found = cache[key]
         if isinstance(found, RagforgeError):
             raise found
-    for text in (_line(found.run), found.settings):
+    told = (
+        _line(found.run),
+        found.settings,
+        *(f"warning: {warning}" for warning in found.warnings),
+    )
+    for text in told:
         if text and (REPORTED, text) not in node.user_properties:
             node.user_properties.append((REPORTED, text))
     return found
@@ -184,7 +189,8 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
 
 def _state(dataset: Dataset, asked: Asked) -> State:
     """Return what changes when a file does that the values rest on."""
-    names = (*_FILES, "chunks.jsonl" if asked.retriever else f"runs/{asked.run}.jsonl")
+    runs = [f"runs/{name}.jsonl" for name in ([asked.run] if asked.run else dataset.run_names())]
+    names = (*_FILES, *(["chunks.jsonl"] if asked.retriever else runs))
     paths = [path for path in (dataset.files / name for name in names) if path.exists()]
     stats = [(path.name, path.stat()) for path in paths]
     return dataset.files, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
@@ -193,7 +199,8 @@ def _state(dataset: Dataset, asked: Asked) -> State:
 def _measure(dataset: Dataset, asked: Asked) -> Measured | RagforgeError:
     try:
         if not asked.retriever:
-            return _measured(dataset, dataset, asked.run, asked)
+            usable = usable_runs(dataset, [asked.run]) if asked.run else _only_run(dataset)
+            return _measured(dataset, usable, asked)
         from ragforge.pytest_plugin.retrieved import retrieved_beside
 
         read: list[SettingsFile] = []
@@ -202,7 +209,7 @@ def _measure(dataset: Dataset, asked: Asked) -> Measured | RagforgeError:
             beside, name = _apart(
                 lambda: retrieved_beside(dataset, asked.retriever, place, read.append)
             )
-            measured = _measured(dataset, beside, name, asked)
+            measured = _measured(dataset, usable_runs(beside, [name]), asked)
             return replace(measured, settings="; ".join(file.line for file in read))
     except RagforgeError as error:
         # Kept, so that a retriever that is down is not asked again by each of a thousand cases.
@@ -215,23 +222,25 @@ def _apart(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
         return pool.submit(work).result()
 
 
-def _measured(dataset: Dataset, beside: Dataset, name: str, asked: Asked) -> Measured:
-    [run] = evaluate_runs(beside, [name], asked.settings)
+def _measured(dataset: Dataset, usable: UsableRuns, asked: Asked) -> Measured:
+    [run] = evaluate_usable(usable, asked.settings)
     return Measured(
         dataset=dataset,
         run=run,
         queries={query.query_id: query for query in dataset.queries()},
-        rankings={item.query_id: item for item in beside.run(name)},
+        rankings={item.query_id: item for item in usable.dataset.run(run.measured.name)},
         settled=settle(dataset.judgments()),
+        warnings=usable.warnings,
     )
 
 
-def _only_run(dataset: Dataset) -> str:
-    names = usable_runs(dataset).require_any().names
-    if len(names) != 1:
-        there = ", ".join(names) or "none; make one with `ragforge retrieve`"
+def _only_run(dataset: Dataset) -> UsableRuns:
+    """Return the only run that is not stale, as if it had been named."""
+    usable = usable_runs(dataset).require_any()
+    if len(usable.names) != 1:
+        there = ", ".join(usable.names) or "none; make one with `ragforge retrieve`"
         raise UsageError(f"{dataset.path}: which run? The marker names none; there are: {there}")
-    return names[0]
+    return replace(usable, were_named=True)
 
 
 def _query(found: Measured, query_id: str) -> MeasuredQuery:

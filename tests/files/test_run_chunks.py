@@ -112,7 +112,7 @@ def test_chunks_that_are_missing_are_told(dataset):
 def test_a_set_without_chunks_has_nothing_to_check_against(dataset):
     """Hand-made sets hold ids only."""
     dataset.write_run("mine", [ranking(*GONE)], origin_of(dataset))
-    dataset.chunks_path.unlink()
+    dataset.chunks_path.write_text("", "utf-8")
 
     assert chunks_of_runs(dataset, ["mine"]) == {"mine": RunChunks("mine", "nothing")}
 
@@ -144,6 +144,16 @@ def test_a_stale_run_that_is_named_is_refused_with_the_way_out(dataset):
         "its 2 retrieved chunks are in the set; make it again with "
         f"`ragforge retrieve --dataset {dataset.path} --retriever my.mod:search --name mine`"
     )
+
+
+def test_what_a_received_manifest_calls_a_retriever_is_not_told_to_be_typed(dataset):
+    """Characters that nobody sees would end up in a shell."""
+    origin = RunOrigin(chunks_sha256="of other chunks", retriever="bm25\x1b[2K\n::error::x")
+    dataset.write_run("mine", [ranking("c00")], origin)
+
+    way_out = chunks_of_runs(dataset, ["mine"])["mine"].way_out(dataset)
+
+    assert way_out.endswith("--retriever SPEC --name mine")
 
 
 def test_stale_runs_that_nobody_named_are_left_out_by_name(dataset):

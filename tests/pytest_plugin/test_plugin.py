@@ -9,9 +9,11 @@ from measured_set import make_measured_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.baseline import write_baseline
+from ragforge.files.manifest import RunOrigin
 from ragforge.files.versions.store import publish, refresh_lock, stage_version
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pytest_plugin import asserting, retrieved
+from ragforge.records import Chunk
 from ragforge.retrieval import bm25
 
 # What an inner suite imports first is forgotten after it, and numpy cannot be imported twice.
@@ -184,6 +186,27 @@ def test_a_wrong_marker_fails_the_test_and_no_other(run, marker, message):
     result.stdout.fnmatch_lines([message])
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
     result.stdout.no_fnmatch_line("*During handling*")
+
+
+def test_a_run_of_other_chunks_fails_the_test(run, dataset):
+    """A suite must not go red, or green, by chunks that are gone."""
+    dataset.write_chunks([Chunk(chunk_id="new", doc_id="d", text="New.")])
+
+    result = run(marked(GATE.format("'RR', min=0.1, allow=['holes']"), run="bad"))
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*run 'bad' is stale: 0 of its 90 retrieved chunks*"])
+
+
+def test_the_only_run_that_is_not_stale_is_taken_and_the_other_told(run, dataset):
+    """There is no other that could be meant."""
+    origin = RunOrigin(chunks_sha256="of other chunks")
+    dataset.write_run("good", dataset.run("good"), origin)
+
+    result = run(marked(GATE.format("'RR', min=0.1, allow=['holes']")))
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*, bad (30 queries*", "warning: run good is stale and left out*"])
 
 
 def test_a_marker_without_keywords_is_explained(run):
