@@ -19,6 +19,7 @@ Examples:
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from ragforge.config import EvaluateSettings
     from ragforge.files.dataset import Dataset
+    from ragforge.files.run_chunks import UsableRuns
     from ragforge.pipeline.gating.subjects import Subject
     from ragforge.report.gate.verdict import Allowance, Rules, Threshold, Verdict
 
@@ -226,20 +228,19 @@ def _subject(
 
     if arguments.answers is not None:
         return of_answers(dataset, arguments.answers)
-    return of_run(evaluate_for(rules, dataset, _run_name(arguments.run, dataset), settings))
+    usable = _usable(arguments.run, dataset)
+    subject = of_run(evaluate_for(rules, dataset, usable.names[0], settings))
+    return replace(subject, warnings=(*usable.warnings, *subject.warnings))
 
 
-def _run_name(name: str | None, dataset: "Dataset") -> str:
+def _usable(name: str | None, dataset: "Dataset") -> "UsableRuns":
+    """Return the run that is named, or the only one that is not stale."""
     from ragforge.files.run_chunks import usable_runs
 
-    if name is not None:
-        return name
-    usable = usable_runs(dataset).require_any()
-    for warning in usable.warnings:
-        complain(f"warning: {warning}")
+    usable = usable_runs(dataset, [] if name is None else [name]).require_any()
     if len(usable.names) != 1:
         raise UsageError(f"--run: expected one of: {', '.join(usable.names) or 'none there yet'}")
-    return usable.names[0]
+    return usable
 
 
 def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:

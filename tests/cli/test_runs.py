@@ -124,10 +124,11 @@ def test_a_comparison_that_lacks_a_run_says_which_is_stale(recut, called):
 def test_a_gate_takes_the_only_run_that_is_not_stale(recut, called):
     """There is no other that could be meant."""
     allow = ["--allow-few", "--allow-holes", "--allow-baseline-judge"]
-    _, out, err = called("gate", "--dataset", recut, "--min", "RR=0.1", *allow)
+    _, out, _ = called("gate", "--dataset", recut, "--min", "RR=0.1", *allow, "--json")
 
-    assert "run again" in out
-    assert "warning: run bm25 is stale and left out" in err
+    found = json.loads(out)
+    assert found["run"] == "again"
+    assert [note for note in found["notes"] if note.startswith("run bm25 is stale and left out")]
 
 
 def test_a_pool_of_all_runs_leaves_a_stale_one_out(recut, called):
