@@ -14,7 +14,8 @@ Of each two, the first is A and the second B. Read the table so:
   power     "shows" is the least true difference that so many queries show in 4 of 5 samples,
             "for half" how many queries would show half of it. A TIE with a large "shows" means:
             too few queries.
-A query on which a retriever or the judge failed is left out, and the difference gets bounds. Chunks
+A run without any value is left out by name, as is one made on other chunks that nobody named. A
+query on which a retriever or the judge failed is left out, and the difference gets bounds. Chunks
 that nobody graded and only one run retrieved are counted, with how far they could move it.
 Without -m it is nDCG@10, RR, R@10, P@5 and Success@5. The exit code is 0 whoever wins; `ragforge
 gate` decides. It is 4 where a --retriever worked on no query: an earlier run of its name stays
