@@ -7,6 +7,7 @@ from fakes import Recorder
 
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, DataError, EndpointError, UsageError
+from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
@@ -244,6 +245,33 @@ def test_a_run_that_was_cut_short_replaces_none_with_more_queries(make, dataset,
     assert rankings(dataset, "dear") == before
     assert dataset.failures() == []
     assert (dear.stands, dear.explanation) == (2, "the budget is spent")
+
+
+def test_a_run_that_was_cut_short_replaces_one_of_other_chunks(make, dataset, theirs):
+    """What cannot be measured any more is no fuller."""
+    make({"mine": f"{theirs}:first"})
+    dataset.write_chunks([Chunk(chunk_id="c1", doc_id="d", text="Another text.")])
+
+    make({"mine": f"{theirs}:dear"}, concurrency=1)
+
+    assert rankings(dataset, "mine") == {"qone": ["c1"]}
+
+
+def test_a_run_is_bound_to_the_chunks_and_the_retriever_that_made_it(make, dataset, theirs):
+    """Without that nobody could tell a run of other chunks from a bad one."""
+    make({"mine": f"{theirs}:first"})
+
+    assert dataset.run_origin("mine") == RunOrigin(
+        chunks_sha256=digest_file(dataset.chunks_path), retriever=f"{theirs}:first"
+    )
+
+
+def test_no_key_of_an_address_gets_into_the_manifest(make, dataset):
+    """Sets are published, and some gateways take keys in the query."""
+    make({"bm25": "bm25", "mine": "http://127.0.0.1:9/search?key=secret"})
+
+    assert dataset.run_origin("mine").retriever == "http://127.0.0.1:9/search"
+    assert "secret" not in (dataset.files / "manifest.json").read_text("utf-8")
 
 
 def test_a_run_that_was_cut_short_replaces_one_with_no_more_queries(make, dataset, theirs):
