@@ -176,12 +176,12 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
         found = cache[key]
         if isinstance(found, RagforgeError):
             raise found
-    told = (
+    lines = (
         _line(found.run),
         found.settings,
         *(f"warning: {warning}" for warning in found.warnings),
     )
-    for text in told:
+    for text in lines:
         if text and (REPORTED, text) not in node.user_properties:
             node.user_properties.append((REPORTED, text))
     return found
