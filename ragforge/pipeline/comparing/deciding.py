@@ -51,11 +51,13 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What failures and holes leave open about one measure of two runs."""
+    """What is open about one measure of two runs: by failures, holes, and who graded."""
 
     n_left_out: int = 0
     failure_bounds: Ends | None = None
     unjudged: Unjudged | None = None
+    withheld: str = ""
+    """As in `Compared`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         names=tuple(by_name),
         measures=tuple(contest.measures),
         items=items,
-        letters={} if options.baseline else _letters(comparisons, means, contest),
+        letters={} if options.baseline else _letters(items, means, contest),
         means=means,
         alpha=options.alpha,
         rel_threshold=contest.rel_threshold,
@@ -180,6 +182,7 @@ def _compared(
         unjudged=doubt.unjudged,
         gained=tuple(upwards),
         lost=tuple(downwards),
+        withheld=doubt.withheld,
     )
 
 
@@ -207,20 +210,23 @@ def _moved(a: Contender, b: Contender, measure: str, texts: Mapping[str, str]) -
 
 
 def _letters(
-    comparisons: Sequence[Comparison],
+    items: Sequence[Compared],
     means: Mapping[str, Mapping[str, float | None]],
     contest: Contest,
 ) -> dict[str, dict[str, str]]:
     found = {}
+    unknown = {item.comparison.measure for item in items if item.withheld}
     for measure in contest.measures:
+        if measure in unknown:
+            continue
         sign = -1 if measure in contest.lower_is_better else 1
         signed = {
             name: None if mean is None else sign * mean for name, mean in means[measure].items()
         }
         differing = [
-            (item.a, item.b)
-            for item in comparisons
-            if item.measure == measure and item.winner != "TIE"
+            (item.comparison.a, item.comparison.b)
+            for item in items
+            if item.comparison.measure == measure and item.better is not None
         ]
         found[measure] = letters(signed, differing)
     return found

@@ -10,7 +10,8 @@ from ragforge.report.comparison.contents import Compared, ComparisonReport, Move
 def comparison_json(report: ComparisonReport) -> dict[str, object]:
     """Return what `ragforge compare --json` prints.
 
-    `low` and `high` are the ends of the corrected interval; `winner` is A, B or TIE.
+    `low` and `high` are the ends of the corrected interval; `winner` is A, B, TIE or UNKNOWN, and
+    `why` says what makes it UNKNOWN.
     """
     return {
         "of": report.of,
@@ -40,10 +41,11 @@ def _compared(item: Compared) -> dict[str, object]:
         "high": _high(found.interval),
         "p": _finite(found.p),
         "p_corrected": _finite(found.p_corrected),
-        "winner": found.winner,
+        "winner": item.outcome,
         "wins": found.wins,
         "ties": found.ties,
         "losses": found.losses,
+        "why": item.withheld or None,
         "percent": found.percent,
         "level": found.level,
         "low_alone": _low(found.interval_alone),

@@ -1,9 +1,12 @@
 """What a comparison of runs, or of answer systems, says: the same for text, JSON and page."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
+
+Outcome: TypeAlias = Literal["A", "B", "TIE", "UNKNOWN"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,19 @@ class Compared:
     gained: tuple[MovedQuery, ...]
     lost: tuple[MovedQuery, ...]
     """The queries in which b is better and worse by most, most first."""
+    withheld: str = ""
+    """Why nobody is called better whatever the numbers say, such as that the grades are not of one
+    judge: a clause that follows a colon. "" where the numbers decide."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Which is better: what the numbers say, unless the winner is withheld."""
+        return "UNKNOWN" if self.withheld else self.comparison.winner
+
+    @property
+    def better(self) -> str | None:
+        """The name of the better one; None where no difference is shown, or it is not known."""
+        return {"A": self.comparison.a, "B": self.comparison.b}.get(self.outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +85,8 @@ class ComparisonReport:
     items: tuple[Compared, ...]
     """Pair by pair, in each the measures in their order."""
     letters: dict[str, dict[str, str]]
-    """By measure and run: runs that share a letter were not told apart. Empty with a baseline, as
-    not all runs are compared then."""
+    """By measure and run: runs that share a letter were not told apart. Without measures in which a
+    winner is withheld; empty with a baseline, as not all runs are compared then."""
     means: dict[str, dict[str, float | None]]
     """By measure and run, over all queries in which the run has a value."""
     alpha: float

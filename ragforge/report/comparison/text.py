@@ -57,6 +57,8 @@ def means_table(report: ComparisonReport) -> Table:
     note = ""
     if report.letters:
         note = "Runs that share a letter were not told apart in that measure; a is the best group."
+        bare = [measure for measure in report.measures if measure not in report.letters]
+        note += f" No letters in {', '.join(bare)}: see what is UNKNOWN." if bare else ""
     elif report.baseline is not None:
         note = f"All others are held against {name_shown(report.baseline)} only."
     return Table("Means", (report.of.removesuffix("s"), *report.measures), rows, note)
@@ -76,9 +78,11 @@ def survivors_table(report: ComparisonReport) -> Table:
         for found in shown
     )
     count = f"{len(shown)} of {plural(len(report.items), 'comparison')}"
-    note = "" if shown else "None: nothing here tells these runs apart."
+    n_unknown = sum(item.outcome == "UNKNOWN" for item in report.items)
+    notes = [] if shown or n_unknown else ["None: nothing here tells these runs apart."]
+    notes += [f"UNKNOWN in {plural(n_unknown, 'comparison')}."] if n_unknown else []
     title = f"Differences that survive the correction: {count}"
-    return Table(title, ("measure", "better", "worse", "by", "p corr."), rows, note)
+    return Table(title, ("measure", "better", "worse", "by", "p corr."), rows, " ".join(notes))
 
 
 def pair_table(items: Sequence[Compared]) -> Table:
@@ -186,7 +190,7 @@ def _row(item: Compared) -> tuple[str, ...]:
         ends_shown(found.interval),
         p_shown(found.p),
         p_shown(found.p_corrected),
-        found.winner,
+        item.outcome,
         f"{found.wins}/{found.ties}/{found.losses}",
         number(found.effect.cohen_dz, 2),
         shows(found),

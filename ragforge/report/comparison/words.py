@@ -40,15 +40,10 @@ def name_shown(name: str) -> str:
     return one_line(name, NAME_CHARS)
 
 
-def winner_of(found: Comparison) -> str | None:
-    """Return the name of the better one; None where no difference is shown."""
-    return {"A": found.a, "B": found.b, "TIE": None}[found.winner]
-
-
 def survivors(report: ComparisonReport) -> list[Comparison]:
     """Return the differences that survive the correction, by measure, the surest first."""
     order = {measure: place for place, measure in enumerate(report.measures)}
-    shown = [item.comparison for item in report.items if item.comparison.winner != "TIE"]
+    shown = [item.comparison for item in report.items if item.better is not None]
     return sorted(shown, key=lambda item: (order[item.measure], item.p, -abs(item.diff or 0.0)))
 
 
@@ -82,9 +77,10 @@ def verdict(items: Sequence[Compared]) -> list[str]:
     Args:
         items: The measures of one pair.
     """
-    found = [item.comparison for item in items]
-    said = [_better(found, letter) for letter in ("B", "A")]
-    return [*filter(None, said), *_ties([item for item in found if item.winner == "TIE"])]
+    known = [item.comparison for item in items if not item.withheld]
+    better = [_better(known, letter) for letter in ("B", "A")]
+    ties = _ties([item for item in known if item.winner == "TIE"])
+    return [*filter(None, better), *ties, *_unknown(items)]
 
 
 def doubts(items: Sequence[Compared]) -> list[str]:
@@ -92,7 +88,7 @@ def doubts(items: Sequence[Compared]) -> list[str]:
     said = []
     for item in items:
         found = item.comparison
-        winner = winner_of(found)
+        winner = item.better
         if winner is None:
             continue
         if item.unjudged is not None and _holds_zero(item.unjudged.bounds):
@@ -183,6 +179,18 @@ def _ties(tied: Sequence[Comparison]) -> list[str]:
         said,
         f"In {_enumerated(alike)} the difference is the same in all queries: they do not tell how "
         "far others would spread, and so not what difference would be seen.",
+    ]
+
+
+def _unknown(items: Sequence[Compared]) -> list[str]:
+    """Say of which measures a winner is withheld, those of one reason in one sentence."""
+    by_reason: dict[str, list[str]] = {}
+    for item in items:
+        if item.withheld:
+            by_reason.setdefault(item.withheld, []).append(item.comparison.measure)
+    return [
+        f"UNKNOWN which is better in {_enumerated(measures)}: {reason}."
+        for reason, measures in by_reason.items()
     ]
 
 

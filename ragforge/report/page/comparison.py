@@ -174,11 +174,10 @@ def _cells(item: Compared) -> Iterable[Html]:
 
 
 def _winner(item: Compared) -> Child:
-    found = item.comparison
-    if found.winner == "TIE":
-        return element("span", "TIE", class_="tie")
-    name = found.b if found.winner == "B" else found.a
-    return element("span", f"{found.winner} ", element("bdi", one_line(name, 40)), class_="won")
+    if item.better is None:
+        return element("span", item.outcome, class_="tie", title=item.withheld or None)
+    name = element("bdi", one_line(item.better, 40))
+    return element("span", f"{item.outcome} ", name, class_="won")
 
 
 def _moved(summary: Summary, found: Deltas, place: int) -> Html:

@@ -58,6 +58,19 @@ def test_winner_is_named_with_its_interval_in_every_form(two_runs):
     assert all("base is better in nDCG@10" in text for text in shown)
 
 
+def test_a_withheld_winner_is_unknown_in_every_form(two_runs):
+    """Who reads the report and who reads the terminal must not be told different things."""
+    summary = summary_of(two_runs)
+    items = tuple(replace(item, withheld="nobody can tell") for item in summary.comparison.items)
+    unknown = replace(summary, comparison=replace(summary.comparison, items=items))
+
+    for render in RENDERERS:
+        text = " ".join(render(unknown).split())
+        assert "UNKNOWN which is better in nDCG@10" in text
+        assert "is better in nDCG@10 by" not in text
+    assert '<span class="tie" title="nobody can tell">UNKNOWN</span>' in render_html(unknown)
+
+
 def test_losses_lead_to_their_queries(two_runs):
     """Whoever sees a regression wants to see the query."""
     found = section(render_html(summary_of(two_runs)), "comparison")
