@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, Protocol
 
+from ragforge.records.record import MOCK_FINGERPRINT
+
 KEY_VERSION = 2
 """Grows when the meaning of a call key changes."""
 
@@ -104,6 +106,11 @@ class ChatReply:
     latency_s: float = 0.0
     key: str = ""
     cached: bool = False
+
+    @property
+    def is_mock(self) -> bool:
+        """Whether `ragforge mock` made it up, in the place of a model."""
+        return self.fingerprint == MOCK_FINGERPRINT
 
 
 class ChatModel(Protocol):

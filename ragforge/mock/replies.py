@@ -12,6 +12,7 @@ from typing import Any
 
 from ragforge.mock.faults import Said
 from ragforge.mock.logprobs import logprobs_of
+from ragforge.records.record import MOCK_FINGERPRINT
 
 HTML_502 = (
     b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"
@@ -19,7 +20,6 @@ HTML_502 = (
 )
 HTML_200 = b"<!doctype html>\n<title>Sign in</title>\n<h1>Sign in to the network</h1>\n"
 NO_JSON = b"upstream connect error or disconnect \xff\xfe"
-FINGERPRINT = "mock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def completion(
         "object": "chat.completion",
         "created": 0,
         "model": asked["model"],
-        "system_fingerprint": FINGERPRINT,
+        "system_fingerprint": MOCK_FINGERPRINT,
         "choices": choices,
     }
     if tokens is not None:

@@ -87,11 +87,12 @@ def agreement_in(dataset: Dataset) -> tuple[Agreement, ...]:
         DataError: A file of the dataset does not hold to its format.
     """
     labels = labels_of(dataset)
-    by_judge: dict[tuple[str, str, str], list[Judgment]] = {}
+    by_judge: dict[tuple[str, str, str, str], list[Judgment]] = {}
     for check in dataset.label_checks():
         by = check.provenance
         if by is not None and by.kind != "baseline":
-            by_judge.setdefault((by.model, by.prompt_sha256, by.protocol), []).append(check)
+            judge = by.kind, by.model, by.prompt_sha256, by.protocol
+            by_judge.setdefault(judge, []).append(check)
     found = [labels.beside(_name(checks[0]), checks) for checks in by_judge.values()]
     held = tuple(agreement for agreement in found if agreement is not None)
     alone = labels.baseline()
@@ -123,6 +124,8 @@ def human_judgments(dataset: Dataset) -> list[Judgment]:
 def _name(check: Judgment) -> str:
     by = check.provenance
     assert by is not None
+    if by.kind == "mock":
+        return f"ragforge mock in the place of {by.model}"
     prompt = f"{by.prompt} {by.prompt_sha256[:8]}" if by.prompt else ""
     more = ", ".join(filter(None, [prompt, by.protocol]))
     return f"{by.model} ({more})" if more else by.model

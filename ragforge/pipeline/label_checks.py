@@ -94,6 +94,7 @@ def _graded_before(dataset: Dataset, bench: Bench) -> dict[PairId, Judgment]:
         _pair(check): check
         for check in dataset.label_checks()
         if check.grade is not None and check.provenance and _judge(check.provenance) == judge
+        if check.provenance.kind != "mock"
     }
 
 

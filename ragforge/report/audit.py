@@ -53,6 +53,8 @@ def judge_in_words(judge: Provenance) -> str:
     """Return who judges: the model, with its prompt where it has one; the baseline named so."""
     if judge.kind == "baseline":
         return f"the offline baseline ({judge.model})"
+    if judge.kind == "mock":
+        return f"ragforge mock in the place of {judge.model}"
     prompt = f" with prompt {judge.prompt} {judge.prompt_sha256[:8]}" if judge.prompt else ""
     protocol = f" ({judge.protocol})" if judge.protocol else ""
     return f"{judge.model or judge.kind}{prompt}{protocol}"

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from ragforge.config import ModelSettings
 from ragforge.corpus.anchors import Location, locate
 from ragforge.errors import CallError
-from ragforge.llm.chat import ChatModel, ChatRequest, Message
+from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
@@ -152,14 +152,14 @@ class Asker:
             extra=json.loads(self.settings.extra_body or "{}"),
         )
 
-    def provenance(self, call_key: str) -> Provenance:
-        """Return who made a record out of a reply."""
+    def provenance(self, reply: ChatReply | None = None) -> Provenance:
+        """Return who made a record out of a reply; without one, who is asked."""
         return Provenance(
-            kind="llm",
+            kind="mock" if reply is not None and reply.is_mock else "llm",
             model=self.name,
             prompt=self.prompt.name,
             prompt_sha256=self.prompt.sha256,
-            call_key=call_key,
+            call_key=reply.key if reply is not None else "",
             protocol=self.protocol,
         )
 

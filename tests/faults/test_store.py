@@ -315,9 +315,9 @@ def judge(dataset, running, *flags):
 
 
 def judged_with(dataset, field):
-    """Return the values of a field of the provenance of all judgments that a model made."""
+    """Return the values of a field of the provenance of all judgments that the endpoint made."""
     found = rows(dataset / "judgments.jsonl")
-    return {row["provenance"][field] for row in found if row["provenance"]["kind"] == "llm"}
+    return {row["provenance"][field] for row in found if row["source"] == "judge"}
 
 
 def test_two_prompts_are_not_mixed_in_one_set(start, dataset, tmp_path):

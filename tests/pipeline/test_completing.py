@@ -105,6 +105,12 @@ def complete(dataset):
     return go
 
 
+def by_a_model(judgment):
+    """Return what the mock endpoint made up as if a model had said it."""
+    by = judgment.provenance.model_copy(update={"kind": "llm"}) if judgment.provenance else None
+    return judgment.model_copy(update={"provenance": by})
+
+
 def written(dataset):
     return {
         str(path.relative_to(dataset.path)): path.read_bytes()
@@ -285,9 +291,21 @@ def test_grades_of_another_judge_are_not_mixed_in(complete, dataset):
     with serving(Script()) as endpoint:
         complete(endpoint, pool={"pool_k": 1, "pool_most": 1, "pool_batch": 5})
         billed = endpoint.ledger()["billed"]
+        dataset.put_judgments(map(by_a_model, dataset.judgments()))
         with pytest.raises(UsageError, match="graded by another judge"):
             complete(endpoint, judge={"batch": 3})
         assert endpoint.ledger()["billed"] == billed
+
+
+def test_grades_that_a_mock_made_up_say_so_and_give_way(complete, dataset):
+    """Grades of a rehearsal must not stand beside those of a judge, nor need --again to go."""
+    with serving(Script()) as endpoint:
+        complete(endpoint, pool={"pool_k": 1, "pool_most": 1, "pool_batch": 5})
+        first = {item.provenance.kind for item in dataset.judgments() if item.source == "judge"}
+        complete(endpoint, judge={"batch": 3})
+
+    now = {item.provenance.protocol for item in dataset.judgments() if item.source == "judge"}
+    assert (first, "" in now) == ({"mock"}, False)
 
 
 def test_a_judge_that_never_answers_ends_the_run(complete):

@@ -8,6 +8,7 @@ import pytest
 from fakes import saying
 
 from ragforge.errors import ConfigError
+from ragforge.llm.chat import ChatReply
 from ragforge.llm.structured import reply_schema
 from ragforge.stages.asking import Way, as_shown, locate_shown, quoted, quoted_list, visible
 from ragforge.stages.judge.reply import RelevanceReply
@@ -160,10 +161,17 @@ def test_provenance_names_model_prompt_and_reply(asker):
     """Two judgments are comparable only if these agree."""
     made = asker("judge_relevance", GOOD)
 
-    provenance = made.provenance("key")
+    provenance = made.provenance(ChatReply(GOOD, key="key"))
 
     assert (provenance.kind, provenance.model, provenance.call_key) == ("llm", "test-model", "key")
     assert (provenance.prompt, provenance.prompt_sha256) == ("judge_relevance", made.prompt.sha256)
+
+
+def test_what_the_mock_endpoint_made_up_is_known_for_it(asker):
+    """A grade that nobody thought about must never count as a model's."""
+    made = asker("judge_relevance", GOOD)
+
+    assert made.provenance(ChatReply(GOOD, fingerprint="mock")).kind == "mock"
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ class Rechecking:
         found = await search(item, texts, find)
         draft = Draft(sight.query, steps_of(sight))
         if not found.chunk_id:
-            return Checked(sight, "absent", draft, find.provenance(found.call_key))
+            return Checked(sight, "absent", draft, found.by)
         part = best_part(survey.chunk(found.chunk_id), f"{item.asked} {found.quote}")
         shown = gathered([*around, part])
         for focus in draft.focuses:

@@ -77,7 +77,7 @@ class FactJudge:
     @property
     def provenance(self) -> Provenance:
         """The model and its prompt."""
-        return self.asker.provenance("")
+        return self.asker.provenance()
 
     async def grade(self, case: Case) -> AnswerGrade:
         """Return the grade of an answer; see `AnswerJudge`."""
@@ -91,7 +91,7 @@ class FactJudge:
         found = await self.asker.ask(
             holes, FactsGradeReply, lambda reply: broken_rule(reply, list(facts), case)
         )
-        return _grade(found.value, facts, case, self.asker.provenance(found.reply.key))
+        return _grade(found.value, facts, case, self.asker.provenance(found.reply))
 
     def _facts(self, case: Case) -> Sequence[Fact]:
         if case.query.facts and not lacks_facts(case.query):

@@ -122,7 +122,7 @@ async def with_facts(query: Query, asker: Asker) -> Query:
     return query.model_copy(
         update={
             "facts": facts,
-            "facts_by": asker.provenance(found.reply.key),
+            "facts_by": asker.provenance(found.reply),
             "facts_of": digest_of(query.expected_answer or ""),
         }
     )

@@ -39,7 +39,7 @@ class LLMAnswerJudge:
     @property
     def provenance(self) -> Provenance:
         """The model and its prompt."""
-        return self.asker.provenance("")
+        return self.asker.provenance()
 
     async def grade(self, case: Case) -> AnswerGrade:
         """Return the grade of an answer; see `AnswerJudge`."""
@@ -61,7 +61,7 @@ class LLMAnswerJudge:
             score=SCORES[verdict],
             has_hallucination=bool(reply.unsupported) if case.contexts else None,
             explanation=_explanation(reply),
-            provenance=self.asker.provenance(found.reply.key),
+            provenance=self.asker.provenance(found.reply),
         )
 
 

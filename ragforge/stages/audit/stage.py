@@ -210,8 +210,11 @@ def _record(
     by_pair = _by_pair(plain.results)
     own = [by_pair.get(sample.pair.key) for sample in samples]
     grades = [judgment.grade for judgment in own if judgment is not None]
+    judge = auditing.judge.provenance
+    if any(each and each.provenance and each.provenance.kind == "mock" for each in own):
+        judge = judge.model_copy(update={"kind": "mock"})
     return JudgeAudit(
-        judge=auditing.judge.provenance,
+        judge=judge,
         temperature=None,
         seed=auditing.seed,
         n_pairs=len(samples),

@@ -38,7 +38,7 @@ def accepted(item: Anchored, checked: Checked | None) -> Query:
         difficulty=candidate.difficulty,
         type=candidate.type,
         # A rule takes on nobody's manner.
-        persona=slot.persona if candidate.lineage.kind == "llm" else None,
+        persona=slot.persona if candidate.lineage.kind != "baseline" else None,
         language=slot.language,
         answerable=answerable,
         expected_behaviour=candidate.behaviour,

@@ -76,7 +76,7 @@ class LLMQueryWriter:
         way = Way(_vote(brief.slot.slot_id), more_tokens=_TOKENS_EACH * (self.per_call - 1))
         found = await asker.ask(holes, reply_type(prompt, self.per_call), broken_rule, way)
         lineage = Lineage(
-            **asker.provenance(found.reply.key).model_dump(),
+            **asker.provenance(found.reply).model_dump(),
             seed=self.seed,
             slot=brief.slot.slot_id,
         )

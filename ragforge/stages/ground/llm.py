@@ -31,7 +31,7 @@ class LLMGrounder:
     @property
     def provenance(self) -> Provenance:
         """The model and its prompt."""
-        return self.asker.provenance("")
+        return self.asker.provenance()
 
     async def ground(self, exchange: Exchange) -> Grounding:
         """Return the grounding of an answer; see `Grounder`."""
@@ -57,7 +57,7 @@ class LLMGrounder:
             cited,
             counted_once(_checked(said.value, cited, passages), cited.words),
             _texts(said.value.no_claim, cited),
-            self.asker.provenance(said.reply.key),
+            self.asker.provenance(said.reply),
         )
         return found.model_copy(update={"flags": _flags([exchange.answer, *passages.values()])})
 

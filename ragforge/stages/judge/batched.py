@@ -79,7 +79,7 @@ class BatchedJudge:
     @property
     def provenance(self) -> Provenance:
         """All models under one name, with the prompt they share."""
-        return self.askers[0].provenance("").model_copy(update={"model": self.name})
+        return self.askers[0].provenance().model_copy(update={"model": self.name})
 
     async def mark(self, slate: Slate) -> Marked:
         """Return the judgments, more than half of the votes cast for each; see `SlateJudge`.
@@ -246,4 +246,5 @@ def _ballot(
         position=shown.position,
         call_key=reply.key,
     )
-    return Ballot(vote, verdict.reasoning, evidence_in(verdict, shown.pair.text))
+    evidence = evidence_in(verdict, shown.pair.text)
+    return Ballot(vote, verdict.reasoning, evidence, is_mock=reply.is_mock)

@@ -43,12 +43,12 @@ class LLMJudge:
     @property
     def provenance(self) -> Provenance:
         """The model and its prompt."""
-        return self.asker.provenance("")
+        return self.asker.provenance()
 
     async def judge(self, pair: Pair) -> Judgment:
         """Return the judgment of a pair; see `Judge`."""
         ballot = await self.ballot(pair)
-        provenance = self.asker.provenance(ballot.vote.call_key)
+        provenance = self.provenance.model_copy(update={"call_key": ballot.vote.call_key})
         return flagged(settle(pair, [ballot], (), provenance), pair)
 
     async def ballot(self, pair: Pair) -> Ballot:
@@ -68,8 +68,9 @@ class LLMJudge:
             call_key=found.reply.key,
         )
         if isinstance(reply, GradeReply):
-            return Ballot(vote, "", "", odds)
-        return Ballot(vote, reply.reasoning, evidence_in(reply, pair.text), odds)
+            return Ballot(vote, "", "", odds, found.reply.is_mock)
+        evidence = evidence_in(reply, pair.text)
+        return Ballot(vote, reply.reasoning, evidence, odds, found.reply.is_mock)
 
     async def _said(self, pair: Pair) -> Structured[RelevanceReply] | Structured[GradeReply]:
         holes, way = holes_of(pair), Way(vote=self.vote, logprobs=self.logprobs)

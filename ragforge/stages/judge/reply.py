@@ -69,12 +69,14 @@ class Ballot:
         reasoning: The judge's.
         evidence: The passage's own words, "" where none were given.
         odds: Probability of each grade; None where the endpoint gave none that can be used.
+        is_mock: Whether `ragforge mock` cast it.
     """
 
     vote: Vote
     reasoning: str
     evidence: str
     odds: tuple[float, ...] | None = None
+    is_mock: bool = False
 
     @property
     def grade(self) -> int:

@@ -22,12 +22,14 @@ def settle(
         pair: What was judged.
         ballots: At least one; of one alone, the judgment is what it says.
         lost: Votes that failed; kept beside the others.
-        provenance: Who judged.
+        provenance: Who judged; a mock where it cast any of the votes.
     """
     several = len(ballots) + len(lost) > 1
     grade = strict_grade(ballots) if several else ballots[0].grade
     spoken = _spokesman(ballots, grade)
     unsure = several or spoken.odds is not None
+    if any(ballot.is_mock for ballot in ballots):
+        provenance = provenance.model_copy(update={"kind": "mock"})
     return Judgment(
         query_id=pair.query_id,
         chunk_id=pair.chunk_id,

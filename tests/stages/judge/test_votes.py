@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ragforge.errors import CallError
@@ -68,6 +70,13 @@ def test_the_words_are_those_of_a_vote_on_the_same_side():
 
     assert (low.grade, low.reasoning, low.evidence) == (1, "b says 0", "")
     assert (high.grade, high.reasoning, high.evidence) == (2, "b says 3", "words of b")
+
+
+def test_a_panel_in_which_a_mock_voted_is_a_mock():
+    """One made-up vote moves the mean of all."""
+    votes = [ballot(2, "a"), replace(ballot(3, "b"), is_mock=True), ballot(2, "c")]
+
+    assert settle(PAIR, votes, (), BY).provenance == BY.model_copy(update={"kind": "mock"})
 
 
 def test_one_vote_is_the_judgment_itself():

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ragforge.errors import CallError
+from ragforge.records import Provenance
 from ragforge.retrieval import Retriever
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.generate.checks.items import Item
@@ -55,12 +56,12 @@ class Search:
     Args:
         chunk_id: Of the chunk that gives it; "" where none does.
         quote: Its words.
-        call_key: Key of the reply.
+        by: Who looked.
     """
 
     chunk_id: str
     quote: str
-    call_key: str
+    by: Provenance
 
 
 async def near(item: Item, corpus: Corpus) -> dict[str, str]:
@@ -108,10 +109,10 @@ async def search(item: Item, texts: Mapping[str, str], asker: Asker) -> Search:
         "passages": json.dumps(listed, ensure_ascii=False),
     }
     said = await asker.ask(holes, SearchReply, lambda reply: broken_rule(reply, shown))
-    reply = said.value
+    reply, by = said.value, asker.provenance(said.reply)
     if reply.found == "no":
-        return Search("", "", said.reply.key)
-    return Search(by_id[reply.id], reply.quote, said.reply.key)
+        return Search("", "", by)
+    return Search(by_id[reply.id], reply.quote, by)
 
 
 def broken_rule(reply: SearchReply, shown: Mapping[str, str]) -> str | None:

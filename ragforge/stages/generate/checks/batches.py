@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from ragforge.errors import CallError
+from ragforge.records import Provenance
 from ragforge.stages.asking import Asker, Way
 from ragforge.stages.quotes import has_content
 from ragforge.stages.together import together
@@ -67,10 +68,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Said(Generic[V]):
-    """A verdict with the key of the reply that holds it."""
+    """A verdict with who gave it."""
 
     verdict: V
-    call_key: str
+    by: Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ async def _alone(entry: Entry, form: Form[R, V]) -> Said[V]:
         return form.broken_rule(verdicts[0])
 
     reply = await form.asker.ask(_holes(names, [entry], form), form.reply_type, broken_rule)
-    return Said(form.verdicts(reply.value)[0], reply.reply.key)
+    return Said(form.verdicts(reply.value)[0], form.asker.provenance(reply.reply))
 
 
 async def _together(entries: Sequence[Entry], form: Form[R, V]) -> dict[int, Said[V]]:
@@ -163,7 +164,7 @@ async def _together(entries: Sequence[Entry], form: Form[R, V]) -> dict[int, Sai
     verdicts = form.verdicts(reply.value)
     said = [verdict.id for verdict in verdicts]
     return {
-        names.index(verdict.id): Said(verdict, reply.reply.key)
+        names.index(verdict.id): Said(verdict, form.asker.provenance(reply.reply))
         for verdict in verdicts
         if said.count(verdict.id) == 1
         and _mark(verdict) == by_name[verdict.id].mark

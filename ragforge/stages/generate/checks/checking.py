@@ -121,7 +121,7 @@ class Checks:
             if isinstance(said, CallError):
                 standing.failed(_failure(standing, said))
                 continue
-            found, by = said.verdict, asker.provenance(said.call_key)
+            found, by = said.verdict, said.by
             standing.known = known_answer(found, standing.item.asked)
             if standing.next_gate == "ambiguity":
                 can_mean = len(distinct_readings(found, standing.item.asked))
@@ -134,7 +134,7 @@ class Checks:
         """Have a model answer from the evidence alone; whether it agrees is asked later."""
         asker = self.askers.answer
         reading = await read_evidence(standing.item, standing.item.proofs, asker)
-        reply, by = reading.reply, asker.provenance(reading.call_key)
+        reply, by = reading.reply, reading.by
         standing.given, standing.read_by = reply.answer, by
         standing.call_keys.add(by.call_key)
         if standing.next_gate == "premise":
@@ -152,7 +152,7 @@ class Checks:
         texts = await near(standing.item, self.corpus)
         found = await search(standing.item, texts, asker)
         told = f"chunk {found.chunk_id} gives an answer: {found.quote}"
-        standing.settle(not found.chunk_id, told, asker.provenance(found.call_key))
+        standing.settle(not found.chunk_id, told, found.by)
 
     async def _leave_out(self, standing: Standing) -> None:
         """Have a model answer without each step in turn, until it can."""
@@ -160,8 +160,8 @@ class Checks:
         steps = steps_left_out(standing.item.proofs)
         for name, proofs in steps:
             reading = await read_evidence(standing.item, proofs, asker)
-            by = asker.provenance(reading.call_key)
-            standing.call_keys.add(reading.call_key)
+            by = reading.by
+            standing.call_keys.add(by.call_key)
             if reading.reply.answers:
                 standing.settle(False, f"can be answered without {name}", by)
                 return
@@ -177,7 +177,7 @@ class Checks:
                 standing.agreement = "agrees"
                 standing.settle(True, "", standing.read_by)
             else:
-                found, by = said.verdict, self.askers.compare.provenance(said.call_key)
+                found, by = said.verdict, said.by
                 standing.agreement = found.verdict
                 is_passed = is_enough(found.verdict, standing.item.type)
                 standing.settle(is_passed, f"{found.verdict}: {found.difference}", by)
@@ -196,7 +196,7 @@ class Checks:
             elif said is None or said.verdict.verdict == "agrees":
                 standing.closed_book = "solved"
             if isinstance(said, Said):
-                standing.call_keys.add(said.call_key)
+                standing.call_keys.add(said.by.call_key)
 
     async def _agreements(
         self, given: Sequence[Given]

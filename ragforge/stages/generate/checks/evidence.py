@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ragforge.errors import CallError
+from ragforge.records import Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.generate.checks.items import Item, Proof
@@ -47,11 +48,11 @@ class Reading:
 
     Args:
         reply: What it said.
-        call_key: Key of the reply.
+        by: Who said it.
     """
 
     reply: EvidenceReply
-    call_key: str
+    by: Provenance
 
 
 async def read_evidence(item: Item, proofs: Sequence[Proof], asker: Asker) -> Reading:
@@ -79,7 +80,7 @@ async def read_evidence(item: Item, proofs: Sequence[Proof], asker: Asker) -> Re
     found = await asker.ask(
         holes, EvidenceReply, lambda reply: broken_rule(reply, item.asked, proofs)
     )
-    return Reading(found.value, found.reply.key)
+    return Reading(found.value, asker.provenance(found.reply))
 
 
 def steps_left_out(proofs: Sequence[Proof]) -> list[tuple[str, list[Proof]]]:
