@@ -16,6 +16,7 @@ from math import ceil, fsum, sqrt
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.measures.corrections import holm
+from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
 from ragforge.measures.paired import PairedTest, randomisation_test, t_test
 from ragforge.measures.power import EffectSize, detectable_difference, effect_size, queries_needed
@@ -45,6 +46,8 @@ class Pair(NamedTuple):
     values_b: Sequence[float]
     """Aligned with `values_a`."""
     lower_is_better: bool = False
+    same_rankings: bool = False
+    """Whether both rank alike in every query; see `identity`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,8 @@ class Comparison:
     effect: EffectSize
     power: Power | None
     """None with fewer than two queries."""
+    is_identity: bool = False
+    """Whether both have the same rankings, so that nothing differs."""
 
 
 def compare_pairs(pairs: Iterable[Pair], alpha: float = ALPHA) -> list[Comparison]:
@@ -140,6 +145,7 @@ def all_pairs(
     *,
     baseline: str | None = None,
     lower_is_better: Collection[str] = (),
+    alike: Collection[tuple[str, str]] = (),
 ) -> list[Pair]:
     """Return couples of runs by each measure, over the queries in which both have a value.
 
@@ -148,9 +154,12 @@ def all_pairs(
         measures: By which to compare, in the order wanted.
         baseline: As for `couples`.
         lower_is_better: Measures of which that is so.
+        alike: Couples with the same rankings.
     """
     return [
-        _pair(a, b, measure, values, lower_is_better=measure in lower_is_better)
+        _pair(a, b, measure, values, lower_is_better=measure in lower_is_better)._replace(
+            same_rankings=(a, b) in alike
+        )
         for a, b in couples(list(values), baseline)
         for measure in measures
     ]
@@ -197,7 +206,9 @@ def _comparison(
     a, b = sample(pair.values_a), sample(pair.values_b)
     mean_a = mean(a) if len(a) else None
     bounded = _is_bounded(pair.measure, a, b)
-    interval = difference_interval(found, level, bounded=bounded)
+    same = pair.same_rankings
+    interval = difference_interval(found, level, bounded=bounded, same_rankings=same)
+    alone = min(1 - alpha, HIGHEST_LEVEL)
     return Comparison(
         a=pair.a,
         b=pair.b,
@@ -209,7 +220,7 @@ def _comparison(
         percent=_percent(test.mean_difference, mean_a),
         interval=interval,
         level=level,
-        interval_alone=difference_interval(found, min(1 - alpha, HIGHEST_LEVEL), bounded=bounded),
+        interval_alone=difference_interval(found, alone, bounded=bounded, same_rankings=same),
         p=test.p,
         p_t=t_test(pair.values_a, pair.values_b).p,
         p_corrected=p_corrected,
@@ -219,6 +230,7 @@ def _comparison(
         losses=test.wins if pair.lower_is_better else test.losses,
         effect=effect_size(pair.values_a, pair.values_b),
         power=_power(found, 1 - level),
+        is_identity=is_identity(found, same_rankings=same),
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.distributions import root
 from ragforge.measures.formulas import FORMULAS
+from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import ConfidenceInterval, Ends, mean_interval
 from ragforge.measures.names import parse_measure
 from ragforge.measures.samples import Floats, Values, is_constant, mean, sample
@@ -108,8 +109,10 @@ def interval_by_measure(measure: str, values: Values, level: float = 0.95) -> Co
     return replace(found, low=None, high=None) if found.low == found.high else found
 
 
-def difference_interval(found: Floats, level: float, *, bounded: bool) -> Ends | None:
-    """Return an interval of a mean of paired differences, never of zero width.
+def difference_interval(
+    found: Floats, level: float, *, bounded: bool, same_rankings: bool = False
+) -> Ends | None:
+    """Return an interval of a mean of paired differences, of zero width only where nothing differs.
 
     It reaches as far as that of the ideal bootstrap (BCa) or that of Student's t, whichever goes
     further; and further still where the differences of bounded values hardly spread, as one query
@@ -119,11 +122,14 @@ def difference_interval(found: Floats, level: float, *, bounded: bool) -> Ends |
         found: Differences, shape (n,).
         level: From above 0 to 0.999999.
         bounded: Whether they are of values in [0, 1].
+        same_rankings: Whether the rankings that they are of are the same; see `identity`.
 
     Returns:
-        The interval; None with fewer than two differences, and for equal ones of values without
-        bounds, which tell nothing about others.
+        The interval, from 0 to 0 for an identity; None with fewer than two differences, and for
+        equal ones of values without bounds, which tell nothing about others.
     """
+    if is_identity(found, same_rankings=same_rankings):
+        return Ends(0.0, 0.0)
     bootstrap = _ends(mean_interval(found, level))
     student = _ends(mean_interval(found, level, "student"))
     if bootstrap is None or student is None or (is_constant(found) and not bounded):

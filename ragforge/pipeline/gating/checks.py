@@ -28,7 +28,6 @@ from ragforge.report.gate.words import (
 
 _NEAR: Final = 0.25
 """Share of the interval's width within which a check that passed has nearly failed."""
-_NOTHING: Final = Ends(0.0, 0.0)
 _ROUNDING: Final = 1e-12
 """What sums of floats may miss a threshold by: a mean of 0.7 is at least 0.7."""
 
@@ -67,7 +66,7 @@ def check_drop(
         if name in values and name in shared.before[query_id]
     }
     at_worst = _at_worst(pairs, valued, shared, name)
-    found = _difference(pairs, at_worst, name, by_point=by_point, identical=_is_same(pairs, shared))
+    found = _difference(pairs, at_worst, name, by_point=by_point, alike=shared.has_same_rankings)
     reach = 0.0 if shared.is_identical else _reach(before, name, len(pairs))
     if found.decided is not None and reach:
         found = replace(found, decided=found.decided - reach, worst=True)
@@ -144,11 +143,11 @@ def _difference(
     name: str,
     *,
     by_point: bool,
-    identical: bool,
+    alike: bool,
 ) -> Decision:
     """Return the mean difference, and what decides where failures of now are at their worst."""
-    [plain] = compare_pairs([_pair(pairs, name)])
-    ends = _NOTHING if identical else plain.interval_alone
+    [plain] = compare_pairs([_pair(pairs, name)._replace(same_rankings=alike)])
+    ends = plain.interval_alone
     low = plain.diff if by_point else _end(ends, 1)
     decided = low
     if pairs and at_worst:
@@ -163,7 +162,7 @@ def _difference(
         n_failed=len(at_worst),
         worst=decided != low,
         by_point=by_point,
-        is_identical=identical,
+        is_identical=plain.is_identity,
     )
 
 
@@ -185,11 +184,6 @@ def _at_worst(
     }
     left_out = shared.left_out.get(name, {}) if shared.is_bounded else {}
     return {**failed, **left_out}
-
-
-def _is_same(pairs: Mapping[str, tuple[float, float]], shared: Shared) -> bool:
-    """Whether no difference is possible: the rankings are the same, and so are all values."""
-    return len(pairs) > 1 and shared.has_same_rankings and all(a == b for a, b in pairs.values())
 
 
 def _reach(before: Evaluation, name: str, n_shared: int) -> float:

@@ -6,6 +6,7 @@ from typing import Final
 
 from ragforge.errors import UsageError
 from ragforge.measures import parse_measure
+from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, LEVEL
 from ragforge.measures.samples import Floats, differences, mean
@@ -39,8 +40,10 @@ def bridge(
     if not is_comparable(before.evaluation, now.evaluation):
         return {}
     items = [item for item in common_items(before, now, yardstick).values() if item.now]
+    # Rankings are of all queries of the run: what differs then is only what they are measured on.
+    alike = before.evaluation.digests.rankings == now.evaluation.digests.rankings
     found = {
-        name: _paired(name, [item for item in items if name in item.now])
+        name: _paired(name, [item for item in items if name in item.now], alike)
         for name in now.evaluation.measures
         if name in before.evaluation.measures
     }
@@ -60,7 +63,7 @@ def is_bounded(measure: str) -> bool:
         return False
 
 
-def _paired(measure: str, items: Sequence[CommonItem]) -> BridgeMean | None:
+def _paired(measure: str, items: Sequence[CommonItem], alike: bool) -> BridgeMean | None:
     readings = [(item.before[measure], item.now[measure]) for item in items]
     known = [
         (old.value, new.value, item.is_rescored)
@@ -73,7 +76,9 @@ def _paired(measure: str, items: Sequence[CommonItem]) -> BridgeMean | None:
     n_left_out = len(readings) - len(known)
     moved = differences(before, now)
     ends = None
-    if n_left_out <= LEFT_OUT * len(readings):
+    if alike and is_identity(moved, same_rankings=not n_left_out):
+        ends = Ends(0.0, 0.0)
+    elif n_left_out <= LEFT_OUT * len(readings):
         ends = _widest(moved, readings, is_bounded(measure))
     return BridgeMean(
         n=len(moved),

@@ -298,10 +298,18 @@ def test_a_bridge_of_few_items_has_no_interval():
 
 
 def test_a_bridge_on_which_nothing_moved_is_not_certain_either():
-    """Six items that stayed as they were say little about others."""
-    found = bridge(baseline([0.5] * 6), baseline([0.5] * 6))["RR"]
+    """Six items that stayed as they were say little about others, where the rankings differ."""
+    other = baseline([0.5] * 6, digests={"rankings": "other"})
+    found = bridge(baseline([0.5] * 6), other)["RR"]
 
     assert (found.diff, found.low) == (0.0, pytest.approx(-(1 - 0.025 ** (1 / 6))))
+
+
+def test_a_bridge_of_the_same_rankings_is_an_identity():
+    """An evaluation that is repeated did not move, however few its items are."""
+    found = bridge(baseline([0.5, 0.7]), baseline([0.5, 0.7]))["RR"]
+
+    assert (found.diff, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("fields", [{"rel_threshold": 1}, {"only_retrieved": True}])
