@@ -8,6 +8,7 @@ from ragforge.files.opening import create_dataset
 from ragforge.records import Failure, Hit, Judgment, Provenance, Query, Ranking
 
 JUDGE = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)
+MOCK = JUDGE.model_copy(update={"kind": "mock"})
 OFFLINE = Provenance(kind="baseline", model="offline-lexical-1", prompt="", prompt_sha256="")
 FAILED = -1
 """Rank of a query on which the retriever failed."""

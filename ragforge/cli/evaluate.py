@@ -44,6 +44,7 @@ from ragforge.cli.telling import add_telling, require_dataset, require_folder, t
 from ragforge.errors import UsageError
 from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
+from ragforge.report.graded_by import graded_json, graded_line
 from ragforge.report.runs import Latency
 from ragforge.report.shown import MISSING, duration, number, plural
 from ragforge.report.table import render_table
@@ -136,7 +137,7 @@ def _print(found: EvaluatedRuns, arguments: argparse.Namespace) -> None:
 
 
 def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
-    """Return the measures by runs, with what one must know to read them."""
+    """Return who graded, the measures by runs, and what one must know to read them."""
     scores = list(found.scores.values())
     first = scores[0]
     rows = [[name, *(_mean(item.summary(name)) for item in scores)] for name in found.measures]
@@ -155,7 +156,8 @@ def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
     rows.append(["median first relevant rank", *map(_median_rank, scores)])
     rows += _latency_rows(found)
     notes = [_note(found, interval=interval), *_warnings(found)]
-    return "\n".join([render_table(["measure", *found.scores], rows), *notes])
+    table = render_table(["measure", *found.scores], rows)
+    return "\n".join([graded_line(found.graded_by), table, *notes])
 
 
 def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
@@ -227,6 +229,7 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
     return {
         "rel_threshold": found.rel_threshold,
         "judged_by": list(found.judged_by),
+        "graded_by": graded_json(found.graded_by),
         "runs": runs,
         "warnings": list(found.warnings),
     }

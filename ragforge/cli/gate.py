@@ -6,7 +6,7 @@ the paired differences from a baseline: a file written by --write-baseline and k
 (the newest other evaluation of the history), or `main` (the file as the main branch has it).
 Where grades changed since, the baseline's rankings are scored again on the grades of now.
 Failures count at their worst. The gate refuses, with exit code 1, what it cannot judge: too few
-queries, many ungraded chunks, the offline judge, a baseline of other items or another judge.
+queries, many ungraded chunks, the offline judge or a mock, a baseline of other items or judges.
 Where it fails (exit code 1, not 2 or 3), notify_command and notify_url of [refresh] are told.
 
 Examples:
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 _ALLOW: "Final[dict[Allowance, str]]" = {
     "few": "decide on fewer queries than --min-queries",
     "holes": "decide though more chunks than --max-holes have no grade",
-    "baseline-judge": "decide though most grades are of the offline baseline judge",
+    "baseline-judge": "decide though most grades, or for a drop any, are of the offline judge "
+    "or a mock",
     "dataset-change": "hold against a baseline of another dataset or version, on equal items only; "
     "leave out those that cannot be compared any more",
     "grading-change": "hold against a baseline of another judge, prompt or relevance threshold",

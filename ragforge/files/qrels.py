@@ -1,15 +1,29 @@
 """Qrels: which chunk has which grade for which query, from files of many shapes."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.errors import DataError
 from ragforge.files.headers import has_header
 from ragforge.files.lines import open_source
 from ragforge.files.trec import read_trec_qrels
 
+if TYPE_CHECKING:
+    from ragforge.records.grade_origins import GradeOrigin
+
 _FEWEST_COLUMNS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQrels:
+    """The grades of a file, and who gave them as far as the file says so."""
+
+    grades: Mapping[str, Mapping[str, int | None]]
+    """As `read_qrels` returns them."""
+    origins: Mapping[tuple[str, str], "GradeOrigin"]
+    """By query and chunk; empty where the file does not say who graded."""
 
 
 def read_qrels(path: Path) -> Mapping[str, Mapping[str, int | None]]:
@@ -28,14 +42,23 @@ def read_qrels(path: Path) -> Mapping[str, Mapping[str, int | None]]:
         DataError: The file cannot be read, has none of the shapes, holds a grade that is no whole
             number, or judges a pair twice; the message names file, line and field.
     """
+    return read_judged_qrels(path).grades
+
+
+def read_judged_qrels(path: Path) -> JudgedQrels:
+    """Return the grades of a file with who gave them; shapes and errors as for `read_qrels`.
+
+    Rows that ragforge writes name who graded; TREC files, CSV and lists of ids do not.
+    """
     source = open_source(_file(path) if path.is_dir() else path)
     is_trec = source.kind == "columns" and len(source.first.split()) >= _FEWEST_COLUMNS
     if is_trec and not has_header(source):
-        return read_trec_qrels(source.path, source.groups)
+        return JudgedQrels(read_trec_qrels(source.path, source.groups), {})
     # A TREC file is read before all that the other shapes need is imported.
     from ragforge.files.qrels_rows import read_rows_of_qrels
 
-    return read_rows_of_qrels(source)
+    grades, origins = read_rows_of_qrels(source)
+    return JudgedQrels(grades, origins)
 
 
 def beir_split(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, query_name, query_of_pair
@@ -13,6 +13,7 @@ from ragforge.files.names import CHUNK_ID, GRADE, GRADES, QUERY, QUERY_ID, RELEV
 from ragforge.files.relevance import HIGHEST_GRADE, Relevance, grade_of_listed, read_relevance
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import shown
+from ragforge.records.grade_origins import GradeOrigin, origin
 
 SHAPES: Final = (
     "TREC qrels: q1 0 d7 2",
@@ -28,12 +29,20 @@ SHAPES: Final = (
 _NATIVE: Final = {"query_id", "chunk_id", "grade"}
 
 
-def read_rows_of_qrels(source: Source) -> Mapping[str, Mapping[str, int | None]]:
-    """Return the qrels in a file that is no TREC file; see `ragforge.files.qrels.read_qrels`."""
+class RowsOfQrels(NamedTuple):
+    """What rows say of pairs; see `ragforge.files.qrels.JudgedQrels`."""
+
+    grades: Mapping[str, Mapping[str, int | None]]
+    origins: Mapping[tuple[str, str], GradeOrigin]
+
+
+def read_rows_of_qrels(source: Source) -> RowsOfQrels:
+    """Return what a file says that is no TREC file; see `ragforge.files.qrels`."""
     if source.kind == "columns" and not has_header(source):
         raise unknown_shape(source.path, SHAPES)
     rows = read_rows_of(source, SHAPES, by_query="relevant")
-    return qrels_of_rows(str(source.path), rows)
+    collected = _collected(str(source.path), rows)
+    return RowsOfQrels(collected.settled(), collected.origins)
 
 
 def qrels_of_rows(where: str, rows: Iterator[Row]) -> Mapping[str, Mapping[str, int | None]]:
@@ -46,6 +55,10 @@ def qrels_of_rows(where: str, rows: Iterator[Row]) -> Mapping[str, Mapping[str, 
     Raises:
         DataError: There is none, or one cannot be taken.
     """
+    return _collected(where, rows).settled()
+
+
+def _collected(where: str, rows: Iterator[Row]) -> "_Collected":
     collected = _Collected()
     for row, about_query in _shaped(where, rows):
         if about_query:
@@ -54,7 +67,7 @@ def qrels_of_rows(where: str, rows: Iterator[Row]) -> Mapping[str, Mapping[str, 
             collected.add_pair(row)
     if not collected.queries:
         raise none_found(where, "judgments")
-    return collected.settled()
+    return collected
 
 
 @dataclass(slots=True)
@@ -62,6 +75,8 @@ class _Collected:
     queries: dict[str, Relevance] = field(default_factory=dict)
     graded: bool | None = None
     """Whether the rows of a file of pairs have grades; the first one decides."""
+    origins: dict[tuple[str, str], GradeOrigin] = field(default_factory=dict)
+    """Of the pairs whose rows say who graded."""
 
     def add_query(self, row: Row) -> None:
         query_id = query_name(row)
@@ -87,11 +102,21 @@ class _Collected:
         if not self.graded and row.has(GRADE):
             raise row.wrong(GRADE, "grades in all rows or in none", row.get(GRADE))
         grades[chunk_id] = _grade(row) if self.graded else 1
+        if row.given.get("provenance") is not None or row.given.get("source") == "human":
+            self.origins[query_id, chunk_id] = _origin(row)
 
     def settled(self) -> dict[str, dict[str, int | None]]:
         every = chain.from_iterable(found.grades.values() for found in self.queries.values())
         grade = grade_of_listed(every)
         return {query_id: found.settled(grade) for query_id, found in self.queries.items()}
+
+
+def _origin(row: Row) -> GradeOrigin:
+    """Return who gave the grade of a row, as far as its provenance can be read."""
+    by = row.given.get("provenance")
+    named = by if isinstance(by, Mapping) else {}
+    kind, model, prompt = (str(named.get(name) or "") for name in ("kind", "model", "prompt"))
+    return origin(kind, model, prompt, str(row.given.get("source") or ""))
 
 
 def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:

@@ -152,6 +152,7 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
             prompt=judge.prompt,
             prompt_sha256=judge.prompt_sha256,
             count=judge.count,
+            n_evidence=judge.n_evidence,
         )
         for judge in judged_by
     )

@@ -8,10 +8,11 @@ from ragforge.config import EvaluateSettings
 from ragforge.evaluation import evaluate_file
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
-from ragforge.files.qrels import read_qrels
+from ragforge.files.qrels import read_judged_qrels
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
+from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.report.runs import Latency, latency_of
 from ragforge.report.words import judge_name
 
@@ -39,6 +40,8 @@ class EvaluatedRuns:
     records: tuple[EvaluatedRun, ...] = ()
     warnings: tuple[str, ...] = ()
     """Which runs of the dataset are left out because they are stale or empty, and the like."""
+    graded_by: tuple[GradedBy, ...] = ()
+    """Who gave the grades, who gave most first; empty where the file does not tell."""
 
 
 def evaluate_dataset(
@@ -75,6 +78,7 @@ def evaluate_dataset(
             *usable.warnings,
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
         ),
+        graded_by=grades_of(found[0].judges),
     )
 
 
@@ -91,12 +95,12 @@ def evaluate_files(
         DataError: A file does not hold to its format, or two runs have one name.
     """
     refuse_files_of_other_chunks(qrels_path, run_paths)
-    qrels = read_qrels(qrels_path)
+    judged = read_judged_qrels(qrels_path)
     scores: dict[str, Scores] = {}
     latencies: dict[str, Latency] = {}
     for path in run_paths:
         measured = evaluate_file(
-            qrels,
+            judged.grades,
             path,
             settings.measures or DEFAULT_MEASURES,
             rel_threshold=settings.rel_threshold,
@@ -108,7 +112,8 @@ def evaluate_files(
         if found is not None:
             latencies[name] = found
     threshold = next(iter(scores.values())).rel_threshold
-    return EvaluatedRuns(scores, latencies, threshold, (), _names(settings), 0)
+    names, graded_by = _names(settings), count_file_grades(judged)
+    return EvaluatedRuns(scores, latencies, threshold, (), names, 0, graded_by=graded_by)
 
 
 def _names(settings: EvaluateSettings) -> tuple[str, ...]:

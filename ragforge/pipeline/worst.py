@@ -12,6 +12,8 @@ from ragforge.report.causes.catalogue import CauseCode
 from ragforge.report.causes.finder import CauseFinder
 from ragforge.report.causes.worst import BadQuery, WorstReport, run_findings, worst_of
 from ragforge.report.gathered import Gathered, gather
+from ragforge.report.graded_by import grades_of
+from ragforge.report.judging import judges
 from ragforge.report.queries.chunk_starts import ChunkStart, chunk_start
 from ragforge.report.runs import PRIMARY, MeasuredRun
 
@@ -61,6 +63,7 @@ def find_worst(
         )
         for run in found.runs
     )
+    measured_on = (item for item in found.judgments if item.query_id in found.task.qrels)
     shown = _quotes([bad for run in findings for bad in run.worst])
     return WorstReport(
         dataset=dataset.manifest.name,
@@ -70,6 +73,7 @@ def find_worst(
         runs=findings,
         starts=_starts(dataset, shown),
         warnings=found.run_warnings,
+        graded_by=grades_of(judges(measured_on, {})),
     )
 
 

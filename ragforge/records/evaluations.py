@@ -53,6 +53,8 @@ class Grader(Record):
     prompt_sha256: str = ""
     count: Count
     """Judgments made."""
+    n_evidence: Count = 0
+    """Of these, grades of chunks because they hold quotes of the queries."""
 
 
 class Timing(Record):

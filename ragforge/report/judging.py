@@ -35,11 +35,18 @@ class Judge:
     count: int
     """Records it made, those included that hold its failure."""
     n_failed: int
+    n_evidence: int = 0
+    """Of these, grades of chunks because they hold quotes of the queries."""
 
     @property
     def is_baseline(self) -> bool:
         """Whether it is a rule that needs no model, rather than a judge to be trusted."""
         return self.kind == "baseline"
+
+    @property
+    def is_mock(self) -> bool:
+        """Whether `ragforge mock` stood in the place of a model."""
+        return self.kind == "mock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,7 @@ class _Records:
     def __init__(self) -> None:
         self._made: Counter[tuple[str, str, str, str, str]] = Counter()
         self._failed: Counter[tuple[str, str, str, str, str]] = Counter()
+        self._evidence: Counter[tuple[str, str, str, str, str]] = Counter()
 
     def add(
         self, task: str, provenance: Provenance | None, source: str, *, is_failed: bool
@@ -138,10 +146,11 @@ class _Records:
         identity = task, *_identity(provenance, source)
         self._made[identity] += 1
         self._failed[identity] += is_failed
+        self._evidence[identity] += source == "evidence"
 
     def judges(self) -> list[Judge]:
         return [
-            Judge(*identity, count, self._failed[identity])
+            Judge(*identity, count, self._failed[identity], self._evidence[identity])
             for identity, count in sorted(self._made.items())
         ]
 

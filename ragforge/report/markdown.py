@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from ragforge.report.graded_by import graded_line
 from ragforge.report.shown import visible
 from ragforge.report.summary import Summary
 from ragforge.report.table import Table, numeric_column
@@ -27,6 +28,7 @@ def render_markdown(summary: Summary) -> str:
     """Return the report as Markdown; data in it is text and no markup, link or mention."""
     blocks = [
         f"# ragforge report: {escape_markdown(summary.making.name)}",
+        escape_markdown(graded_line(summary.graded_by)),
         size_line(summary),
         *map(_notice, notices(summary)),
         *map(markdown_table, all_tables(summary)),

@@ -7,6 +7,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.report.causes.catalogue import CAUSES
 from ragforge.report.comparison.as_json import comparison_json
 from ragforge.report.estimate import Estimate
+from ragforge.report.graded_by import graded_json
 from ragforge.report.history.past import latest_changes, trends, unkept
 from ragforge.report.runs import RunSummary
 from ragforge.report.summary import Summary
@@ -25,6 +26,7 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
         "report": None if out is None else str(out),
         "dataset": summary.making.name,
         "version": summary.making.version,
+        "graded_by": graded_json(summary.graded_by),
         "counts": asdict(summary.counts),
         "rel_threshold": summary.rel_threshold,
         "changes": [

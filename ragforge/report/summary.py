@@ -26,6 +26,7 @@ from ragforge.report.census import Census, take_census
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.details import detailed
 from ragforge.report.gathered import gather, task_of
+from ragforge.report.graded_by import GradedBy, grades_of
 from ragforge.report.inspection import Inspection
 from ragforge.report.judging import (
     FailureCount,
@@ -115,6 +116,11 @@ class Summary:
     """The run that others are held against; "" where there is none."""
     run_warnings: tuple[str, ...] = ()
     """Which runs are left out because they are stale, and the like."""
+
+    @property
+    def graded_by(self) -> tuple[GradedBy, ...]:
+        """Who gave the grades of chunks and answers, who gave most first."""
+        return grades_of(self.judges)
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:

@@ -4,6 +4,7 @@ from textwrap import fill
 
 from ragforge.report.answers.summary import AnswerSummary
 from ragforge.report.answers.tables import diagnosis, rates
+from ragforge.report.graded_by import graded_line
 from ragforge.report.shown import visible
 from ragforge.report.summary import Summary
 from ragforge.report.table import Table, render_table
@@ -16,7 +17,8 @@ _WIDTH = 88
 def render_text(summary: Summary) -> str:
     """Return the report as plain text; no character of the data can steer a terminal."""
     title = f"ragforge report: {visible(summary.making.name)}"
-    head = f"{title}\n{'═' * len(title)}\n{size_line(summary)}"
+    graded = _paragraph(graded_line(summary.graded_by))
+    head = f"{title}\n{'═' * len(title)}\n{graded}\n{size_line(summary)}"
     warned = "\n".join(map(_notice, notices(summary)))
     blocks = [head, *filter(None, [warned]), *map(table_text, all_tables(summary))]
     return "\n\n".join(blocks) + "\n"

@@ -45,6 +45,11 @@ _MEANINGS: Final = {
     "SetF": "Harmonic mean of SetP and SetR.",
 }
 _KINDS: Final = {"llm": "language model", "human": "person", "rule": "rule"}
+MOCK_TITLE: Final = "Made-up grades"
+_MADE_UP: Final = (
+    "`ragforge mock` stood in the place of a language model. What it says is made up: the numbers "
+    "below show that everything runs, and nothing else. Judge again with a model."
+)
 _MANY_HOLES: Final = 0.1
 """Share of ungraded chunks in the top ranks from which on the reader is warned."""
 
@@ -63,6 +68,8 @@ def notices(summary: Summary) -> list[Notice]:
     found = []
     if summary.baseline_judges:
         found.append(_baseline(summary))
+    if any(judge.is_mock for judge in summary.judges):
+        found.append(Notice(MOCK_TITLE, _MADE_UP, is_loud=True))
     found.extend(_beside_people(summary))
     found.extend(_audited(summary))
     found.extend(_out_of_reach(summary))
@@ -120,6 +127,8 @@ def judge_name(judge: Judge) -> str:
     """Return who judged in a few words."""
     if judge.is_baseline:
         return f"baseline ({judge.model or 'offline'})"
+    if judge.is_mock:
+        return f"ragforge mock in the place of {judge.model}"
     kind = _KINDS.get(judge.kind, "judge not recorded")
     return f"{judge.model} ({kind})" if judge.model else kind
 

@@ -35,6 +35,13 @@ def small(tmp_path):
     return made
 
 
+def test_who_graded_stands_first(small, capsys):
+    """What is bad by a rule's grades may be good."""
+    assert main(["worst", "--dataset", str(small.path)]) == 0
+
+    assert capsys.readouterr().out.splitlines()[0] == "graded by people: 9"
+
+
 def told(dataset, capsys, *more):
     assert main(["worst", "--dataset", str(dataset.path), "--json", *more]) == 0
     return json.loads(capsys.readouterr().out)

@@ -17,10 +17,13 @@ from ragforge.pipeline.comparing.deciding import (
     check_names,
     decide,
 )
+from ragforge.pipeline.comparing.withholding import ahead
 from ragforge.records import AnswerGrade
+from ragforge.records.grade_origins import origin_of
 from ragforge.report.answers.rates import strict_score
 from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.comparison.contents import ComparisonReport
+from ragforge.report.graded_by import count_silent, grades_of, why_unknown
 from ragforge.report.judging import judges
 from ragforge.report.words import judge_name
 
@@ -63,14 +66,16 @@ def compare_answers(
     ]
     _check_shared(contenders)
     graded = judges((), {item.system: item.grades.values() for item in systems})
+    compared = couples(wanted, options.baseline)
     contest = Contest(
         of="answers",
         contenders=contenders,
         measures=measures,
-        doubts=_doubts(found, couples(wanted, options.baseline), measures),
+        doubts=_doubts(found, compared, measures),
         texts={query_id: query.query for query_id, query in queries.items()},
         lower_is_better=LOWER_IS_BETTER,
         judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
+        graded_by=grades_of(graded),
         warnings=tuple(_warnings(systems)),
     )
     return decide(contest, options)
@@ -150,15 +155,29 @@ def _doubt(a: SystemRecords, b: SystemRecords, measure: str) -> Doubt:
         asked -= a.unanswered | b.unanswered
     paired = of_a.keys() & of_b.keys()
     left_out = sorted(asked - paired)
+    why = _why_unknown(a, b, measure)
     if not left_out:
-        return Doubt()
+        return Doubt(withheld=why)
     certain = [of_b[query_id] - of_a[query_id] for query_id in sorted(paired)]
     n = len(asked)
     low = sum(certain) + sum(of_b.get(item, 0.0) - of_a.get(item, 1.0) for item in left_out)
     high = sum(certain) + sum(of_b.get(item, 1.0) - of_a.get(item, 0.0) for item in left_out)
     # Without those left out the mean may leave what is possible with them.
     means = [sum(certain) / len(certain)] if certain else []
-    return Doubt(len(left_out), Ends(min(low / n, *means), max(high / n, *means)))
+    return Doubt(len(left_out), Ends(min(low / n, *means), max(high / n, *means)), withheld=why)
+
+
+def _why_unknown(a: SystemRecords, b: SystemRecords, measure: str) -> str:
+    """Return why neither is called better: answers that both have were graded by shared words."""
+    of_a, of_b = ANSWER_MEASURES[measure](a), ANSWER_MEASURES[measure](b)
+    rested_on = [
+        origin_of(item.grades[query_id])
+        for query_id in sorted(of_a.keys() & of_b.keys())
+        for item in (a, b)
+    ]
+    lower = measure in LOWER_IS_BETTER
+    first = ahead({a.system: of_a, b.system: of_b}, lower_is_better=lower)
+    return why_unknown(count_silent(rested_on), first)
 
 
 def _warnings(systems: Sequence[SystemRecords]) -> list[str]:

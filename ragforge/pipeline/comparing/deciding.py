@@ -11,6 +11,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.letters import letters
 from ragforge.measures.samples import differences
 from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery, Unjudged
+from ragforge.report.graded_by import GradedBy
 
 Values = Mapping[str, float]
 """By query id."""
@@ -76,6 +77,9 @@ class Contest:
     """Measures of which that is so."""
     rel_threshold: int | None = None
     judged_by: tuple[str, ...] = ()
+    graded_by: tuple[GradedBy, ...] = ()
+    alike: frozenset[tuple[str, str]] = frozenset()
+    """Couples with the same rankings: nothing differs."""
     warnings: tuple[str, ...] = ()
 
 
@@ -120,6 +124,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         contest.measures,
         baseline=options.baseline,
         lower_is_better=contest.lower_is_better,
+        alike=contest.alike,
     )
     comparisons = compare_pairs(pairs, options.alpha)
     items = tuple(
@@ -144,6 +149,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
             *(f"{name}: has no value in any query, and is left out" for name in without_values),
             *_remarks(comparisons),
         ),
+        graded_by=contest.graded_by,
         baseline=options.baseline,
     )
 
@@ -182,7 +188,8 @@ def _compared(
         unjudged=doubt.unjudged,
         gained=tuple(upwards),
         lost=tuple(downwards),
-        withheld=doubt.withheld,
+        # Whoever graded: one and the same ranking is not better than itself.
+        withheld="" if found.is_identity else doubt.withheld,
     )
 
 
@@ -244,10 +251,12 @@ def _remarks(comparisons: Sequence[Comparison]) -> list[str]:
             remarks.append(f"{a} and {b}: no query has a value in both: nothing can be compared")
         elif n == 1:
             remarks.append(f"{a} and {b}: one query tells nothing about others: all is a tie")
+        elif all(item.is_identity for item in items):
+            remarks.append(f"{a} and {b}: the same rankings: are they one and the same?")
         elif all(item.ties == item.n and not item.mean_a for item in items):
             remarks.append(f"{a} and {b}: every value of both is 0: nothing tells them apart")
         elif all(item.ties == item.n for item in items):
-            remarks.append(f"{a} and {b}: all values are the same; are they one and the same?")
+            remarks.append(f"{a} and {b}: all values are the same, of rankings that differ")
     return remarks
 
 

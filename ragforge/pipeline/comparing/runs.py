@@ -1,7 +1,7 @@
 """Comparing runs: which is better, on a dataset or by files."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -9,11 +9,12 @@ from typing import Final
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
-from ragforge.files.qrels import read_qrels
+from ragforge.files.qrels import read_judged_qrels
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.files.runs import Ranked, read_run
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
+from ragforge.measures.identity import have_same_rankings
 from ragforge.measures.locating import falls
 from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
@@ -24,10 +25,14 @@ from ragforge.pipeline.comparing.deciding import (
     decide,
 )
 from ragforge.pipeline.comparing.doubts import Qrels, RankedRun, doubts
+from ragforge.pipeline.comparing.withholding import Origins, reasons
 from ragforge.pipeline.run_names import names_apart
+from ragforge.records import Judgment
+from ragforge.records.grade_origins import origin_of
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.gathered import Gathered
-from ragforge.report.judging import failed_by_name, judges, settle
+from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
+from ragforge.report.judging import Settled, failed_by_name, judges, settle
 from ragforge.report.runs import rank_order
 from ragforge.report.words import judge_name, out_of_reach
 
@@ -37,6 +42,16 @@ to win by: the order, the first hit, how much is found, how much of the top is r
 TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
 """Measures by which no run is better than another."""
 _EXAMPLES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Graded:
+    """Who graded."""
+
+    judged_by: tuple[str, ...]
+    """In words; empty for files."""
+    graded_by: tuple[GradedBy, ...]
+    origins: Origins
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +120,7 @@ def compare_runs(
         retrieved.append(_Retrieved(name, ranked, lost))
     runs = _measured_all(retrieved if names else _filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in queries.items()}
-    judged_by = dict.fromkeys(judge_name(judge) for judge in judges(judgments, {}))
-    return _decided(ground, runs, options, texts, tuple(judged_by))
+    return _decided(ground, runs, options, texts, _of_judgments(judgments, settled))
 
 
 def compare_gathered(
@@ -123,8 +137,8 @@ def compare_gathered(
     ]
     runs = _measured_all(_filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
-    judged_by = dict.fromkeys(judge_name(judge) for judge in judges(found.judgments, {}))
-    return _decided(ground, runs, options, texts, tuple(judged_by))
+    measured_on = [item for item in found.judgments if item.query_id in found.task.qrels]
+    return _decided(ground, runs, options, texts, _of_judgments(measured_on, found.settled))
 
 
 def compare_files(
@@ -140,16 +154,33 @@ def compare_files(
     names = names_apart(run_paths)
     check_names(names, options.baseline, "run")
     refuse_files_of_other_chunks(qrels_path, run_paths)
-    qrels = read_qrels(qrels_path)
+    judged = read_judged_qrels(qrels_path)
+    qrels = judged.grades
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
-    is_binary = all((grade or 0) <= 1 for judged in qrels.values() for grade in judged.values())
+    is_binary = all((grade or 0) <= 1 for of in qrels.values() for grade in of.values())
     ground = _field(qrels_path, qrels, settings, options, is_binary)
     runs = []
     for name, path in zip(names, run_paths, strict=True):
         rankings = read_run(path).rankings
         ranked = {item: _ordered(rankings[item]) for item in rankings if item in ground.qrels}
         runs.append(_measured(name, ranked, rankings.keys(), set(), ground))
-    return _decided(ground, runs, options, {}, ())
+    graded = _Graded((), count_file_grades(judged), judged.origins)
+    return _decided(ground, runs, options, {}, graded)
+
+
+def _of_judgments(judgments: Iterable[Judgment], settled: Settled) -> "_Graded":
+    made = judges(judgments, {})
+    graded_by = grades_of(made)
+    names = dict.fromkeys(judge_name(judge) for judge in made)
+    if not any(item.origin.says_nothing for item in graded_by):
+        # Who gave which grade is asked only where one of them says nothing; sets may be large.
+        return _Graded(tuple(names), graded_by, {})
+    origins = {
+        (query_id, chunk_id): origin_of(judgment)
+        for query_id, of_query in settled.items()
+        for chunk_id, judgment in of_query.items()
+    }
+    return _Graded(tuple(names), graded_by, origins)
 
 
 def _filled(
@@ -261,29 +292,44 @@ def _decided(
     runs: Sequence[RankedRun],
     options: ComparisonOptions,
     texts: Mapping[str, str],
-    judged_by: tuple[str, ...],
+    graded: _Graded,
 ) -> ComparisonReport:
     _check_shared(runs)
+    compared = couples([run.name for run in runs], options.baseline)
     found = doubts(
         ground.qrels,
         runs,
-        couples([run.name for run in runs], options.baseline),
+        compared,
         ground.measures,
         only_retrieved=ground.only_retrieved,
         is_binary=ground.is_binary,
     )
+    why = reasons(ground.qrels, graded.origins, runs, compared, ground.measures)
     contenders = [Contender(run.name, run.values, run.scores.first_relevant_rank) for run in runs]
     contest = Contest(
         of="runs",
         contenders=contenders,
         measures=ground.measures,
-        doubts=found,
+        doubts={key: replace(item, withheld=why.get(key, "")) for key, item in found.items()},
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
-        judged_by=judged_by,
+        judged_by=graded.judged_by,
+        graded_by=graded.graded_by,
+        alike=frozenset(_alike(runs, compared)),
         warnings=(*ground.warnings, *_warnings(runs, ground)),
     )
     return decide(contest, options)
+
+
+def _alike(
+    runs: Sequence[RankedRun], compared: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the couples that rank alike in all queries; what failed has no ranking."""
+    by_name = {run.name: run for run in runs}
+    for a, b in compared:
+        has_failed = by_name[a].failed or by_name[b].failed
+        if not has_failed and have_same_rankings(by_name[a].ranked, by_name[b].ranked):
+            yield a, b
 
 
 def _check_shared(runs: Sequence[RankedRun]) -> None:

@@ -7,6 +7,7 @@ from ragforge.pipeline.gating.shared import Shared
 from ragforge.pipeline.gating.subjects import Subject
 from ragforge.records import Baseline, Evaluation
 from ragforge.report.gate.verdict import Refusal, Rules
+from ragforge.report.graded_by import silent_of
 from ragforge.report.history.common_items import LEFT_OUT
 from ragforge.report.shown import one_line, plural
 
@@ -35,8 +36,10 @@ def find_refusals(
         yield Refusal(f"{text}; at most {most} may be so (--max-holes)", "holes")
     n_given, n_grades = n_offline(subject)
     if n_given > MOST_OFFLINE * n_grades:
-        text = f"{of_offline(n_given, n_grades)}, which shows that things run"
+        text = f"{of_offline(subject)}, which shows that things run"
         yield Refusal(f"{text} and not how good they are", "baseline-judge")
+    elif baseline is not None and rules.drops and not (shared and shared.has_same_rankings):
+        yield from _silent_drops(now, baseline.evaluation)
     if baseline is not None and shared is not None:
         yield from _baseline_refusals(now, rules, baseline, shared)
 
@@ -83,16 +86,36 @@ def _n_valued(evaluation: Evaluation) -> int:
     return max((mean.n for mean in evaluation.measures.values()), default=0)
 
 
+def _silent_drops(now: Evaluation, before: Evaluation) -> Iterator[Refusal]:
+    """Refuse a difference of which a part rests on grades that say nothing about quality."""
+    silent = [of for of in (silent_of(now.graders), silent_of(before.graders)) if of.any]
+    if silent:
+        text = f"the drop is told {silent[0].basis}, which says nothing about quality"
+        yield Refusal(text, "baseline-judge")
+
+
 def n_offline(subject: Subject) -> tuple[int, int]:
-    """Return how many grades the offline baseline gave, and how many there are."""
-    given = [(judge.is_baseline, judge.count - judge.n_failed) for judge in subject.judges]
-    return sum(n for is_baseline, n in given if is_baseline), sum(n for _, n in given)
+    """Return how many grades the offline baseline or a mock gave, and how many there are."""
+    n_given = sum(_n_of(subject, kind) for kind in ("baseline", "mock"))
+    return n_given, _n_of(subject)
 
 
-def of_offline(n_given: int, n_grades: int) -> str:
-    """Say how many grades the offline baseline gave."""
-    share = f"{100 * n_given / n_grades:.1f} % of the grades ({n_given:,} of {n_grades:,})"
-    return f"{share} are of the offline baseline judge"
+def of_offline(subject: Subject) -> str:
+    """Say how many grades the offline baseline gave, and how many a mock made up."""
+    n_grades = _n_of(subject)
+    givers = {"baseline": "of the offline baseline judge", "mock": "made up by ragforge mock"}
+    parts = [
+        f"{100 * n / n_grades:.1f} % of the grades ({n:,} of {n_grades:,}) are {words}"
+        for kind, words in givers.items()
+        if (n := _n_of(subject, kind))
+    ]
+    return ", and ".join(parts)
+
+
+def _n_of(subject: Subject, kind: str = "") -> int:
+    """Return how many grades judges of a kind gave; of all kinds where none is named."""
+    judges = (judge for judge in subject.judges if kind in ("", judge.kind))
+    return sum(judge.count - judge.n_failed for judge in judges)
 
 
 def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ragforge.pipeline.gating.subjects import ANSWERS, Subject, of_run
 from ragforge.records import Baseline
 from ragforge.report.comparison.contents import MovedQuery
 from ragforge.report.gate.verdict import Allowance, Check, Rules, Verdict
+from ragforge.report.graded_by import grades_of
 from ragforge.report.history.changes import Change, changes
 from ragforge.report.shown import one_line, plural
 
@@ -86,6 +87,7 @@ def check_subject(
         changes=tuple(_changes(subject, baseline, shared)) if baseline and shared else (),
         fallen=tuple(_fallen(dataset, shared, measure)) if shared else (),
         fallen_by=measure if shared else "",
+        graded_by=grades_of(subject.judges),
     )
 
 
@@ -162,9 +164,8 @@ def _notes(
     if rules.by_point:
         yield "decided on means (--point): another choice of such queries may decide otherwise"
     now = subject.evaluation
-    n_given, n_grades = n_offline(subject)
-    if n_given:
-        yield of_offline(n_given, n_grades)
+    if n_offline(subject)[0]:
+        yield of_offline(subject)
     if baseline is not None and shared is not None:
         n_left_out = len(subject.baseline.items) - len(shared.now)
         if n_left_out:

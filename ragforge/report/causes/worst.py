@@ -6,6 +6,7 @@ from math import inf
 
 from ragforge.report.causes.catalogue import BLAMELESS, CauseCode, CauseGroup, Causes, grouped
 from ragforge.report.gathered import Gathered
+from ragforge.report.graded_by import GradedBy
 from ragforge.report.queries.chunk_starts import ChunkStart
 from ragforge.report.queries.details import QueryDetail, RunDetail, ShownChunk, query_detail
 
@@ -65,6 +66,7 @@ class WorstReport:
     """Of the chunks of the listed queries that the dataset holds."""
     warnings: tuple[str, ...] = ()
     """Which runs are left out because they are stale, and the like."""
+    graded_by: tuple[GradedBy, ...] = ()
 
 
 def worst_of(causes: Iterable[Causes], n: int, cause: CauseCode | None) -> list[Causes]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from ragforge.report.causes.catalogue import CAUSES, CauseGroup
 from ragforge.report.causes.worst import BadQuery, RunFindings, WorstReport
+from ragforge.report.graded_by import graded_json, graded_line
 from ragforge.report.queries.chunk_starts import ChunkStart
 from ragforge.report.queries.details import ShownChunk
 from ragforge.report.shown import number, one_line, plural, share
@@ -22,7 +23,8 @@ _HEADERS: Final = ("likely cause", "queries", "share", "mean", "code")
 
 def render_worst(report: WorstReport) -> str:
     """Return the text, without a line feed at its end; no character of data steers a terminal."""
-    return "\n\n".join(block for run in report.runs for block in _run(run, report))
+    blocks = (block for run in report.runs for block in _run(run, report))
+    return "\n\n".join([fill(graded_line(report.graded_by), _WIDTH), *blocks])
 
 
 def _run(run: RunFindings, report: WorstReport) -> Iterator[str]:
@@ -96,6 +98,7 @@ def worst_json(report: WorstReport) -> dict[str, object]:
         "measure": report.measure,
         "rel_threshold": report.rel_threshold,
         "cause": report.cause,
+        "graded_by": graded_json(report.graded_by),
         "runs": {run.name: _run_json(run, report.starts) for run in report.runs},
         "warnings": list(report.warnings),
     }

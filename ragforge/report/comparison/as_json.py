@@ -5,6 +5,7 @@ from math import isfinite
 
 from ragforge.measures.intervals import Ends
 from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery
+from ragforge.report.graded_by import graded_json
 
 
 def comparison_json(report: ComparisonReport) -> dict[str, object]:
@@ -25,6 +26,7 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
         "warnings": list(report.warnings),
         "rel_threshold": report.rel_threshold,
         "judged_by": list(report.judged_by),
+        "graded_by": graded_json(report.graded_by),
     }
 
 
@@ -46,6 +48,7 @@ def _compared(item: Compared) -> dict[str, object]:
         "ties": found.ties,
         "losses": found.losses,
         "why": item.withheld or None,
+        "same_rankings": found.is_identity,
         "percent": found.percent,
         "level": found.level,
         "low_alone": _low(found.interval_alone),

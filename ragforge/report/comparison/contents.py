@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
+from ragforge.report.graded_by import GradedBy
 
 Outcome: TypeAlias = Literal["A", "B", "TIE", "UNKNOWN"]
 
@@ -95,5 +96,7 @@ class ComparisonReport:
     judged_by: tuple[str, ...]
     """In words; empty where it is not known."""
     warnings: tuple[str, ...]
+    graded_by: tuple[GradedBy, ...] = ()
+    """Who gave the grades, who gave most first; empty where it is not known."""
     baseline: str | None = None
     """The run that all others are held against; None where each two are compared."""

@@ -22,6 +22,7 @@ from ragforge.report.comparison.words import (
     survivors,
     verdict,
 )
+from ragforge.report.graded_by import graded_line
 from ragforge.report.shown import MISSING, number, one_line, plural, share
 from ragforge.report.table import Table, render_table
 
@@ -40,7 +41,7 @@ def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
         report: What was found.
         n_moved: Queries to show that gained most, and that lost most, of each pair.
     """
-    parts = []
+    parts = [_wrapped(graded_line(report.graded_by))]
     if len(report.names) > 2:
         parts += [_shown(means_table(report)), _shown(survivors_table(report))]
     parts += [_pair(items, n_moved) for items in by_pair(report.items)]

@@ -79,7 +79,9 @@ def verdict(items: Sequence[Compared]) -> list[str]:
     """
     known = [item.comparison for item in items if not item.withheld]
     better = [_better(known, letter) for letter in ("B", "A")]
-    ties = _ties([item for item in known if item.winner == "TIE"])
+    ties = _ties([item for item in known if item.winner == "TIE" and not item.is_identity])
+    if any(item.is_identity for item in known):
+        ties = ["The same rankings in every query: nothing differs.", *ties]
     return [*filter(None, better), *ties, *_unknown(items)]
 
 
@@ -116,13 +118,21 @@ def basis(report: ComparisonReport) -> str:
 
 
 def baseline_note(report: ComparisonReport) -> str:
-    """Say that a rule gave grades and no model or person, "" where that is not so."""
-    rules = [judge for judge in report.judged_by if judge.startswith(BASELINE)]
+    """Say that grades are of no model or person, "" where that is not so."""
+    rules = [
+        f"by the offline {one_line(judge)}"
+        for judge in report.judged_by
+        if judge.startswith(BASELINE)
+    ]
+    origins = [item.origin for item in report.graded_by]
     if not rules:
+        rules = [f"by the offline {BASELINE}"] if any(by.is_shared_words for by in origins) else []
+    made_up = ["made up by ragforge mock"] if any(by.is_made_up for by in origins) else []
+    if not rules and not made_up:
         return ""
     return (
-        f"grades by the offline {', '.join(map(one_line, rules))}: they show that things run, not "
-        "which is better; judge with a model or people before you decide"
+        f"grades {', '.join([*rules, *made_up])}: they show that things run, not which is better; "
+        "judge with a model or people before you decide"
     )
 
 

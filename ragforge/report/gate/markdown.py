@@ -5,6 +5,7 @@ from typing import Final
 
 from ragforge.report.gate.text import check_table, refusal_lines, sentences
 from ragforge.report.gate.verdict import Verdict
+from ragforge.report.graded_by import graded_line
 from ragforge.report.markdown import escape_markdown, markdown_table
 from ragforge.report.shown import harmless, number, one_line
 from ragforge.report.table import Table
@@ -32,7 +33,8 @@ def render_gate_markdown(verdict: Verdict, limit: int = COMMENT_BYTES) -> str:
     a bot finds what it wrote before. Data is text and no markup, link or mention.
     """
     title = f"{_SIGNS[verdict.outcome]} ragforge gate: {verdict.title}"
-    blocks = [f"{marker(verdict)}\n## {title}", _plain(verdict.head)]
+    graded = _plain(graded_line(verdict.graded_by))
+    blocks = [f"{marker(verdict)}\n{graded}", f"## {title}", _plain(verdict.head)]
     blocks.extend(_list("Refused", refusal_lines(verdict)))
     if verdict.checks:
         blocks.append(_table(check_table(verdict)))

@@ -5,6 +5,7 @@ from textwrap import fill
 from typing import Final
 
 from ragforge.report.gate.verdict import Check, Verdict, power_text
+from ragforge.report.graded_by import graded_line
 from ragforge.report.shown import MISSING, harmless, number
 from ragforge.report.table import Table, render_table
 
@@ -18,7 +19,8 @@ def render_gate(verdict: Verdict) -> str:
 
     No text of the data can steer a terminal, or a CI service that reads commands from logs.
     """
-    blocks = [f"gate: {verdict.title}\n{harmless(verdict.head)}"]
+    graded = harmless(graded_line(verdict.graded_by), _SENTENCE)
+    blocks = [f"{graded}\ngate: {verdict.title}\n{harmless(verdict.head)}"]
     blocks.extend(_paragraphs("refused", refusal_lines(verdict)))
     if verdict.checks:
         table = check_table(verdict)

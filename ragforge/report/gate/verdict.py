@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from ragforge.records import Evaluation
 from ragforge.report.comparison.contents import MovedQuery
+from ragforge.report.graded_by import GradedBy, graded_json
 from ragforge.report.history.changes import Change
 
 Outcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
@@ -140,6 +141,8 @@ class Verdict:
     """Queries that are worse than in the baseline, by most first."""
     fallen_by: str = ""
     """Measure by which."""
+    graded_by: tuple[GradedBy, ...] = ()
+    """Who gave the grades, who gave most first."""
 
     @property
     def passed(self) -> bool:
@@ -183,6 +186,7 @@ def as_json(verdict: Verdict) -> dict[str, object]:
     now, then = verdict.evaluation, verdict.baseline
     return {
         "verdict": verdict.outcome,
+        "graded_by": graded_json(verdict.graded_by),
         "dataset": now.dataset,
         "version": now.version,
         "run": now.run,

@@ -6,6 +6,7 @@ from importlib.resources import files
 
 from ragforge.report.agreement import agreement_table
 from ragforge.report.audit import audit_tables
+from ragforge.report.graded_by import graded_line
 from ragforge.report.page.answers import answers_block
 from ragforge.report.page.comparison import comparison_block
 from ragforge.report.page.curves import all_grades_figure
@@ -29,7 +30,7 @@ from ragforge.report.tables import (
     queries_by,
     sliced_by,
 )
-from ragforge.report.words import Notice, judge_name, notices, size_line, threshold_note
+from ragforge.report.words import Notice, notices, size_line, threshold_note
 
 
 def render_html(summary: Summary) -> str:
@@ -101,16 +102,15 @@ def _overview(summary: Summary) -> Iterable[_Section]:
 
 
 def _header(summary: Summary) -> Html:
-    by_weight = sorted(summary.judges, key=lambda judge: -judge.count)
-    names = dict.fromkeys(judge_name(judge) for judge in by_weight)
     nothing = "No judgment succeeded." if summary.counts.n_pairs else "Nothing is judged yet."
-    judged = f"Judged by {', '.join(names)}." if names else nothing
+    graded = graded_line(summary.graded_by)
+    judged = f"{graded[0].upper()}{graded[1:]}." if summary.graded_by else nothing
     return element(
         "header",
         element("p", "Evaluation report", class_="eyebrow"),
         element("h1", one_line(summary.making.name), dir="auto"),
-        element("p", f"{size_line(summary)}.", class_="lede"),
         element("p", judged, class_="lede judges"),
+        element("p", f"{size_line(summary)}.", class_="lede"),
         *map(_notice, notices(summary)),
     )
 

@@ -10,6 +10,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.opening import create_dataset
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import all_pairs, compare_pairs
+from ragforge.measures.intervals import Ends
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import (
     COMPARED_MEASURES,
@@ -243,7 +244,25 @@ def test_equal_runs_are_pointed_out(files):
     """Most often it is one file under two names."""
     report = compared(files(a=GOOD, b=GOOD))
 
-    assert report.warnings == ("a and b: all values are the same; are they one and the same?",)
+    assert report.warnings == ("a and b: the same rankings: are they one and the same?",)
+
+
+def test_one_ranking_under_two_names_does_not_differ(files):
+    """An interval around 0 would say that it might be better than itself."""
+    found = [item.comparison for item in compared(files(a=GOOD, b=GOOD)).items]
+
+    assert {(item.diff, item.interval, item.winner) for item in found} == {
+        (0.0, Ends(0.0, 0.0), "TIE")
+    }
+
+
+def test_rankings_that_do_alike_keep_an_interval(files):
+    """Another query may part what these queries did not."""
+    other = {query_id: ["d1", "d2", "d9"] for query_id in QUERIES}
+    [found] = compared(files(a=GOOD, b=other), "P@2").items
+
+    assert found.comparison.diff == 0.0
+    assert found.comparison.interval.low < 0 < found.comparison.interval.high
 
 
 def test_one_run_is_no_comparison(files):

@@ -1,5 +1,5 @@
 import pytest
-from ranked_sets import FAILED, JUDGE, NOWHERE, OFFLINE, ranked_set
+from ranked_sets import FAILED, JUDGE, MOCK, NOWHERE, OFFLINE, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
@@ -318,6 +318,47 @@ def test_up_to_half_of_the_grades_may_be_offline_ones(partly_offline):
 
     assert verdict.passed
     assert "50.0 % of the grades (75 of 150) are of the offline baseline judge" in verdict.notes
+
+
+def test_a_mock_refuses_the_gate(gate):
+    """A rehearsal must not ship anything."""
+    verdict = gate(least(0.1), [1] * 30, judge=MOCK)
+
+    assert [item.flag for item in verdict.refusals] == ["--allow-baseline-judge"]
+    assert "100.0 % of the grades (150 of 150) are made up by ragforge mock" in (
+        verdict.refusals[0].reason
+    )
+
+
+@pytest.fixture
+def partly_offline_drop(tmp_path):
+    """Hold a run against the one before; the offline judge gave one grade of many."""
+
+    def decide(now, before):
+        dataset = ranked_set(tmp_path / "set", {"now": now, "before": before}, judge=JUDGE)
+        first, *rest = dataset.judgments()
+        dataset.write_judgments([first.model_copy(update={"provenance": OFFLINE}), *rest])
+        rules = drop(0.5)
+        baseline = evaluate_for(rules, dataset, "before", EvaluateSettings()).baseline
+        run = evaluate_for(rules, dataset, "now", EvaluateSettings())
+        return check_run(dataset, run, rules, baseline)
+
+    return decide
+
+
+def test_no_drop_is_told_on_grades_by_shared_words(partly_offline_drop):
+    """Nobody knows how much of a difference one of them makes."""
+    verdict = partly_offline_drop([1] * 30, [2] * 30)
+
+    assert [item.reason for item in verdict.refusals] == [
+        "the drop is told in part (1 of 150 grades) by shared words, which says nothing about "
+        "quality"
+    ]
+
+
+def test_the_same_rankings_fell_by_nothing_whoever_graded(partly_offline_drop):
+    """There is no difference to be told."""
+    assert partly_offline_drop([1] * 30, [1] * 30).passed
 
 
 def test_the_offline_judge_may_be_allowed(gate):

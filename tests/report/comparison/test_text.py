@@ -130,7 +130,7 @@ def test_a_lead_within_its_bounds_is_not_called_doubtful():
 
 def test_three_runs_start_with_means_and_letters():
     """With many runs the groups matter, not each pair."""
-    lines = render_comparison(three()).split("\n\n")[0].splitlines()
+    lines = render_comparison(three()).split("\n\n")[1].splitlines()
 
     assert lines[0] == "Means"
     assert [line.split()[0::2] for line in lines[3:6]] == [
@@ -142,7 +142,7 @@ def test_three_runs_start_with_means_and_letters():
 
 def test_what_survives_the_correction_stands_before_all_pairs():
     """Of fifteen pairs a reader wants those that differ."""
-    found = render_comparison(three()).split("\n\n")[1].splitlines()
+    found = render_comparison(three()).split("\n\n")[2].splitlines()
 
     assert found[0] == "Differences that survive the correction: 2 of 3 comparisons"
     assert {tuple(line.split()[:3]) for line in found[3:]} == {

@@ -58,6 +58,16 @@ def test_winner_is_named_with_its_interval_in_every_form(two_runs):
     assert all("base is better in nDCG@10" in text for text in shown)
 
 
+def test_who_graded_stands_on_top_in_every_form(two_runs):
+    """It decides whether the rest is worth reading."""
+    summary = summary_of(two_runs)
+
+    assert render_text(summary).splitlines()[2] == "who graded is not recorded"
+    assert render_markdown(summary).splitlines()[2] == "who graded is not recorded"
+    assert '<p class="lede judges">Who graded is not recorded.</p>' in render_html(summary)
+    assert [item["kind"] for item in report_json(summary, None)["graded_by"]] == [None]
+
+
 def test_a_withheld_winner_is_unknown_in_every_form(two_runs):
     """Who reads the report and who reads the terminal must not be told different things."""
     summary = summary_of(two_runs)

@@ -168,6 +168,17 @@ def test_baseline_judge_is_announced_before_any_number(dataset):
     assert 0 < text.index("Judged by the offline baseline") < text.index("<main")
 
 
+def test_made_up_grades_are_announced_before_any_number(dataset):
+    """A rehearsal's page looks like a real one."""
+    mock = Provenance(kind="mock", model="m")
+    dataset.write_judgments([Judgment(query_id="q1", chunk_id="c1", grade=3, provenance=mock)])
+
+    text = render_html(summarise(dataset))
+
+    assert 0 < text.index("ragforge mock in the place of m: 1") < text.index("<main")
+    assert 0 < text.index("Made-up grades") < text.index("<main")
+
+
 def test_a_part_judged_by_rule_is_told_from_the_whole(dataset):
     """Evidence by rule beside a model's grades is a remark, not the end of the measurement."""
     rule = Provenance(kind="baseline", model="offline")
