@@ -175,8 +175,8 @@ def _trend_row(history: History, found: Trend) -> tuple[str, ...]:
     measured = {item.evaluation_id: item.measures.get(found.measure) for item in evaluations}
     old, new = measured[found.since], measured[found.until]
     items = f"{found.n:,} unchanged" if found.on == "same items" else "all"
-    ends = MISSING
-    if found.low is not None and found.high is not None:
+    ends = "the same rankings" if found.is_identity else MISSING
+    if not found.is_identity and found.low is not None and found.high is not None:
         ends = f"[{found.low:+.3f}, {found.high:+.3f}]"
     return (
         found.run,

@@ -265,6 +265,8 @@ def _with_interval(of: MeasuredMean | None) -> str:
 
 
 def _difference(of: Trend) -> str:
+    if of.is_identity:
+        return f"{_signed(of.diff)}, the same rankings"
     if of.low is None:
         return _signed(of.diff)
     return f"{_signed(of.diff)} [{_signed(of.low)}, {_signed(of.high)}]"

@@ -34,6 +34,11 @@ class Trend:
     until: str = ""
     """The later evaluation."""
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether nothing differs: only the same rankings have an interval from 0 to 0."""
+        return self.low == self.high == 0.0
+
 
 def until_change(evaluations: Sequence[Evaluation]) -> Sequence[Evaluation]:
     """Return evaluations of one run without those at the end that only repeat the one before.

@@ -126,6 +126,17 @@ def test_same_items_that_are_left_out_are_told_of():
     )
 
 
+def test_the_same_rankings_are_told_as_such():
+    """An interval around 0 would leave open whether a run differs from itself."""
+    before = evaluation()
+    same = BridgeMean(n=50, before=0.6, now=0.6, diff=0.0, low=0.0, high=0.0)
+    now = evaluation(
+        digests={"judgments": "j2"}, bridge_to=before.evaluation_id, bridge={"RR": same}
+    )
+
+    assert "+0.000, the same rankings" in text(before, now)
+
+
 def test_failures_that_moved_the_mean_are_told_as_such():
     """Nobody is to look for a changed set where the retriever was down."""
     before = evaluation()
