@@ -13,6 +13,8 @@ from ragforge.report.shown import one_line
 
 NOT_RECORDED: Final = "who graded is not recorded"
 _NAME_CHARS: Final = 60
+_MOST_NAMED: Final = 8
+"""In the line; a file may name one for each grade."""
 _UNRECORDED: Final = GradeOrigin("")
 
 
@@ -120,7 +122,10 @@ def graded_line(entries: Iterable[GradedBy]) -> str:
     listed = list(entries)
     if not any(item.origin.kind for item in listed):
         return NOT_RECORDED
-    parts = (f"{_named(item.origin)}: {item.n:,}" for item in listed)
+    parts = [f"{_named(item.origin)}: {item.n:,}" for item in listed[:_MOST_NAMED]]
+    others = listed[_MOST_NAMED:]
+    if others:
+        parts.append(f"{len(others):,} others: {sum(item.n for item in others):,}")
     return f"graded by {'; '.join(parts)}"
 
 

@@ -43,6 +43,15 @@ def test_grades_of_answers_count_too():
     ]
 
 
+def test_many_who_graded_are_counted_together():
+    """A file may name another one for each of a million grades."""
+    judged = [judgment(f"c{n}", Provenance(kind="llm", model=f"m{n:02}")) for n in range(20)]
+
+    line = graded_line(grades_of(judges(judged, {})))
+
+    assert line.endswith("m07 (language model): 1; 12 others: 12")
+
+
 def test_nobody_is_not_recorded():
     """An empty line would look like a fault."""
     assert graded_line(()) == "who graded is not recorded"
