@@ -4,9 +4,11 @@
   verdict     IMPROVING or DEGRADING where the 95 % interval of the difference leaves 0 out, else
               STABLE. A rise within the interval is no rise. UNKNOWN: too few items to tell, or
               the set changed and no item is known to be the same: easier queries or other grades
-              are no better retriever. It is since the last state that has the measure.
+              are no better retriever; or no one judge graded both rankings, and the command that
+              buys the missing grades follows. It is since the last state that has the measure.
   same items  the items that are equal in both evaluations (question, answer, evidence). Where
-              their grades changed, the earlier ranking is scored again on the later ones. If only
+              their grades changed, the earlier ranking is scored again on the later ones, both on
+              those of one judge where several graded (people's count for any). If only
               the mean over all items moved, the set changed; if that of the same items moved, the
               system did.
   first to last of N
@@ -144,7 +146,16 @@ def _json(path: Path, notes: list[str], runs: "list[RunHistory]", n: int) -> dic
                     for item in found.moved
                 ],
                 "evaluations": [item.model_dump(mode="json") for item in found.evaluations[-n:]],
+                **_missing(found),
             }
             for found in runs
         ],
     }
+
+
+def _missing(found: "RunHistory") -> dict[str, object]:
+    """Return what is to be judged before the last two states can be compared; {} for nothing."""
+    from ragforge.report.history.text import missing
+
+    lines = missing(found)
+    return {"missing_grades": lines} if lines else {}

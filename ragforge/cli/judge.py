@@ -4,6 +4,8 @@ In a dataset, the top ranks of its runs are pooled and judged; pairs that have a
 alone. With --complete the pool is what probes find in the whole corpus, with or without runs: the
 query, its answer and its source as queries, neighbours and near-duplicates; it grows while its end
 is relevant. Or judge the pairs of a file, a JSON object a line: {query_id, query, chunk_id, text}.
+With --earlier-rankings it grades what rankings of earlier evaluations hold as well, so that they
+and those of now can be held against each other on grades of one judge.
 A pair whose judgment fails gets no grade; it is counted and bounds what it could change.
 Where rows hold the `grade` of a person, or with --on-labels in a dataset, the judge is held against
 people with the lexical baseline beside it; it never sees their grades.
@@ -12,6 +14,7 @@ people with the lexical baseline beside it; it never sees their grades.
 Examples:
   ragforge judge --dataset set/ --run bm25 --depth 10 --model gpt-5-mini
   ragforge judge --dataset set/ --complete --model gpt-5-mini
+  ragforge judge --dataset set/ --earlier-rankings --again --model gpt-5 --dry-run
   ragforge judge --pairs pairs.jsonl --out judged.jsonl --model m --base-url http://127.0.0.1:8080/v1
 """
 
@@ -22,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
@@ -34,6 +38,9 @@ from ragforge.records import Failure, Judgment
 from ragforge.report.agreement import agreement_json, agreement_table
 from ragforge.report.shown import number
 from ragforge.report.table import render_table
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.earlier_rankings import Earlier
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +60,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--complete",
         action="store_true",
         help="pool what probes find in the corpus instead of what runs retrieved",
+    )
+    parser.add_argument(
+        "--earlier-rankings",
+        nargs="?",
+        const="1",
+        metavar="N|FILE",
+        help="judge what the N latest other rankings of each run need as well, those that its "
+        "evaluations kept (default: 1), or those of a baseline FILE: a difference to them is known "
+        "on grades of one judge only",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="where judged pairs are written")
     parser.add_argument("--per-query", action="store_true", help="print the summary of each query")
@@ -85,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         dataset = open_dataset(arguments.dataset)
         place = dataset.files / "judgments.jsonl"
-        judge = partial(judge_dataset, dataset, arguments.run)
+        judge = partial(judge_dataset, dataset, arguments.run, earlier=_earlier(arguments))
     with observed(arguments) as observer:
         result = asyncio.run(judge(settings, observer, mode))
     if result.estimate is not None:
@@ -99,7 +115,28 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _earlier(arguments: argparse.Namespace) -> "Earlier | None":
+    """Return which earlier rankings are judged as well."""
+    from ragforge.pipeline.earlier_rankings import Earlier
+
+    text = arguments.earlier_rankings
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and int(text):
+        return Earlier(int(text))
+    if not Path(text).is_file():
+        raise UsageError(
+            f"--earlier-rankings {text}: expected a number of rankings from 1, or the file of a "
+            "baseline"
+        )
+    return Earlier(1, (Path(text),))
+
+
 def _check(arguments: argparse.Namespace) -> None:
+    if arguments.earlier_rankings is not None and (
+        arguments.pairs or arguments.on_labels or arguments.complete
+    ):
+        raise UsageError("--earlier-rankings goes with the pool of the runs of a --dataset")
     if arguments.pairs:
         _check_pairs(arguments)
     elif arguments.out is not None:

@@ -31,8 +31,13 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
         DataError: It cannot be written.
     """
     timeless = {"at": "", "git_commit": "", "git_branch": "", "timing": None}
-    without_past = {"bridge_to": "", "bridge": {}}
-    evaluation = baseline.evaluation.model_copy(update=timeless | without_past)
+    without_past: dict[str, object] = {
+        "bridge_to": "",
+        "bridge": {},
+        "mixed": None,
+        "by_one_judge": False,
+    }
+    evaluation = baseline.evaluation.model_copy(update={**timeless, **without_past})
     content = evaluation.model_dump_json(exclude={"evaluation_id"})
     named = evaluation.model_copy(update={"evaluation_id": _sha256(content)[:16]})
     items = sorted(baseline.items, key=lambda item: item.query_id)

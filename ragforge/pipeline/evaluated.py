@@ -5,7 +5,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -34,6 +34,7 @@ from ragforge.records import (
 )
 from ragforge.report.gathered import Gathered, measure_runs, task_of
 from ragforge.report.judging import Judge, Settled, judges, settle
+from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import MeasuredRun, Qrels, Task
 
 KEPT_RANKS: Final = 100
@@ -50,6 +51,8 @@ class EvaluatedRun:
     """The evaluation and its values per item."""
     qrels: Qrels
     """The grades that it was measured on, by query and chunk."""
+    pair_judges: PairJudges = field(default_factory=PairJudges)
+    """Who gave them, where several judges did."""
     judges: tuple[Judge, ...] = ()
     """Who made the judgments it rests on."""
     n_unanswerable: int = 0
@@ -142,6 +145,7 @@ class _State:
     digests: Mapping[str, str]
     git: Mapping[str, str]
     only_retrieved: bool
+    pair_judges: PairJudges
 
 
 def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Settled) -> _State:
@@ -176,6 +180,7 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
         digests,
         _git(),
         task.only_retrieved,
+        pair_judges(settled),
     )
 
 
@@ -188,7 +193,13 @@ def _recorded(
 ) -> list[EvaluatedRun]:
     return [
         EvaluatedRun(
-            run, run.scores, _baseline(run, run.scores, state), qrels, judged_by, n_left_out
+            measured=run,
+            scores=run.scores,
+            baseline=_baseline(run, run.scores, state),
+            qrels=qrels,
+            pair_judges=state.pair_judges,
+            judges=judged_by,
+            n_unanswerable=n_left_out,
         )
         for run in measured
         if run.scores is not None
@@ -229,10 +240,17 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
             values={name: values[name] for name in measures},
             ranking=run.ranked.get(query_id, ())[:depth],
             n_retrieved=len(run.ranked.get(query_id, ())),
+            graded=_graded(run.ranked.get(query_id, ())[:depth], state.qrels[query_id]),
         )
         for query_id, values in scores.per_query.items()
     )
     return Baseline(evaluation=sealed(evaluation), items=items)
+
+
+def _graded(ranking: Sequence[str], grades: Mapping[str, int | None]) -> tuple[int, ...]:
+    return tuple(
+        rank for rank, chunk_id in enumerate(ranking, 1) if grades.get(chunk_id) is not None
+    )
 
 
 def mean_of(scores: Scores, measure: str) -> MeasuredMean:

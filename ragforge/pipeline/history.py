@@ -13,10 +13,17 @@ from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import EvaluatedRun, sealed
 from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
 from ragforge.records import Baseline, BridgeMean, Evaluation
-from ragforge.report.history.bridge import bridge
+from ragforge.report.history.bridge import Crossing, crossing
 from ragforge.report.history.common_items import Yardstick
 from ragforge.report.history.of_run import RunHistory, last_two_states, run_history
-from ragforge.report.history.trends import Trend, trend_of_means, trend_on_bridge
+from ragforge.report.history.trends import (
+    Trend,
+    comparable,
+    has_several_judges,
+    is_open,
+    trend_of_means,
+    trend_on_bridge,
+)
 
 WINDOW: Final = 10
 """Evaluations that the longer trend reaches over."""
@@ -152,6 +159,7 @@ def _of_run(
             )
     names = measures or tuple(evaluations[-1].measures)
     bridged = _Bridged(dataset, history)
+    evaluations = _on_one_judge(bridged, evaluations, names)
     seen = evaluations[-window:]
     return run_history(
         evaluations,
@@ -159,7 +167,11 @@ def _of_run(
         window=list(_window_trends(bridged, seen, names)) if len(seen) > 2 else (),
         window_size=len(seen),
         bridges=_distant_bridges(bridged, evaluations, names),
+        dataset=str(dataset.path),
     )
+
+
+_NOTHING: Final = Crossing({}, None)
 
 
 @dataclass(slots=True)
@@ -168,22 +180,64 @@ class _Bridged:
 
     dataset: Dataset
     history: History
-    _made: dict[tuple[str, str], dict[str, BridgeMean]] = field(default_factory=dict)
+    _made: dict[tuple[str, str], Crossing] = field(default_factory=dict)
+    _yardsticks: dict[int, Yardstick] = field(default_factory=dict)
 
-    def between(self, first: Evaluation, last: Evaluation) -> dict[str, BridgeMean]:
-        """Return how the items moved that are equal in both; {} where that is not known."""
+    def between(self, first: Evaluation, last: Evaluation) -> Crossing:
+        """Return how the items moved that are equal in both; nothing where that is not known."""
         ids = first.evaluation_id, last.evaluation_id
         if ids not in self._made:
             self._made[ids] = self._make(first, last)
         return self._made[ids]
 
-    def _make(self, first: Evaluation, last: Evaluation) -> dict[str, BridgeMean]:
+    def _make(self, first: Evaluation, last: Evaluation) -> Crossing:
         path = self.dataset.home
         with suppress(DataError):  # Damaged values: the means are still there.
             before, now = (values_in(path, self.history, item) for item in (first, last))
             if before is not None and now is not None:
-                return bridge(before, now, _yardstick(self.dataset, first, last))
-        return {}
+                return crossing(before, now, self._yardstick(first, last))
+        return _NOTHING
+
+    def _yardstick(self, first: Evaluation, last: Evaluation) -> Yardstick | None:
+        """Return the grades of today; None where both rest on the same, and are of one judge."""
+        is_same = first.digests.judgments == last.digests.judgments
+        if is_same and not has_several_judges(first, last):
+            return None
+        threshold = last.rel_threshold
+        if threshold not in self._yardsticks:
+            self._yardsticks[threshold] = yardstick_now(self.dataset, threshold)
+        return self._yardsticks[threshold]
+
+
+def _on_one_judge(
+    bridged: _Bridged, evaluations: Sequence[Evaluation], measures: Sequence[str]
+) -> list[Evaluation]:
+    """Return evaluations with the bridges that the grades of today allow where others did not.
+
+    What was missing may have been judged since.
+    """
+    found = list(evaluations)
+    pairs = (last_two_states(evaluations, name) for name in measures)
+    apart = {(pair[0].evaluation_id, pair[1].evaluation_id): pair for pair in pairs if pair}
+    for before, now in apart.values():
+        if now.mixed is None and not is_open(before, now):
+            continue
+        made = bridged.between(before, now)
+        if made.means or made.mixed:
+            place = next(n for n, item in enumerate(found) if item is now)
+            update = _crossed(before, made, is_mixed=True)
+            found[place] = now.model_copy(update=update)
+    return found
+
+
+def _crossed(before: Evaluation, made: Crossing, *, is_mixed: bool) -> dict[str, object]:
+    """Return the fields of an evaluation that tell of a bridge to one before."""
+    return {
+        "bridge_to": before.evaluation_id,
+        "bridge": made.means,
+        "mixed": made.mixed,
+        "by_one_judge": is_mixed,
+    }
 
 
 def _window_trends(
@@ -195,7 +249,7 @@ def _window_trends(
         if len(having) < 2:
             continue
         first, last = having[0], having[-1]
-        means = bridged.between(first, last)
+        means = bridged.between(first, last).means
         yield (
             trend_on_bridge(first, last, name, means[name])
             if name in means
@@ -212,28 +266,26 @@ def _distant_bridges(
         pair = last_two_states(evaluations, name)
         if pair is None or evaluations.index(pair[1]) - evaluations.index(pair[0]) == 1:
             continue
-        means = bridged.between(*pair)
+        if pair[1].bridge_to == pair[0].evaluation_id:
+            continue
+        means = bridged.between(*pair).means
         if name in means:
             found[name] = means[name]
     return found
 
 
-def _yardstick(dataset: Dataset, first: Evaluation, last: Evaluation) -> Yardstick | None:
-    """Return the grades of today; None where both rest on the same grades and none are needed."""
-    if first.digests.judgments == last.digests.judgments:
-        return None
-    return yardstick_now(dataset, last.rel_threshold)
-
-
 def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Observer) -> Baseline:
     now = run.baseline
-    before = _before(dataset, history.of_run(now.evaluation.run), history, observer)
+    of_run = comparable([*history.of_run(now.evaluation.run), now.evaluation])[:-1]
+    before = _before(dataset, of_run, history, observer)
     if before is None:
         return now
-    means = bridge(before, now, yardstick_of(dataset, now.evaluation, run.qrels))
-    if not means:
+    yardstick = yardstick_of(dataset, now.evaluation, run.qrels, run.pair_judges)
+    made = crossing(before, now, yardstick)
+    if not made.means and not made.mixed:
         return now
-    update = {"bridge_to": before.evaluation.evaluation_id, "bridge": means}
+    is_mixed = has_several_judges(before.evaluation, now.evaluation)
+    update = _crossed(before.evaluation, made, is_mixed=is_mixed)
     return now.model_copy(update={"evaluation": sealed(now.evaluation.model_copy(update=update))})
 
 

@@ -5,13 +5,21 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.errors import EndpointError
+from ragforge.errors import DataError, EndpointError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.files.texts import ChunkTexts
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import Bench, open_bench
+from ragforge.pipeline.earlier_rankings import (
+    NO_NEEDS,
+    ONE_BACK,
+    Earlier,
+    EarlierNeeds,
+    earlier_needs,
+    tell_of_needs,
+)
 from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
 from ragforge.pipeline.pairs_by_query import PairsByQuery
 from ragforge.pipeline.pooling import (
@@ -37,10 +45,12 @@ async def judge_dataset(
     settings: Settings,
     observer: Observer,
     mode: Mode = EARNEST,
+    earlier: Earlier | None = None,
 ) -> JudgingResult:
     """Judge the pool of some runs; pairs that have a grade are not judged again.
 
-    The grades of the offline baseline count as none where a model is to judge.
+    The grades of the offline baseline count as none where a model is to judge. Where nothing is
+    asked for earlier rankings, what they need is told.
 
     Args:
         dataset: Has chunks, queries and runs.
@@ -48,6 +58,7 @@ async def judge_dataset(
         settings: Depth, split, prompt, models and budget.
         observer: Told of progress.
         mode: A dry run writes nothing.
+        earlier: Rankings of earlier evaluations that are judged as well; None for none.
 
     Raises:
         DataError: There is no such run, or none at all, or no query in the split.
@@ -58,17 +69,24 @@ async def judge_dataset(
     settings = as_the_pools(dataset, settings, observer, mode)
     queries = queries_of(dataset, settings.judge.split)
     pooled = pool_of(dataset, queries, run_names, settings.judge.depth, observer)
-    with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in pooled}) as texts:
-        pooled = with_texts(pooled, texts, observer)
-        async with open_bench(
-            settings,
-            dataset.store_path,
-            observer,
-            mode=mode,
-            failures=of_stages(dataset.failures, "judge"),
-        ) as bench:
-            refuse_shared_queries(bench.examples, queries)
-            standing = Standing(bench.provenances(), again=mode.again)
+    async with open_bench(
+        settings,
+        dataset.store_path,
+        observer,
+        mode=mode,
+        failures=of_stages(dataset.failures, "judge"),
+    ) as bench:
+        refuse_shared_queries(bench.examples, queries)
+        standing = Standing(bench.provenances(), again=mode.again)
+        needs = _needs(dataset, queries, run_names, settings.judge.depth, standing, earlier)
+        everything = {pair.chunk_id for pair in (*pooled, *needs.pairs)}
+        with ChunkTexts(dataset.chunks_path, everything) as texts:
+            pooled = with_texts(pooled, texts, observer)
+            needs = needs.beside(pooled, texts)
+            if earlier is None:
+                tell_of_needs(needs, dataset, standing, observer)
+            else:
+                pooled = sorted({*pooled, *needs.pairs})
             todo = open_pairs(pooled, dataset.each_judgment(), standing.stays)
             if not mode.mix:
                 told = other_judges(dataset, set(pooled).difference(todo), standing)
@@ -86,7 +104,10 @@ async def judge_dataset(
                         judged.add_to(dataset, grades=result.n_judged > 0 or not mode.again)
                         bench.note_in(dataset)
             if mode.dry_run:
-                result.estimate = _estimate(bench, result, _counts(dataset, pooled, todo))
+                counts = _counts(dataset, pooled, todo)
+                if earlier is not None:
+                    counts["new_of_earlier_rankings"] = len(set(needs.pairs).intersection(todo))
+                result.estimate = _estimate(bench, result, counts)
                 return result
     result.summaries = _summaries(dataset, set(pooled))
     _tell_of_others(dataset, set(pooled), standing, observer)
@@ -131,6 +152,23 @@ async def judge_file(
             else:
                 result.agreement = rows.labels.beside(bench.name, judged.judgments())
     return refused_if_all_failed(result, result.n_pairs)
+
+
+def _needs(
+    dataset: Dataset,
+    query_ids: Container[str],
+    run_names: Sequence[str],
+    depth: int,
+    standing: Standing,
+    earlier: Earlier | None,
+) -> EarlierNeeds:
+    """Return what earlier rankings need; nothing where nobody asked and it cannot be read."""
+    try:
+        return earlier_needs(dataset, query_ids, run_names, depth, standing, earlier or ONE_BACK)
+    except DataError:
+        if earlier is not None:
+            raise
+        return NO_NEEDS
 
 
 def _none(pair: Pair) -> bool:

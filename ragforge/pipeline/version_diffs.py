@@ -12,6 +12,7 @@ from ragforge.files.side_by_side import side_by_side
 from ragforge.files.sorted_lines import each_document
 from ragforge.files.version_places import home_of
 from ragforge.records import Cause, Chunk, Judgment, Query, RenamedDocument, SourceDocument
+from ragforge.report.one_judge import are_of_two_judges
 from ragforge.report.refresh.differences import (
     Counts,
     Differences,
@@ -165,7 +166,8 @@ def _of_query(
     found, gone, added = Grades(), dict[str, int | None](), dict[str, int | None]()
     for old, new in pairs:
         if old is not None and new is not None:
-            found.compare(OtherGrade(new.chunk_id, old.grade, new.grade))
+            pair = OtherGrade(new.chunk_id, old.grade, new.grade)
+            found.compare(pair, by_other=are_of_two_judges(old, new))
         elif old is not None:
             gone[old.chunk_id] = old.grade
         elif new is not None:

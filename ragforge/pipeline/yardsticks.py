@@ -5,16 +5,20 @@ from ragforge.pipeline.ground_digests import corpus_digest, grades_of, judgments
 from ragforge.records import Evaluation
 from ragforge.report.history.common_items import Yardstick
 from ragforge.report.judging import settle
+from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import Qrels
 
 
-def yardstick_of(dataset: Dataset, evaluation: Evaluation, qrels: Qrels) -> Yardstick:
+def yardstick_of(
+    dataset: Dataset, evaluation: Evaluation, qrels: Qrels, by: PairJudges
+) -> Yardstick:
     """Return what earlier rankings are scored on, to be compared with an evaluation.
 
     Args:
         dataset: Has the chunks.
         evaluation: Just made on these grades.
         qrels: The grades.
+        by: Who gave them.
     """
     return Yardstick(
         qrels=qrels,
@@ -23,6 +27,7 @@ def yardstick_of(dataset: Dataset, evaluation: Evaluation, qrels: Qrels) -> Yard
         judgments=evaluation.digests.judgments,
         chunk_ids=lambda: {chunk.chunk_id for chunk in dataset.chunks()},
         moved=dataset.past.moved_chunks,
+        pair_judges=by,
     )
 
 
@@ -42,4 +47,5 @@ def yardstick_now(dataset: Dataset, rel_threshold: int) -> Yardstick:
         judgments=judgments_digest(settled),
         chunk_ids=lambda: {chunk.chunk_id for chunk in dataset.chunks()},
         moved=dataset.past.moved_chunks,
+        pair_judges=pair_judges(settled),
     )

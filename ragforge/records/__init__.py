@@ -11,6 +11,7 @@ from ragforge.records.evaluations import (
     Grader,
     ItemValues,
     MeasuredMean,
+    MixedGrades,
     Spending,
     Timing,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "Lineage",
     "Measured",
     "MeasuredMean",
+    "MixedGrades",
     "MovedChunk",
     "NonEmpty",
     "Pin",

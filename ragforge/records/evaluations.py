@@ -1,12 +1,18 @@
 """Evaluations as they are kept: a line of the history, and the values behind it."""
 
+import operator
 from typing import Annotated
 
 from pydantic import Field
 
+from ragforge.records.provenance import Provenance
 from ragforge.records.record import JudgeKind, NonEmpty, Record
 
 Count = Annotated[int, Field(ge=0)]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class MeasuredMean(Record):
@@ -41,6 +47,28 @@ class BridgeMean(Record):
     """Items whose grades changed, so that the earlier ranking was scored on the later grades."""
     n_left_out: Count = 0
     """Items whose earlier ranking cannot be scored on the later grades; they are not in `n`."""
+    n_mixed: Count = Field(default=0, exclude_if=operator.not_)
+    """Of these, items whose two rankings no one judge graded; see `MixedGrades`."""
+
+
+class MixedGrades(Record):
+    """What keeps two evaluations, or two runs, from being measured on the grades of one judge.
+
+    People's grades, and those that follow from evidence, count beside those of any judge.
+    """
+
+    n: Count
+    """Items in common."""
+    measures: dict[str, Count]
+    """By measure: items of which no judge graded all that it looks at in both rankings."""
+    n_pairs: Count
+    """Pairs that `ask` would have to judge for all of them."""
+    n_gone: Count = 0
+    """Of these, pairs that had a grade at the time of the earlier evaluation, and have none now."""
+    ask: Provenance
+    """The judge of which the least is missing."""
+    judges: tuple[Provenance, ...]
+    """Those that graded what the two rankings hold."""
 
 
 class Grader(Record):
@@ -125,6 +153,10 @@ class Evaluation(Record):
     """The evaluation of this run before; "" where there is none, or no item can be compared."""
     bridge: dict[str, BridgeMean] = Field(default={})
     """By measure: on the items that are equal in both, by the later grades."""
+    mixed: MixedGrades | None = Field(default=None, exclude_if=_is_none)
+    """What keeps items from being compared with `bridge_to`; None where nothing does."""
+    by_one_judge: bool = Field(default=False, exclude_if=operator.not_)
+    """Whether several judges graded, and the bridge was made of the grades of one for each item."""
 
 
 class ItemValues(Record):
@@ -143,6 +175,8 @@ class ItemValues(Record):
     without a cutoff) cannot; but RR can where a kept chunk is relevant."""
     n_retrieved: Count
     """Length of the ranking before it was cut."""
+    graded: tuple[int, ...] | None = Field(default=None, exclude_if=_is_none)
+    """Ranks in `ranking`, from 1, of the chunks that had a grade; None where it is not recorded."""
 
 
 class Baseline(Record):

@@ -9,6 +9,7 @@ from ragforge.records import Baseline, Evaluation
 from ragforge.report.gate.verdict import Refusal, Rules
 from ragforge.report.graded_by import silent_of
 from ragforge.report.history.common_items import LEFT_OUT
+from ragforge.report.mixed_words import judge_command, missing_grades
 from ragforge.report.shown import one_line, plural
 
 MOST_OFFLINE: Final = 0.5
@@ -70,7 +71,7 @@ def _uncomparable(now: Evaluation, rules: Rules, shared: Shared) -> Iterator[Ref
     if not shared.now:
         yield Refusal("no item is the same as in the baseline: nothing can be compared", None)
     elif not n:
-        yield Refusal(f"no item can be compared with the baseline: {_WHY}", None)
+        yield Refusal(f"no item can be compared with the baseline: {_why(now, shared)}", None)
     elif n < rules.min_queries <= _n_valued(now):
         text = f"{plural(n, 'item is', 'items are')} the same as in the baseline"
         and_can = " and can be compared" if n_left_out else ""
@@ -79,7 +80,21 @@ def _uncomparable(now: Evaluation, rules: Rules, shared: Shared) -> Iterator[Ref
         )
     if n and n_left_out > LEFT_OUT * (n + n_left_out):
         text = f"{n_left_out:,} of the {n + n_left_out:,} items that are the same as in the"
-        yield Refusal(f"{text} baseline cannot be compared with it: {_WHY}", "dataset-change")
+        yield Refusal(
+            f"{text} baseline cannot be compared with it: {_why(now, shared)}", "dataset-change"
+        )
+
+
+def _why(now: Evaluation, shared: Shared) -> str:
+    """Say why items cannot be compared, and what to do about it."""
+    mixed = shared.mixed
+    if mixed is None:
+        return _WHY
+    command = judge_command(mixed.ask, shared.dataset, [now.run], n_earlier=1)
+    return (
+        "no one judge graded both rankings of them, so that a difference would be one of the "
+        f"judges; {missing_grades(mixed, command)}"
+    )
 
 
 def _n_valued(evaluation: Evaluation) -> int:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from ragforge.files.dataset import Dataset
 from ragforge.pipeline.gating.subjects import Subject
 from ragforge.pipeline.yardsticks import yardstick_of
-from ragforge.records import Baseline
-from ragforge.report.history.common_items import CommonItem, common_items
+from ragforge.records import Baseline, MixedGrades
+from ragforge.report.history.common_items import CommonItem, common_items, mixed_of
+from ragforge.report.one_judge import Reading
 from ragforge.report.shown import plural
 
 
@@ -43,6 +44,10 @@ class Shared:
     """Whether failures, and judgments without a grade, are the same as well."""
     is_bounded: bool = True
     """Whether what is left out counts at its worst."""
+    mixed: MixedGrades | None = None
+    """What keeps items from being compared on the grades of one judge."""
+    dataset: str = ""
+    """Where it is, for what is to be done about it."""
 
     @property
     def n_gone(self) -> int:
@@ -81,7 +86,8 @@ def shared_items(
     """
     yardstick = None
     if subject.run is not None:
-        yardstick = yardstick_of(dataset, subject.evaluation, subject.run.qrels)
+        run = subject.run
+        yardstick = yardstick_of(dataset, subject.evaluation, run.qrels, run.pair_judges)
     found = common_items(before, subject.baseline, yardstick)
     of_now = {item.query_id: item for item in subject.baseline.items}
     same = {key: item for key, item in found.items() if key in of_now}
@@ -89,8 +95,8 @@ def shared_items(
     in_both = of_now.keys() & stored.keys()
     has_same_rankings, is_identical = _identity(subject, before)
     return Shared(
-        before={key: _values(item) for key, item in same.items()},
-        now={key: of_now[key].values for key in same},
+        before={key: _values(item.before) for key, item in same.items()},
+        now={key: {**of_now[key].values, **_values(item.now)} for key, item in same.items()},
         known={key: _highest(found, key, values) for key, values in stored.items()},
         left_out=_left_out(found),
         n_changed=len(in_both) - len(same),
@@ -99,6 +105,8 @@ def shared_items(
         has_same_rankings=has_same_rankings,
         is_identical=is_identical,
         is_bounded=is_bounded,
+        mixed=mixed_of(found, yardstick),
+        dataset=str(dataset.path),
     )
 
 
@@ -113,8 +121,8 @@ def _identity(subject: Subject, before: Baseline) -> tuple[bool, bool]:
     return has_same_rankings, has_same_rankings and is_graded_alike and has_same_failures
 
 
-def _values(item: CommonItem) -> dict[str, float]:
-    return {name: of.value for name, of in item.before.items() if of.value is not None}
+def _values(readings: Mapping[str, Reading]) -> dict[str, float]:
+    return {name: of.value for name, of in readings.items() if of.value is not None}
 
 
 def _highest(

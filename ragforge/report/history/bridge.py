@@ -1,6 +1,7 @@
 """The items that two evaluations have in common: what moved there is the system's doing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum, isinf
 from typing import Final
 
@@ -11,21 +12,32 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, LEVEL
 from ragforge.measures.samples import Floats, differences, mean
 from ragforge.measures.unseen import difference_interval
-from ragforge.records import Baseline, BridgeMean, Evaluation
+from ragforge.records import Baseline, BridgeMean, Evaluation, MixedGrades
 from ragforge.report.history.common_items import (
     LEFT_OUT,
     CommonItem,
-    Reading,
     Yardstick,
     common_items,
+    mixed_of,
 )
+from ragforge.report.one_judge import Reading
 
 _UNBOUNDED: Final = frozenset({"DCG", "NumRet", "NumRel", "NumRelRet"})
 
 
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """What two evaluations tell of the items that are equal in both."""
+
+    means: Mapping[str, BridgeMean]
+    """How they moved, by measure; nothing of those of which no item can be compared."""
+    mixed: MixedGrades | None
+    """What keeps some from being compared on the grades of one judge."""
+
+
 def bridge(
     before: Baseline, now: Baseline, yardstick: Yardstick | None = None
-) -> dict[str, BridgeMean]:
+) -> Mapping[str, BridgeMean]:
     """Return by measure how the items moved that are equal in both; {} where none can be compared.
 
     Items are equal where query and item digest are; those whose grades changed are measured on the
@@ -37,9 +49,15 @@ def bridge(
         now: The later one.
         yardstick: The grades of today; without it, items whose grades changed are left out.
     """
+    return crossing(before, now, yardstick).means
+
+
+def crossing(before: Baseline, now: Baseline, yardstick: Yardstick | None = None) -> Crossing:
+    """Return the bridge between two evaluations, with what keeps it from being whole."""
     if not is_comparable(before.evaluation, now.evaluation):
-        return {}
-    items = [item for item in common_items(before, now, yardstick).values() if item.now]
+        return Crossing({}, None)
+    common = common_items(before, now, yardstick)
+    items = [item for item in common.values() if item.now]
     # Rankings are of all queries of the run: what differs then is only what they are measured on.
     alike = before.evaluation.digests.rankings == now.evaluation.digests.rankings
     found = {
@@ -47,7 +65,8 @@ def bridge(
         for name in now.evaluation.measures
         if name in before.evaluation.measures
     }
-    return {name: of for name, of in found.items() if of is not None}
+    means = {name: of for name, of in found.items() if of is not None}
+    return Crossing(means, mixed_of(common, yardstick))
 
 
 def is_comparable(before: Evaluation, now: Evaluation) -> bool:
@@ -89,6 +108,7 @@ def _paired(measure: str, items: Sequence[CommonItem], alike: bool) -> BridgeMea
         high=ends.high if ends else None,
         n_rescored=sum(again for _, _, again in known),
         n_left_out=n_left_out,
+        n_mixed=sum(measure in item.lacking for item in items),
     )
 
 

@@ -2,18 +2,29 @@
 
 The grades of an item change when somebody judges what a new run retrieved. Its earlier value is one
 on fewer grades, and no measure of what changed since; without it, just the queries on which the
-runs differ would be gone. So the earlier ranking is scored again on the grades of today.
+runs differ would be gone. So the earlier ranking is scored again on the grades of today. Where
+several judges gave these, both rankings are scored on those of one; where no judge graded what both
+hold, the item has no value: an earlier ranking is not to be held against a later one by another
+judge's grades, nor to lose by grades that are gone.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf, isinf
+from typing import Final
 
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.names import Measure
-from ragforge.records import Baseline, Evaluation, ItemValues
+from ragforge.records import Baseline, Evaluation, ItemValues, MixedGrades
+from ragforge.report.one_judge import (
+    Couple,
+    PairJudges,
+    Reading,
+    mixed_grades,
+    on_one_judge,
+)
 
 LEFT_OUT: Final = 0.1
 """Share of the items in common from which on too many cannot be measured again."""
@@ -35,17 +46,8 @@ class Yardstick:
     """Reads those of the corpus; asked only where the corpus changed."""
     moved: Callable[[], Mapping[str, Sequence[str]]] = dict
     """Reads the ids of now of chunks that went by other ones, likewise."""
-
-
-class Reading(NamedTuple):
-    """The value of an item on the grades of today."""
-
-    value: float | None
-    """None where it cannot be told."""
-    low: float
-    high: float
-    """What it could have been, had no judgment failed; where there is no value, what it could be,
-    whatever it is that is not known."""
+    pair_judges: PairJudges = field(default_factory=PairJudges)
+    """Who gave the grades."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class CommonItem:
     """Empty where the query failed."""
     is_rescored: bool = False
     """Whether its grades changed, so that its ranking was scored again."""
+    lacking: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By measure that has no value as no judge graded what both rankings hold: as in `OneJudge`."""
 
 
 def common_items(
@@ -90,7 +94,7 @@ def common_items(
         _Stale(set(), "", "") if is_of_today else stale,
         yardstick,
     )
-    return {
+    found = {
         old.query_id: CommonItem(
             olds[old.query_id],
             news[old.query_id] if new is not None else _without_value(old, olds, yardstick),
@@ -98,6 +102,105 @@ def common_items(
         )
         for old, new in both
     }
+    if yardstick is not None:
+        paired = [(old, new) for old, new in both if new is not None]
+        sides = _Side(before.evaluation, yardstick), _Side(now.evaluation, yardstick)
+        found |= _on_one_judge(paired, found, sides, by_measure, yardstick)
+    return found
+
+
+def mixed_of(found: Mapping[str, CommonItem], yardstick: Yardstick | None) -> MixedGrades | None:
+    """Return what keeps items in common from being measured on the grades of one judge."""
+    lacking = {query_id: item.lacking for query_id, item in found.items() if item.lacking}
+    if yardstick is None or not lacking:
+        return None
+    return mixed_grades(lacking, len(found), yardstick.pair_judges)
+
+
+class _Side:
+    """What is known of the rankings of one evaluation, read where it is needed."""
+
+    def __init__(self, evaluation: Evaluation, yardstick: Yardstick) -> None:
+        self.judges = {
+            (grader.kind, grader.model, grader.prompt_sha256)
+            for grader in evaluation.graders
+            if grader.kind not in ("human", "rule") and grader.count
+        }
+        self._is_other = evaluation.digests.corpus != yardstick.corpus
+        self._yardstick = yardstick
+
+    @cached_property
+    def known(self) -> Container[str] | None:
+        """The chunks of today; None where they are those of the evaluation."""
+        return self._yardstick.chunk_ids() if self._is_other else None
+
+    @cached_property
+    def moved(self) -> Mapping[str, Sequence[str]]:
+        """The ids of today of chunks that went by other ones."""
+        return self._yardstick.moved() if self._is_other else {}
+
+
+def _on_one_judge(
+    paired: Sequence[tuple[ItemValues, ItemValues]],
+    found: Mapping[str, CommonItem],
+    sides: tuple[_Side, _Side],
+    measures: Sequence[str],
+    yardstick: Yardstick,
+) -> dict[str, CommonItem]:
+    """Return the items whose rankings are not graded by one judge as things are."""
+    couples, items = [], {}
+    mixed, (of_old, of_new) = yardstick.pair_judges.mixed, sides
+    for old, new in paired:
+        grades = yardstick.qrels.get(old.query_id)
+        lost = _lost(old, grades, sides) if grades else frozenset()
+        if grades and (lost or old.query_id in mixed):
+            before, now = _as_of_now(old, of_old.moved), _as_of_now(new, of_new.moved)
+            couples.append(Couple(old.query_id, before.ranking, now.ranking, lost))
+            items[old.query_id] = before, now
+    if not couples or not measures:
+        return {}
+    threshold = yardstick.rel_threshold
+    by, n_bounded = yardstick.pair_judges, LEFT_OUT * len(found)
+    by_query = on_one_judge(couples, yardstick.qrels, by, measures, threshold, n_bounded)
+    some = {query_id: yardstick.qrels[query_id] for query_id in items}
+    at_all = evaluate(some, {}, measures, rel_threshold=threshold, failed=[*some])
+    widest = {name: at_all.possible(name) for name in measures}
+    again = {}
+    for query_id, readings in by_query.items():
+        before, now = items[query_id]
+        item, lacking = found[query_id], {}
+        olds, news = dict(item.before), dict(item.now)
+        for name, one in readings.items():
+            if name not in olds or name not in news:
+                continue
+            measure, most = parse_measure(name), Reading(None, *widest[name][query_id])
+            sides_read = (most, most) if isinf(one.before.high) else (one.before, one.now)
+            olds[name] = _told(before, measure, sides_read[0], most, of_old.known)
+            news[name] = _told(now, measure, sides_read[1], most, of_new.known)
+            if one.lacking:
+                lacking[name] = one.lacking
+        again[query_id] = replace(item, before=olds, now=news, lacking=lacking)
+    return again
+
+
+def _lost(
+    old: ItemValues, grades: Mapping[str, int | None], sides: tuple[_Side, _Side]
+) -> frozenset[str]:
+    """Return the chunks of an earlier ranking that were graded then, and are not any more.
+
+    Where it is not recorded which these were, another judge tells of other grades.
+    """
+    before, now = sides
+    ranks: Sequence[int] = old.graded or ()
+    if old.graded is None:
+        ranks = () if before.judges == now.judges else range(1, len(old.ranking) + 1)
+    if all(old.ranking[rank - 1] in grades for rank in ranks):
+        return frozenset()
+    ids = (old.ranking[rank - 1] for rank in ranks)
+    here = (next(iter(before.moved.get(chunk_id, ())), chunk_id) for chunk_id in ids)
+    lost = frozenset(chunk_id for chunk_id in here if chunk_id not in grades)
+    known = before.known if lost else None
+    return lost if known is None else frozenset(item for item in lost if item in known)
 
 
 @dataclass(frozen=True, slots=True)

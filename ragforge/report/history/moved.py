@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean
-from ragforge.report.history.trends import difference_between, is_same_set, trend_on_bridge
+from ragforge.report.history.trends import (
+    difference_between,
+    has_several_judges,
+    is_open,
+    is_same_set,
+    trend_on_bridge,
+)
 
 Cause: TypeAlias = Literal["system", "set", "judgments", "both", "failures", "neither", "unknown"]
 
@@ -19,7 +25,7 @@ class Moved:
     than the same items, and whatever failed, allow; `judgments` where only its grades changed.
     `failures`: it did so by the queries that failed, which are in no mean."""
     full: float | None
-    """Difference of the means over all items."""
+    """Difference of the means over all items; None where it may be one of several judges."""
     same: BridgeMean | None
     """Of the items that are equal in both."""
 
@@ -36,11 +42,25 @@ def moved(
         same: The items that are equal in both, where the later one has no bridge to the earlier.
     """
     full = difference_between(before.measures.get(measure), now.measures.get(measure))
-    if now.bridge_to == before.evaluation_id:
+    if now.bridge_to == before.evaluation_id and not is_open(before, now):
         same = now.bridge.get(measure)
+    if has_several_judges(before, now):
+        return Moved(measure, _cause_beside_judges(before, now, measure, same), None, same)
     if same is None or full is None:
         return Moved(measure, "unknown", full, same)
     return Moved(measure, _cause(before, now, measure, same), full, same)
+
+
+def _cause_beside_judges(
+    before: Evaluation, now: Evaluation, measure: str, same: BridgeMean | None
+) -> Cause:
+    """Say whether the system moved; what else moved a mean over all items may be the judges."""
+    if same is None:
+        return "unknown"
+    verdict = trend_on_bridge(before, now, measure, same).verdict
+    if verdict == "UNKNOWN":
+        return "unknown"
+    return "judgments" if verdict == "STABLE" else "system"
 
 
 def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) -> Cause:

@@ -9,7 +9,7 @@ from ragforge.files.history import state_of
 from ragforge.records import BridgeMean, Evaluation
 from ragforge.report.history.changes import Change, changes
 from ragforge.report.history.moved import Moved, moved
-from ragforge.report.history.trends import Trend, trend, until_change
+from ragforge.report.history.trends import Trend, comparable, trend, until_change
 
 N = TypeVar("N", int, float)
 
@@ -56,6 +56,8 @@ class RunHistory:
     """By measure, from the first to the last of the newest few evaluations; () where there are but
     two."""
     window_size: int
+    dataset: str = ""
+    """Where the set is, for what is to be done about it."""
 
     @property
     def n_repeats(self) -> int:
@@ -74,6 +76,7 @@ def run_history(
     window: Sequence[Trend] = (),
     window_size: int = 0,
     bridges: Mapping[str, BridgeMean] = _NO_MEANS,
+    dataset: str = "DIR",
 ) -> RunHistory:
     """Work out what a run's evaluations say.
 
@@ -84,9 +87,10 @@ def run_history(
         window_size: How many these are.
         bridges: By measure, of the items that are equal in its last two states, where they were
             not measured one after the other.
+        dataset: Where the set is.
     """
     names = tuple(measures) or tuple(evaluations[-1].measures)
-    told = until_change(evaluations)
+    told = until_change(comparable(evaluations))
     before, now = (told[-2] if len(told) > 1 else None), told[-1]
     pairs = {name: last_two_states(evaluations, name) for name in names}
     return RunHistory(
@@ -101,6 +105,7 @@ def run_history(
         moved=tuple(moved(*pair, name, bridges.get(name)) for name, pair in pairs.items() if pair),
         window=tuple(window),
         window_size=window_size,
+        dataset=dataset,
     )
 
 
@@ -109,7 +114,7 @@ def last_two_states(
 ) -> tuple[Evaluation, Evaluation] | None:
     """Return the last two evaluations that have a measure, repeats at the end left out."""
     having = [item for item in evaluations if measure in item.measures]
-    told = until_change(having)
+    told = until_change(comparable(having))
     return (told[-2], told[-1]) if len(told) > 1 else None
 
 

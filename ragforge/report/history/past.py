@@ -1,6 +1,6 @@
 """The history of a dataset as a report tells it: what changed, and where it went."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,7 @@ from ragforge.records import Evaluation
 from ragforge.report.comparison.words import signed
 from ragforge.report.history.changes import Change, changes
 from ragforge.report.history.trends import Trend, trend
+from ragforge.report.mixed_words import judge_command, judges_shown, missing_grades
 from ragforge.report.runs import PRIMARY
 from ragforge.report.shown import MISSING, number
 from ragforge.report.table import Table
@@ -167,7 +168,21 @@ def trends_table(history: History, runs: Sequence[str]) -> Table:
         "set changed and no item is known to be the same, it is UNKNOWN: easier queries would pass "
         "for a better retriever."
     )
+    note = " ".join([note, *_mixed(history, runs, measure)])
     return Table(f"{measure} since the last evaluation", headers, rows, note)
+
+
+def _mixed(history: History, runs: Sequence[str], measure: str) -> Iterator[str]:
+    """Say of which runs no trend is known, as no one judge graded both rankings."""
+    for found in trends(history, runs):
+        now = history.find(found.until)
+        mixed = now.mixed if now is not None and now.bridge_to == found.since else None
+        if mixed is not None and measure in mixed.measures:
+            command = judge_command(mixed.ask, "DIR", [found.run], n_earlier=1)
+            yield (
+                f"{found.run}: of {mixed.measures[measure]:,} items no one judge graded both "
+                f"rankings ({judges_shown(mixed.judges)}); {missing_grades(mixed, command)}."
+            )
 
 
 def _trend_row(history: History, found: Trend) -> tuple[str, ...]:

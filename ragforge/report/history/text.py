@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ragforge.measures.intervals import Ends
-from ragforge.records import BridgeMean, Evaluation, MeasuredMean
+from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
+from ragforge.report.graded_by import silent_of
 from ragforge.report.history.moved import Moved
 from ragforge.report.history.of_run import RunHistory, Step
-from ragforge.report.history.trends import Trend, is_same_set
+from ragforge.report.history.trends import Trend, has_several_judges, is_open, is_same_set
+from ragforge.report.mixed_words import judge_command, judges_shown, missing_grades
 from ragforge.report.shown import MISSING, duration, number, one_line, plural, share
 from ragforge.report.table import display_width, render_table
 
@@ -48,6 +50,11 @@ def history_text(found: RunHistory, rows: int = 20, width: int = 80) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def missing(found: RunHistory) -> list[str]:
+    """Return what keeps the last two states from being compared, and the command that buys it."""
+    return list(_mixed(found)) if found.before is not None else []
+
+
 def _changes(found: RunHistory) -> list[str]:
     alike = f"; {plural(found.n_repeats, 'repeat')} since" if found.n_repeats else ""
     if found.before is None:
@@ -70,8 +77,9 @@ def _is_of_head(found: RunHistory, moved: Moved) -> bool:
 def _moved(found: Moved) -> str:
     if found.same is None or found.cause not in _OF_CAUSES:
         return ""
+    full = "" if found.full is None else f"{_signed(found.full)} over all items, "
     return (
-        f"{found.measure}: {_signed(found.full)} over all items, {_signed(found.same.diff)} on the "
+        f"{found.measure}: {full}{_signed(found.same.diff)} on the "
         f"{found.same.n:,} that are the same{_again(found.same)}: {_OF_CAUSES[found.cause]}."
     )
 
@@ -120,8 +128,13 @@ def _same(of: BridgeMean | None) -> str:
 def _trend_notes(found: RunHistory) -> Iterator[str]:
     """Say why verdicts are unknown, and which are between other evaluations than the head names."""
     yield from _left_out(found.moved)
+    yield from _mixed(found)
+    if (silent := silent_of(found.now.graders)).any:
+        yield (
+            f"UNKNOWN where grades are {silent.basis}: these differences say nothing about quality."
+        )
     head = found.before, found.now
-    is_mixed = False
+    is_other_set = False
     elsewhere: dict[str, list[str]] = {}
     for item in found.trends:
         old, new = found.find(item.since), found.find(item.until)
@@ -129,10 +142,11 @@ def _trend_notes(found: RunHistory) -> Iterator[str]:
             continue
         if (old, new) != head:
             elsewhere.setdefault(_from(old, new), []).append(item.measure)
-        is_mixed |= item.on == "all items" and not is_same_set(old, new)
+        is_other = item.on == "all items" and not is_same_set(old, new)
+        is_other_set |= is_other and not has_several_judges(old, new)
     for times, measures in elsewhere.items():
         yield f"{', '.join(measures)}: from {times}, the last two states measured by it."
-    if is_mixed:
+    if is_other_set:
         yield (
             "UNKNOWN over all items: the set changed and none of its items is known to be the "
             "same; easier queries or other grades would pass for a better retriever."
@@ -143,8 +157,9 @@ def _left_out(moved: Iterable[Moved]) -> Iterator[str]:
     """Say which measures leave out some of the same items: such a ranking cannot be scored now."""
     of_count: dict[tuple[int, int], list[str]] = {}
     for item in moved:
-        if item.same is not None and item.same.n_left_out:
-            count = item.same.n_left_out, item.same.n + item.same.n_left_out
+        if item.same is not None and item.same.n_left_out > item.same.n_mixed:
+            of = item.same
+            count = of.n_left_out - of.n_mixed, of.n + of.n_left_out
             of_count.setdefault(count, []).append(item.measure)
     for (n, n_all), measures in of_count.items():
         are = "is" if n == 1 else "are"
@@ -152,6 +167,47 @@ def _left_out(moved: Iterable[Moved]) -> Iterator[str]:
             f"{n:,} of {plural(n_all, 'same item')} {are} left out of {', '.join(measures)}: the "
             "earlier ranking held chunks that are gone, or was not kept as deep."
         )
+
+
+def _mixed(found: RunHistory) -> Iterator[str]:
+    """Say which items are not graded by one judge in both rankings, and what is to be done."""
+    seen: set[tuple[str, str]] = set()
+    for item in found.trends:
+        old, new = found.find(item.since), found.find(item.until)
+        if old is None or new is None or (item.since, item.until) in seen:
+            continue
+        seen.add((item.since, item.until))
+        if new.mixed is not None and new.bridge_to == old.evaluation_id:
+            yield from _missing(found, old, new.mixed)
+        elif is_open(old, new):
+            yield (
+                "UNKNOWN: the judge changed, and the values of an evaluation are not kept any "
+                "more; a difference may be one of the judges."
+            )
+
+
+def _missing(found: RunHistory, before: Evaluation, mixed: MixedGrades) -> Iterator[str]:
+    n_of: dict[int, list[str]] = {}
+    for name in found.measures:
+        if count := mixed.measures.get(name):
+            n_of.setdefault(count, []).append(name)
+    if not n_of:
+        return
+    for count, names in n_of.items():
+        yield (
+            f"{count:,} of {plural(mixed.n, 'same item')} left out of {', '.join(names)}: no one "
+            "judge graded both rankings, and a difference would be one of the judges."
+        )
+    if len(mixed.judges) > 1:
+        yield f"Their grades are of {judges_shown(mixed.judges)}."
+    command = judge_command(mixed.ask, found.dataset, [found.run], n_earlier=_n_back(found, before))
+    yield f"{missing_grades(mixed, command)}."
+
+
+def _n_back(found: RunHistory, before: Evaluation) -> int:
+    """Return how many rankings back an evaluation is, from the newest one."""
+    later = found.evaluations[found.evaluations.index(before) :]
+    return max(1, len({item.digests.rankings for item in later}) - 1)
 
 
 def _listed(steps: Sequence[Step], measure: str) -> str:

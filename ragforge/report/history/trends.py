@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import hypot
 from typing import Literal, TypeAlias
 
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, least_share
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean
+from ragforge.report.graded_by import silent_of
 from ragforge.report.history.bridge import is_bounded, is_comparable
 
 Verdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
@@ -20,7 +22,8 @@ class Trend:
     run: str
     measure: str
     verdict: Verdict
-    """By the interval: it leaves 0 out, or it does not; UNKNOWN where there is none."""
+    """By the interval: it leaves 0 out, or it does not; UNKNOWN where there is none, or the grades
+    of now are in part of the offline baseline or a mock, which say nothing about quality."""
     since: str
     """The earlier evaluation; "" where there is none."""
     on: Literal["same items", "all items"]
@@ -52,11 +55,49 @@ def until_change(evaluations: Sequence[Evaluation]) -> Sequence[Evaluation]:
     return evaluations[:n]
 
 
+def comparable(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Return evaluations of one run without those that a later one stands for.
+
+    That is one whose grades were of another judge than those of the evaluation before, where the
+    next one has the same rankings, by the grades that were missing.
+    """
+    return [
+        item
+        for item, later in zip_longest(evaluations, evaluations[1:])
+        if later is None or item.mixed is None or _ground(item) != _ground(later)
+    ]
+
+
+def _ground(of: Evaluation) -> tuple[object, ...]:
+    found = of.digests
+    return found.corpus, found.queries, found.rankings, of.rel_threshold, of.only_retrieved
+
+
+def has_several_judges(*evaluations: Evaluation) -> bool:
+    """Whether the grades of some evaluations are of several judges, people and rules aside."""
+    graders = [
+        grader
+        for item in evaluations
+        for grader in item.graders
+        if grader.count and grader.kind not in ("human", "rule")
+    ]
+    judges = {(grader.kind, grader.model) for grader in graders}
+    prompts = {(grader.prompt, grader.prompt_sha256) for grader in graders}
+    return len(judges) > 1 or len(prompts) > len({name for name, _ in prompts})
+
+
+def is_open(before: Evaluation, now: Evaluation) -> bool:
+    """Whether several judges graded, and nobody looked whether one graded both rankings."""
+    if not has_several_judges(before, now):
+        return False
+    return now.bridge_to != before.evaluation_id or not (now.by_one_judge or now.mixed)
+
+
 def last_two(
     evaluations: Sequence[Evaluation], measure: str
 ) -> tuple[Evaluation | None, Evaluation | None]:
     """Return the last two evaluations that have a measure; None for those that are not there."""
-    having = [item for item in evaluations if measure in item.measures]
+    having = comparable([item for item in evaluations if measure in item.measures])
     return having[-2] if len(having) > 1 else None, having[-1] if having else None
 
 
@@ -72,7 +113,8 @@ def trend(evaluations: Sequence[Evaluation], measure: str, same: BridgeMean | No
     if now is None or before is None:
         newest = now or evaluations[-1]
         return Trend(newest.run, measure, "UNKNOWN", "", "all items", 0, None, None, None)
-    known = now.bridge.get(measure) if now.bridge_to == before.evaluation_id else same
+    is_known = now.bridge_to == before.evaluation_id and not is_open(before, now)
+    known = now.bridge.get(measure) if is_known else same
     if known is None:
         return trend_of_means(before, now, measure)
     return trend_on_bridge(before, now, measure, known)
@@ -93,6 +135,8 @@ def trend_of_means(before: Evaluation, now: Evaluation, measure: str) -> Trend:
 
     Source: as `ragforge.measures.rates.difference_of_means`, the two intervals by square and add.
     """
+    if has_several_judges(before, now):
+        return _unknown(before, now, measure)
     old, new = before.measures.get(measure), now.measures.get(measure)
     if old is None or new is None or not (is_comparable(before, now) and is_same_set(before, now)):
         return _trend(before, now, measure, None, None)
@@ -107,12 +151,17 @@ def trend_of_means(before: Evaluation, now: Evaluation, measure: str) -> Trend:
     return _trend(before, now, measure, _with_failures(ends, old, new), None)
 
 
+def _unknown(before: Evaluation, now: Evaluation, measure: str) -> Trend:
+    ids = before.evaluation_id, now.evaluation_id
+    return Trend(now.run, measure, "UNKNOWN", ids[0], "same items", 0, None, None, None, ids[1])
+
+
 def _trend(
     before: Evaluation, now: Evaluation, measure: str, ends: Ends | None, on: BridgeMean | None
 ) -> Trend:
     new = now.measures.get(measure)
     verdict: Verdict = "UNKNOWN"
-    if ends is not None:
+    if ends is not None and not silent_of(now.graders).any:
         verdict = "IMPROVING" if ends.low > 0 else "DEGRADING" if ends.high < 0 else "STABLE"
     return Trend(
         run=now.run,

@@ -63,6 +63,7 @@ class Grades:
         same: Pairs of the same grade.
         moved: Pairs of the same grade whose chunk has another id now.
         changed: Pairs of another one.
+        other_judge: Of these, pairs that another judge graded, so that nothing about them changed.
         added: Pairs that only the later one has.
         gone: Pairs that only the earlier one has.
         examples: Some of those that changed.
@@ -74,6 +75,7 @@ class Grades:
     added: int = 0
     gone: int = 0
     examples: list[OtherGrade] = field(default_factory=list)
+    other_judge: int = 0
 
     @property
     def differs(self) -> bool:
@@ -83,14 +85,16 @@ class Grades:
     def in_words(self) -> str:
         """Return the counts of what is not the same."""
         moved = f"{self.moved:,} moved, " if self.moved else ""
-        return f"{moved}{self.changed:,} changed, {self.added:,} new, {self.gone:,} gone"
+        others = f" ({self.other_judge:,} by another judge)" if self.other_judge else ""
+        return f"{moved}{self.changed:,} changed{others}, {self.added:,} new, {self.gone:,} gone"
 
-    def compare(self, pair: OtherGrade) -> None:
-        """Count a pair that both have."""
+    def compare(self, pair: OtherGrade, *, by_other: bool = False) -> None:
+        """Count a pair that both have; `by_other` where another judge graded it."""
         if pair.before == pair.after:
             self.same += 1
             return
         self.changed += 1
+        self.other_judge += by_other
         if len(self.examples) < _EXAMPLES:
             self.examples.append(pair)
 
@@ -99,6 +103,7 @@ class Grades:
         self.same += other.same
         self.moved += other.moved
         self.changed += other.changed
+        self.other_judge += other.other_judge
         self.added += other.added
         self.gone += other.gone
         self.examples = (self.examples + other.examples)[:_EXAMPLES]
@@ -226,4 +231,7 @@ def _side_json(query: Query | None) -> Mapping[str, object] | None:
 
 
 def _grades_json(grades: Grades) -> dict[str, object]:
-    return asdict(grades)
+    found = asdict(grades)
+    if not grades.other_judge:
+        del found["other_judge"]
+    return found

@@ -361,3 +361,43 @@ def test_repeats_do_not_hide_what_changed_before_them():
 
     assert ([item.what for item in found.changes], found.n_repeats) == (["retriever"], 2)
     assert found.trends[0].verdict == "DEGRADING"
+
+
+OTHER_JUDGE = JUDGE.model_copy(update={"model": "judge-2"})
+
+
+def test_a_bridge_past_another_judge_that_nobody_looked_at_is_unknown():
+    """Versions before this one scored the earlier ranking on whatever grades there were."""
+    now = bridged(0.2, 0.1, 0.3, graders=(OTHER_JUDGE,))
+
+    found = trend([BEFORE, now], "RR")
+
+    assert (found.verdict, found.diff, found.n) == ("UNKNOWN", None, 0)
+    assert (moved(BEFORE, now, "RR").cause, moved(BEFORE, now, "RR").full) == ("unknown", None)
+
+
+def test_a_bridge_on_grades_of_one_judge_stands_past_another_judge():
+    """Both rankings were graded by the judge of now."""
+    now = bridged(0.2, 0.1, 0.3, graders=(OTHER_JUDGE,), by_one_judge=True)
+
+    assert trend([BEFORE, now], "RR").verdict == "IMPROVING"
+    assert moved(BEFORE, now, "RR").cause == "system"
+
+
+def test_equal_grades_of_several_judges_are_no_ground_for_a_trend():
+    """The grades did not change, but those of the one ranking may be another judge's."""
+    both = (JUDGE, OTHER_JUDGE)
+    old, new = evaluation(0.4, graders=both), evaluation(0.6, graders=both)
+
+    found = trend([old, new], "RR")
+
+    assert (found.verdict, found.diff) == ("UNKNOWN", None)
+
+
+def test_people_beside_a_judge_are_no_second_judge():
+    """Their grades count beside those of any."""
+    person = JUDGE.model_copy(update={"kind": "human", "model": "a person"})
+    both = (JUDGE, person)
+    old, new = evaluation(0.4, graders=both), evaluation(0.6, graders=both)
+
+    assert trend([old, new], "RR").verdict == "IMPROVING"
