@@ -1,6 +1,7 @@
 """Comparing answer systems: whose answers are better, by the grades they were given."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
@@ -25,6 +26,7 @@ from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.graded_by import count_silent, grades_of, why_unknown
 from ragforge.report.judging import judges
+from ragforge.report.shown import plural
 from ragforge.report.words import judge_name
 
 Values: TypeAlias = Mapping[str, float]
@@ -71,7 +73,7 @@ def compare_answers(
         of="answers",
         contenders=contenders,
         measures=measures,
-        doubts=_doubts(found, compared, measures),
+        doubts=_doubts(dataset, found, compared, measures),
         texts={query_id: query.query for query_id, query in queries.items()},
         lower_is_better=LOWER_IS_BETTER,
         judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
@@ -132,15 +134,49 @@ def _check_shared(contenders: Sequence[Contender]) -> None:
 
 
 def _doubts(
+    dataset: Dataset,
     systems: Mapping[str, SystemRecords],
     compared: Sequence[tuple[str, str]],
     measures: Sequence[str],
 ) -> dict[tuple[str, str, str], Doubt]:
-    return {
+    reasons = {(a, b): _two_judges(dataset, systems[a], systems[b]) for a, b in compared}
+    found = {
         (a, b, measure): _doubt(systems[a], systems[b], measure)
         for a, b in compared
         for measure in measures
     }
+    # What one judge did not grade comes first: its reason names the command that settles it.
+    return {
+        (a, b, measure): replace(doubt, withheld=reasons[a, b] or doubt.withheld)
+        for (a, b, measure), doubt in found.items()
+    }
+
+
+def _two_judges(dataset: Dataset, a: SystemRecords, b: SystemRecords) -> str:
+    """Say in how many queries one judge graded the answer of a, another that of b; "" in none."""
+    grades = {item.query_id: item for item in a.graded}
+    pairs = [(grades[new.query_id], new) for new in b.graded if new.query_id in grades]
+    judges = [(_judge_of(old), _judge_of(new)) for old, new in pairs]
+    n_apart = sum(None not in pair and pair[0] != pair[1] for pair in judges)
+    if not n_apart:
+        return ""
+    return (
+        f"in {plural(n_apart, 'query', 'queries')} the two answers were graded by different "
+        "judges, so that a difference may be one of the judges; `ragforge answer --dataset "
+        f"{dataset.path} --answers {dataset.path}/answers/{a.system}.jsonl --name {a.system}` with "
+        f"the model that graded {b.system} grades all of {a.system} anew (--dry-run tells the "
+        "price)"
+    )
+
+
+def _judge_of(grade: AnswerGrade) -> tuple[str, ...] | None:
+    """Return what tells judges of answers apart; None for people and rules, which fit any."""
+    by = grade.provenance
+    if by is None:
+        return ()
+    if by.kind in ("human", "rule"):
+        return None
+    return by.kind, by.model, by.prompt, by.prompt_sha256, by.protocol
 
 
 def _doubt(a: SystemRecords, b: SystemRecords, measure: str) -> Doubt:

@@ -10,6 +10,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.qrels import read_judged_qrels
+from ragforge.files.qrels_judges import judgments_in
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.files.runs import Ranked, read_run
 from ragforge.measures import evaluate, parse_measure
@@ -25,6 +26,7 @@ from ragforge.pipeline.comparing.deciding import (
     decide,
 )
 from ragforge.pipeline.comparing.doubts import Qrels, RankedRun, doubts
+from ragforge.pipeline.comparing.judged_alike import grades_for, withheld
 from ragforge.pipeline.comparing.withholding import Origins, reasons
 from ragforge.pipeline.run_names import names_apart
 from ragforge.records import Judgment
@@ -33,7 +35,9 @@ from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.gathered import Gathered
 from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.report.judging import Settled, failed_by_name, judges, settle
+from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import rank_order
+from ragforge.report.shown import plural
 from ragforge.report.words import judge_name, out_of_reach
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
@@ -66,6 +70,8 @@ class _Field:
     is_binary: bool
     """Whether chunks are relevant or not, and no grade beyond."""
     warnings: list[str] = field(default_factory=list)
+    pair_judges: PairJudges = field(default_factory=PairJudges)
+    """Who graded the queries that several judges did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,7 @@ def compare_runs(
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
         lost = (failed.get(name, set()) & qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
+    ground = _on_one_judge(ground, pair_judges(settled), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in queries.items()}
     return _decided(ground, runs, options, texts, _of_judgments(judgments, settled))
@@ -132,6 +139,8 @@ def compare_gathered(
     """Compare the runs of a dataset that is read already; else as `compare_runs`."""
     check_names([run.name for run in found.runs], options.baseline, "run")
     ground = _field(where, found.task.qrels, settings, options)
+    answerable = {key: of for key, of in found.settled.items() if key in ground.qrels}
+    ground = _on_one_judge(ground, pair_judges(answerable), [run.ranked for run in found.runs])
     retrieved = [
         _Retrieved(run.name, run.ranked, set(run.summary.attention.failed)) for run in found.runs
     ]
@@ -159,11 +168,14 @@ def compare_files(
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
     is_binary = all((grade or 0) <= 1 for of in qrels.values() for grade in of.values())
     ground = _field(qrels_path, qrels, settings, options, is_binary)
-    runs = []
+    held, asked = {}, {}
     for name, path in zip(names, run_paths, strict=True):
         rankings = read_run(path).rankings
-        ranked = {item: _ordered(rankings[item]) for item in rankings if item in ground.qrels}
-        runs.append(_measured(name, ranked, rankings.keys(), set(), ground))
+        held[name] = {item: _ordered(rankings[item]) for item in rankings if item in qrels}
+        asked[name] = frozenset(rankings)
+    by = pair_judges(settle(judgments_in(qrels_path)))
+    ground = _on_one_judge(ground, by, list(held.values()))
+    runs = [_measured(name, held[name], asked[name], set(), ground) for name in names]
     graded = _Graded((), count_file_grades(judged), judged.origins)
     return _decided(ground, runs, options, {}, graded)
 
@@ -231,6 +243,28 @@ def _field(
         raise UsageError(f"measures: {told}; compare by another measure, such as nDCG@10")
     every = [*warnings, *([f"left out of the comparison: {told}"] if left else [])]
     return _Field(where, qrels, names, settings, options.only_retrieved, is_binary, every)
+
+
+def _on_one_judge(
+    ground: _Field, by: PairJudges, rankings: Sequence[Mapping[str, Sequence[str]]]
+) -> _Field:
+    """Return the field with the grades of one judge in each query, as far as they reach."""
+    if not by.mixed:
+        return ground
+    qrels, left = grades_for(ground.qrels, by, rankings, ground.measures)
+    n_out = sum(map(len, ground.qrels.values())) - sum(map(len, qrels.values()))
+    warnings = list(ground.warnings)
+    if n_out:
+        warnings.append(
+            f"left out: {plural(n_out, 'grade')} by other judges, of chunks that no run holds as "
+            "far up as the measures look"
+        )
+    settings = ground.settings
+    if settings.rel_threshold == "auto":
+        # As the set has it: what is left out may hold the only grades beyond 1.
+        grades = (grade or 0 for of in ground.qrels.values() for grade in of.values())
+        settings = settings.model_copy(update={"rel_threshold": 2 if max(grades) > 1 else 1})
+    return replace(ground, qrels=qrels, pair_judges=left, settings=settings, warnings=warnings)
 
 
 def _measured(
@@ -305,6 +339,11 @@ def _decided(
         is_binary=ground.is_binary,
     )
     why = reasons(ground.qrels, graded.origins, runs, compared, ground.measures)
+    # What one judge did not grade comes first: its reason names the command that settles it.
+    apart = withheld(
+        ground.where, ground.qrels, ground.pair_judges, runs, compared, ground.measures
+    )
+    why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in apart.items()}
     contenders = [Contender(run.name, run.values, run.scores.first_relevant_rank) for run in runs]
     contest = Contest(
         of="runs",

@@ -8,7 +8,7 @@ from ragforge.files.opening import create_dataset
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
-from ragforge.records import Answer, AnswerGrade, Failure, Query
+from ragforge.records import Answer, AnswerGrade, Failure, Provenance, Query
 
 QUERIES = [f"q{n}" for n in range(1, 9)]
 VERDICTS = {0.0: "incorrect", 0.5: "partial", 1.0: "correct"}
@@ -187,3 +187,25 @@ def test_no_answer_is_no_open_hallucination(dataset):
     [score, hallucination] = compared(dataset, "score", "hallucination").items
 
     assert (score.n_left_out, hallucination.n_left_out) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("by_low", "by_high", "withheld"),
+    [
+        (("llm", "one"), ("llm", "one"), False),
+        (("llm", "one"), ("llm", "two"), True),
+        (("llm", "one"), ("baseline", "one"), True),
+        (("llm", "one"), ("rule", "exact"), False),
+        (("human", "a person"), ("llm", "two"), False),
+    ],
+)
+def test_answers_that_two_judges_graded_have_no_winner(dataset, by_low, by_high, withheld):
+    """The second system would win by the leniency of its judge."""
+    for name, scores, (kind, model) in (("low", LOW, by_low), ("high", HIGH, by_high)):
+        by = Provenance(kind=kind, model=model)
+        dataset.write_answer_grades(name, grades(scores, provenance=by))
+
+    found = compared(dataset, "score").items[0]
+
+    assert (found.outcome == "UNKNOWN") == withheld
+    assert ("ragforge answer --dataset" in found.withheld) == withheld
