@@ -156,3 +156,16 @@ def test_query_whose_relevant_chunk_is_gone_leaves_the_bridge(versions):
     staged = versions.next({"old": TEXTS}, "old")
 
     assert "q1" not in bridge_of(versions.parent, staged)
+
+
+def test_query_that_two_judges_graded_leaves_the_bridge(versions):
+    """A system that finds other texts would be held against itself by another judge."""
+    now = {**BEFORE, "c": ("An addition.",)}
+    staged = versions.next(now, "old")
+    [chunk] = chunks_of({"c": now["c"]})
+    other = JUDGE.model_copy(update={"model": "another"})
+    more = graded("q3", chunk.chunk_id, 0, by=other)
+    staged.write_judgments([*staged.judgments(), more])
+
+    assert "q3" not in bridge_of(versions.parent, staged)
+    assert len(bridge_of(versions.parent, staged)) == 7
