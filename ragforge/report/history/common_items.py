@@ -124,7 +124,7 @@ class _Side:
         self.judges = {
             (grader.kind, grader.model, grader.prompt_sha256)
             for grader in evaluation.graders
-            if grader.kind not in ("human", "rule") and grader.count
+            if grader.kind not in ("human", "rule") and grader.count > grader.n_evidence
         }
         self._is_other = evaluation.digests.corpus != yardstick.corpus
         self._yardstick = yardstick

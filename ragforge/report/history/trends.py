@@ -74,12 +74,15 @@ def _ground(of: Evaluation) -> tuple[object, ...]:
 
 
 def has_several_judges(*evaluations: Evaluation) -> bool:
-    """Whether the grades of some evaluations are of several judges, people and rules aside."""
+    """Whether the grades of some evaluations are of several judges.
+
+    People and rules aside, and whoever wrote the queries, whose evidence gives grades.
+    """
     graders = [
         grader
         for item in evaluations
         for grader in item.graders
-        if grader.count and grader.kind not in ("human", "rule")
+        if grader.count > grader.n_evidence and grader.kind not in ("human", "rule")
     ]
     judges = {(grader.kind, grader.model) for grader in graders}
     prompts = {(grader.prompt, grader.prompt_sha256) for grader in graders}

@@ -401,3 +401,12 @@ def test_people_beside_a_judge_are_no_second_judge():
     old, new = evaluation(0.4, graders=both), evaluation(0.6, graders=both)
 
     assert trend([old, new], "RR").verdict == "IMPROVING"
+
+
+def test_evidence_of_a_model_s_queries_is_no_second_judge():
+    """Its grades follow from quotes, and are the same whoever judges."""
+    writer = JUDGE.model_copy(update={"model": "writer", "count": 40, "n_evidence": 40})
+    both = (JUDGE, writer)
+    old, new = evaluation(0.4, graders=both), evaluation(0.6, graders=both)
+
+    assert trend([old, new], "RR").verdict == "IMPROVING"
