@@ -43,7 +43,7 @@ def write_whole_bytes(path: Path, parts: Iterable[bytes]) -> None:
             return
         path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
+        remove_strays(path.parent, glob.escape(path.name))
         descriptor, temporary = tempfile.mkstemp(
             prefix=f".{path.name}.{maker()}-", suffix=".tmp", dir=path.parent
         )
@@ -87,11 +87,16 @@ def maker() -> str:
     return f"{re.sub('[^A-Za-z0-9]', '_', socket.gethostname())}-{os.getpid()}"
 
 
-def _sweep(path: Path) -> None:
-    """Remove what processes of this machine left when they were killed while writing `path`."""
+def remove_strays(folder: Path, name: str = "*") -> None:
+    """Remove what processes of this machine left in a folder when they were killed while writing.
+
+    Args:
+        folder: Need not be there.
+        name: Of the files that they wrote, as a pattern.
+    """
     host = maker().rpartition("-")[0]
-    for stray in path.parent.glob(f".{glob.escape(path.name)}.{host}-*.tmp"):
-        pid = stray.name.removeprefix(f".{path.name}.{host}-").partition("-")[0]
+    for stray in folder.glob(f".{name}.{host}-*.tmp"):
+        pid = stray.name.rpartition(f".{host}-")[2].partition("-")[0]
         if pid.isdigit() and not lives(int(pid)):
             _remove(str(stray))
 

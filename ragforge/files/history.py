@@ -25,7 +25,9 @@ FILE: Final = "history.jsonl"
 LONGEST_LINE: Final = 16 * 1024 * 1024
 """Bytes of a line that are read; an evaluation takes some thousands."""
 
-_ID_DIGITS: Final = 16
+ID_DIGITS: Final = 16
+"""Hexadecimal digits of an evaluation's id."""
+
 _NOTES: Final = 10
 _ID_FIELD: Final = re.compile(rb'\{"evaluation_id":"([0-9a-f]{16})",')
 
@@ -73,6 +75,23 @@ def read_history(dataset_path: Path) -> History:
             return _read(path, stream)
     except FileNotFoundError:
         return History()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def written_ids(dataset_path: Path) -> set[str]:
+    """Return the ids that the lines of a history begin with, those that are passed over too.
+
+    Raises:
+        DataError: The file is there and cannot be read.
+    """
+    path = dataset_path / FILE
+    try:
+        with path.open("rb") as stream:
+            matches = map(_ID_FIELD.match, _lines(stream))
+            return {match.group(1).decode() for match in matches if match}
+    except FileNotFoundError:
+        return set()
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -220,7 +239,7 @@ def _written_id(line: bytes) -> str:
 
 
 def _id_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:_ID_DIGITS]
+    return hashlib.sha256(content).hexdigest()[:ID_DIGITS]
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:

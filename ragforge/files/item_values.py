@@ -11,8 +11,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from ragforge.errors import DataError
-from ragforge.files.atomic import write_whole_bytes
-from ragforge.files.history import History, read_history, state_of
+from ragforge.files.atomic import remove_strays, write_whole_bytes
+from ragforge.files.history import ID_DIGITS, History, read_history, state_of, written_ids
 from ragforge.files.jsonl import explain
 from ragforge.records import Baseline, Evaluation, ItemValues
 
@@ -20,6 +20,7 @@ FOLDER: Final = "history"
 """A file for each evaluation."""
 KEPT: Final = 30
 """States of a run whose values are kept."""
+_SUFFIX: Final = ".jsonl.gz"
 
 
 def write_values(dataset_path: Path, baseline: Baseline) -> None:
@@ -79,9 +80,26 @@ def drop_old_values(dataset_path: Path, history: History) -> None:
                 states.add(state)
 
 
+def drop_stray_values(dataset_path: Path) -> None:
+    """Remove what evaluations left that were killed before their line was written.
+
+    The caller has the history open for adding, so that no other evaluation is on its way.
+
+    Raises:
+        DataError: The history cannot be read.
+    """
+    folder = dataset_path / FOLDER
+    remove_strays(folder)
+    named = written_ids(dataset_path)
+    for path in folder.glob(f"{'[0-9a-f]' * ID_DIGITS}{_SUFFIX}"):
+        if path.name.removesuffix(_SUFFIX) not in named:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
 def values_path(dataset_path: Path, evaluation_id: str) -> Path:
     """Return where the values per item of an evaluation are, if they are kept."""
-    return dataset_path / FOLDER / f"{evaluation_id}.jsonl.gz"
+    return dataset_path / FOLDER / f"{evaluation_id}{_SUFFIX}"
 
 
 def _read_values(path: Path) -> tuple[ItemValues, ...]:

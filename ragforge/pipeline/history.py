@@ -8,7 +8,7 @@ from typing import Final
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History, appending, read_history
-from ragforge.files.item_values import drop_old_values, values_in, write_values
+from ragforge.files.item_values import drop_old_values, drop_stray_values, values_in, write_values
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import EvaluatedRun, sealed
 from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
@@ -47,6 +47,7 @@ def keep_evaluations(
     """
     with appending(dataset.home) as ledger:
         history = read_history(dataset.home)
+        drop_stray_values(dataset.home)
         kept = [_bridged(dataset, history, run, observer) for run in runs]
         for baseline in kept:
             write_values(dataset.home, baseline)

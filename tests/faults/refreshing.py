@@ -1,93 +1,19 @@
 """Processes that refresh a set and are stopped, and a thread that reads it meanwhile."""
 
 import contextlib
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from faults.commands import Commands
 from faults.harness import Endpoint, until
 from nights import Night
 from versioned_sets import mixture
 
 AT_ONCE = 3
 FLAGS = ("--concurrency", str(AT_ONCE), "-q")
-
-REFRESHING = """
-import errno, json, os, signal, sys
-import openai
-import ragforge.cli.refresh, ragforge.corpus.markdown, ragforge.llm.openai_endpoint
-import ragforge.pipeline.refreshing.refreshing, ragforge.report.refresh.text
-from ragforge.cli import main
-
-def fill(name):
-    sync, link = os.fsync, os.symlink
-
-    def full(descriptor):
-        if os.readlink(f"/proc/self/fd/{descriptor}").split("/")[-1].startswith(name):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        sync(descriptor)
-
-    def no_link(*more, **named):
-        if name == "symlink":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        link(*more, **named)
-
-    os.fsync, os.symlink = full, no_link
-
-for line in sys.stdin:
-    words, told, full = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        # A shell's background jobs ignore SIGINT, and so would their children.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        out = os.open(told, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
-        os.dup2(out, 1)
-        os.dup2(out, 2)
-        if full:
-            fill(full)
-        sys.argv = ["ragforge", *words]
-        os._exit(main(words))
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-"""Each line on its input is done by a child of its own, whose id and exit code it prints: the
-command's words, a file for what it tells, and the file for which the disk has no room."""
-
-
-@dataclass
-class Refresher:
-    """A process whose children refresh sets; importing everything once saves a second a run."""
-
-    process: "subprocess.Popen[str]" = field(
-        default_factory=lambda: subprocess.Popen(
-            [sys.executable, "-c", REFRESHING],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-    )
-
-    def number(self) -> int:
-        """Return the next id or exit code."""
-        assert self.process.stdout is not None
-        return int(self.process.stdout.readline())
-
-    def begin(self, words: list[str], told: Path, full: str) -> int:
-        """Start a child, and return its id."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{json.dumps([words, str(told), full])}\n")
-        self.process.stdin.flush()
-        return self.number()
-
-    def end(self) -> None:
-        """End it."""
-        self.process.kill()
-        self.process.communicate()
 
 
 @dataclass
@@ -96,16 +22,16 @@ class Refreshing:
 
     night: Night
     endpoint: Endpoint
-    refresher: Refresher
+    commands: Commands
     pid: int = 0
 
     def begin(self, full: str = "") -> None:
         """Start it."""
-        self.pid = self.refresher.begin(self.night.words(*FLAGS), self._told, full)
+        self.pid = self.commands.begin(self.night.words(*FLAGS), self._told, full)
 
     def end(self) -> int:
         """Wait for it, and return its exit code; the endpoint has nothing to do then."""
-        code = self.refresher.number()
+        code = self.commands.number()
         until(lambda: self.endpoint.count("in_flight_now") == 0)
         return code
 

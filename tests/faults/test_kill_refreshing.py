@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from faults.commands import Commands
 from faults.harness import endpoint
-from faults.refreshing import AT_ONCE, FLAGS, Billed, Looks, Refresher, Refreshing, There
+from faults.refreshing import AT_ONCE, FLAGS, Billed, Looks, Refreshing, There
 from nights import SIX, Night, make_night
 from versioned_sets import mixture
 
@@ -52,9 +53,9 @@ def running():
 
 
 @pytest.fixture(scope="module")
-def refresher(key):
+def commands(key):
     """A process whose children refresh."""
-    made = Refresher()
+    made = Commands()
     yield made
     made.end()
 
@@ -75,12 +76,12 @@ def calm(tmp_path_factory, running, base):
 
 
 @pytest.fixture(scope="module")
-def begin(running, refresher, base, calm):
+def begin(running, commands, base, calm):
     """Make the command over the same set and documents, in a folder."""
 
     def make(folder):
         running.reset()
-        return Refreshing(changed(base, folder), running, refresher)
+        return Refreshing(changed(base, folder), running, commands)
 
     return make
 

@@ -7,7 +7,13 @@ from evaluations import baseline
 
 from ragforge.errors import DataError
 from ragforge.files.history import appending, read_history
-from ragforge.files.item_values import KEPT, drop_old_values, values_of, write_values
+from ragforge.files.item_values import (
+    KEPT,
+    drop_old_values,
+    drop_stray_values,
+    values_of,
+    write_values,
+)
 
 
 def add(folder, *evaluations):
@@ -110,3 +116,30 @@ def test_values_without_rankings_are_of_another_version(tmp_path):
 
     with pytest.raises(DataError, match=r"grades: field required.*another version of ragforge"):
         values_of(tmp_path, kept.evaluation.evaluation_id)
+
+
+def test_values_whose_line_was_never_written_go(tmp_path):
+    """Nights on which an evaluation is killed must not fill the disk."""
+    kept, lost = baseline([0.5, 1.0]), baseline([0.25, 1.0])
+    write_values(tmp_path, kept)
+    write_values(tmp_path, lost)
+    add(tmp_path, kept.evaluation)
+
+    drop_stray_values(tmp_path)
+
+    names = [path.name for path in (tmp_path / "history").iterdir()]
+    assert names == [f"{kept.evaluation.evaluation_id}.jsonl.gz"]
+
+
+def test_values_of_a_line_that_was_changed_by_hand_stay(tmp_path):
+    """Whoever takes the change back wants them."""
+    kept = baseline([0.5, 1.0])
+    write_values(tmp_path, kept)
+    add(tmp_path, kept.evaluation)
+    path = tmp_path / "history.jsonl"
+    path.write_text(path.read_text().replace('"n_queries":2', '"n_queries":3'))
+
+    drop_stray_values(tmp_path)
+
+    assert read_history(tmp_path).evaluations == ()
+    assert len([*(tmp_path / "history").iterdir()]) == 1
