@@ -1,13 +1,21 @@
 """HTML as text: headings as `#` lines, `pre` as fences, table rows as lines of cells."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ragforge.corpus.blocks import Block, Kind, Lines
-from ragforge.corpus.formats import Page
+from ragforge.corpus.formats import Page, UnreadableError
 
+DEEPEST: Final = 10_000
+"""Elements that may be open at once. The parser looks through all of them at each new one: 100,000
+take it a minute."""
+
+_DEEPEST_INDENT = 30
+"""Levels of lists that are shown; those of a page with thousands would be nothing but blanks."""
 _DROPPED = {"script", "style", "nav", "template", "noscript", "svg", "iframe", "head"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAKS = {
@@ -20,12 +28,24 @@ _CELLS = {"td", "th"}
 _PERMALINK = re.compile(r"(?<!\s)\s*(?<![¶🔗])[¶🔗]+\Z|(?<!\s)\s+#\Z")
 _LOOKS_LIKE_MARKUP = re.compile(r"^(?=#{1,6} |```)", re.MULTILINE)
 _HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
+_TAG = re.compile(r"<(?:(!--)|(/?)([a-zA-Z][^\s/>]{0,40}))")
+_NEVER_DEEP = {
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+    "wbr", "colgroup", "dd", "dt", "li", "optgroup", "option", "p", "rp", "rt", "tbody", "td",
+    "tfoot", "th", "thead", "tr",
+}  # fmt: skip
+"""Have no content, or are closed by the next of their kind."""
 _FENCE_LINE = re.compile(r"`{3,}\Z")
 _TICKS = re.compile(r"^`{3,}", re.MULTILINE)
 
 
 def read_page(html: str) -> Page:
-    """Return title and text of a page; scripts, styles, navigation and templates are left out."""
+    """Return title and text of a page; scripts, styles, navigation and templates are left out.
+
+    Raises:
+        UnreadableError: More elements than `DEEPEST` are open at once.
+    """
+    _require_shallow(html)
     tree = LexborHTMLParser(html)
     named = tree.css_first("head > title")
     title = " ".join(named.text(deep=True).split()) if named else ""
@@ -33,6 +53,32 @@ def read_page(html: str) -> Page:
     if tree.body is not None:
         _walk(tree.body, writer)
     return Page(title, writer.text())
+
+
+def _require_shallow(html: str) -> None:
+    if html.count("<") <= DEEPEST:
+        return
+    opened: Counter[str] = Counter()
+    depth = at = 0
+    while match := _TAG.search(html, at):
+        at = match.end()
+        if match[1]:
+            end = html.find("-->", at)
+            at = len(html) if end < 0 else end
+            continue
+        tag = match[3].lower()
+        if tag in _NEVER_DEEP:
+            continue
+        if not match[2]:
+            opened[tag] += 1
+            depth += 1
+        elif opened[tag]:
+            opened[tag] -= 1
+            depth -= 1
+        if depth > DEEPEST:
+            raise UnreadableError(
+                f"has more than {DEEPEST:,} elements inside each other; close or remove them"
+            )
 
 
 def html_blocks(text: str) -> Iterator[Block]:
@@ -161,7 +207,7 @@ class _Writer:
     def _item(self) -> None:
         if not self._lists:
             self._lists.append(-1)
-        indent = "  " * (len(self._lists) - 1)
+        indent = "  " * min(len(self._lists) - 1, _DEEPEST_INDENT)
         if self._lists[-1] >= 0:
             self._lists[-1] += 1
         number = self._lists[-1]
