@@ -9,6 +9,7 @@ from typing import get_args
 
 from ragforge.cli.talk import complain
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
+from ragforge.report.shown import escaped_json
 
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""
@@ -68,10 +69,10 @@ def _pass_over(_: SettingsFile) -> None:
 def dumps(value: object) -> str:
     """Return the JSON that `--json` prints: indented, sorted as built, never NaN.
 
-    Strings of it that a CI service would obey are escaped: those that have `##[` or `##vso[`.
+    What a terminal or a CI service would obey is escaped: hidden characters, `##[` and `##vso[`.
     """
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    return _COMMANDS.sub(r"#\\u0023", text)
+    return _COMMANDS.sub(r"#\\u0023", escaped_json(text))
 
 
 def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -> None:

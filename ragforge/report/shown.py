@@ -1,5 +1,6 @@
 """How data is shown: hidden characters made visible, long texts cut, numbers in one format."""
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -48,6 +49,11 @@ def visible(text: str) -> str:
     Line feeds and tabs stay. What comes back cannot steer a terminal, nor reorder or hide text.
     """
     return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def escaped_json(text: str) -> str:
+    """Return JSON that means the same, its hidden characters as escapes of JSON."""
+    return _HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
 
 
 def one_line(text: str, limit: int = 120) -> str:

@@ -1,8 +1,11 @@
+import json
+
 import pytest
 
 from ragforge.report.shown import (
     MISSING,
     duration,
+    escaped_json,
     excerpt,
     inert,
     number,
@@ -93,3 +96,12 @@ def test_what_is_no_command_is_shown_as_it_is():
     text = "std::vector::at\n## [link](x) # [a]\nfoo ::bar"
 
     assert inert(text) == text
+
+
+def test_json_with_escapes_means_the_same():
+    """Who reads it with a program must get the characters that were there."""
+    text = "\x9b31m \u202e \u200b \U000e0041 \x7f caf\u00e9 \\u202e"
+    shown = escaped_json(json.dumps([text], ensure_ascii=False))
+
+    assert json.loads(shown) == [text]
+    assert visible(shown) == shown
