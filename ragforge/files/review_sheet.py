@@ -126,7 +126,13 @@ def read_sheet(path: Path) -> list[SheetDecision]:
 
 def escaped_cell(text: str) -> str:
     """Return a text as a cell that no spreadsheet takes for a formula."""
+    text = sheet_text(text)
     return f"'{text}" if _STARTS_FORMULA.match(text) else text
+
+
+def sheet_text(text: str) -> str:
+    """Return a text as a sheet can hold it: no reader of tables takes NUL."""
+    return text.replace("\x00", "\ufffd")
 
 
 def plain_cell(cell: str) -> str:

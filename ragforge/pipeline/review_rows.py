@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from ragforge.files.review_sheet import SheetDecision
+from ragforge.files.review_sheet import SheetDecision, sheet_text
 from ragforge.files.values import shown
 from ragforge.records import Query
 from ragforge.stages.asking import visible
@@ -65,7 +65,10 @@ def _overwritten(row: SheetDecision, query: Query) -> bool:
     if row.revision != query.revision:
         return False
     pairs = ((row.shown_query, query.query), (row.shown_answer, query.expected_answer or ""))
-    return any(told is not None and told.split() != text.split() for told, text in pairs)
+    return any(
+        told is not None and sheet_text(told).split() != sheet_text(text).split()
+        for told, text in pairs
+    )
 
 
 def _changes(row: SheetDecision, query: Query) -> bool:

@@ -110,3 +110,13 @@ def test_faulty_sheet_is_refused_with_its_place(tmp_path, raw, message):
 
     with pytest.raises(DataError, match=re.escape(message)):
         read_sheet(path)
+
+
+def test_a_text_with_nul_comes_back_from_a_sheet(tmp_path):
+    """Readers of tables refuse the whole file for it, and one query would hold up all decisions."""
+    path = tmp_path / "review.csv"
+    write_sheet(path, [sheet_row(query="one\x00two", decision="approve")])
+
+    [decision] = read_sheet(path)
+
+    assert (decision.decision, decision.shown_query) == ("approve", "one\ufffdtwo")
