@@ -33,6 +33,11 @@ __all__ = sorted([*_PUBLIC, "__version__"])
 __version__ = "0.1.0"
 
 
+def __dir__() -> list[str]:
+    """List the public names; those that nobody used yet too."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import ragforge` stays free."""
     if name not in _PUBLIC:

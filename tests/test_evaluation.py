@@ -109,6 +109,18 @@ def test_relevant_ids_without_grades_are_binary_qrels(relevant):
     assert values({"1": relevant}, RUN) == values({"1": {"a": 1, "c": 1}}, RUN)
 
 
+def test_records_may_hold_their_relevant_ids_in_a_set():
+    """A set is how Python code keeps ids without an order."""
+    records = [{"query_id": "1", "relevant": {"a", "c"}}]
+
+    assert values(records, RUN) == values({"1": {"a": 1, "c": 1}}, RUN)
+
+
+def test_public_names_are_listed_before_they_are_used():
+    """Completion in a notebook shows what there is."""
+    assert set(ragforge.__all__) <= set(dir(ragforge))
+
+
 def test_whole_numbers_are_ids_like_their_digits():
     """Tables and vector stores number their rows; files hold the digits."""
     qrels = {1: {10: 2, 9: 0}}

@@ -3,7 +3,8 @@
 In a dataset, the top ranks of its runs are pooled and judged; pairs that have a grade are left
 alone. With --complete the pool is what probes find in the whole corpus, with or without runs: the
 query, its answer and its source as queries, neighbours and near-duplicates; it grows while its end
-is relevant. Or judge the pairs of a file, a JSON object a line: {query_id, query, chunk_id, text}.
+is relevant. Or judge the pairs of a file, a JSON object a line: {query_id, query, chunk_id, text},
+or {query, chunks: [{id, text}]}; what has no id gets one from its text.
 With --earlier-rankings it grades what rankings of earlier evaluations hold as well, so that they
 and those of now can be held against each other on grades of one judge.
 A pair whose judgment fails gets no grade; it is counted and bounds what it could change.
@@ -41,6 +42,9 @@ from ragforge.report.table import render_table
 
 if TYPE_CHECKING:
     from ragforge.pipeline.earlier_rankings import Earlier
+
+_FEW_QUERIES = 10
+"""Of a file of pairs, up to which the summary of each is printed unasked."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         print(dumps(_json(result)))
     else:
-        _tell(result, per_query=arguments.per_query)
+        is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
+        _tell(result, per_query=arguments.per_query or is_short)
         if place.exists():
             print(place)
     return 0

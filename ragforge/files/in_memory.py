@@ -194,7 +194,9 @@ def _item(item: Any) -> Any:  # noqa: ANN401
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
-    """Return what JSON would hold: the number of a scalar of numpy, a list for a tuple."""
+    """Return what JSON would hold: the number of a scalar of numpy, a list for a tuple or set."""
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
     return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value

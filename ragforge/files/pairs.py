@@ -1,14 +1,23 @@
-"""Pairs to judge: a query and the text of a chunk in one row."""
+"""Pairs to judge: a query with a chunk in one row, or with a list of chunks."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row
+from ragforge.files.fields import Row, make_row, query_name
 from ragforge.files.lines import open_source
-from ragforge.files.names import CHUNK_ID, QUERY_ID_OF_PAIR, QUERY_OF_PAIR, TEXT, Field
+from ragforge.files.names import (
+    CHUNK_ID,
+    CHUNK_ROWS,
+    ITEM_ID,
+    QUERY_ID_OF_PAIR,
+    QUERY_OF_PAIR,
+    TEXT,
+    Field,
+)
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import parse_whole, shown
 
@@ -21,8 +30,12 @@ _HIGHEST: Final = 3
 SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "query": "How …?", "chunk_id": "d7", '
     '"text": "…"}',
+    'a query with its chunks: {"query": "How …?", "chunks": [{"id": "d7", "text": "…"}]}',
     "CSV or TSV with a header: query_id,query,chunk_id,text",
 )
+_ID_DIGITS: Final = 16
+"""Hex digits of an id that is made from a text: two of a million texts share one by a chance of
+3 in 100 million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +53,9 @@ class PairRow:
 def read_pairs(path: Path) -> Iterator[PairRow]:
     """Yield the pairs of a file in its order, one at a time but for `.json`.
 
-    A `grade` is a person's, unless the row's `source` says that it is not. Further fields are
-    passed over. `.gz` and `.zst` are unpacked.
+    A `grade` is a person's, unless the row's `source` says that it is not. A query without id goes
+    by its text; a chunk without one gets an id that is made from its text, and counts once where
+    it comes twice. Further fields are passed over. `.gz` and `.zst` are unpacked.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `fields` lists.
@@ -51,32 +65,80 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
             field or holds one of a wrong type, or a grade outside of 0 to 3; a pair of ids
             comes twice, or a query's id with another text. Raised when the row's turn comes.
     """
-    seen: set[tuple[str, str]] = set()
+    graded: dict[tuple[str, str], int | None] = {}
     queries: dict[str, str] = {}
-    for row in read_rows_of(open_source(path), SHAPES):
-        if not seen and not row.has(QUERY_ID_OF_PAIR, CHUNK_ID):
-            raise unknown_shape(path, SHAPES)
-        pair = PairRow(
-            query_id=row.identifier(QUERY_ID_OF_PAIR),
-            query=row.text(QUERY_OF_PAIR),
-            chunk_id=row.identifier(CHUNK_ID),
-            text=row.text(TEXT),
-            human_grade=_human_grade(row),
-        )
-        if (pair.query_id, pair.chunk_id) in seen:
-            raise DataError(
-                f"{row.where}: query {shown(pair.query_id)}: chunk {shown(pair.chunk_id)} comes "
-                "twice"
-            )
+    for pair, where, has_id in _pairs(path):
+        key = pair.query_id, pair.chunk_id
         if queries.setdefault(pair.query_id, pair.query) != pair.query:
             raise DataError(
-                f"{row.where}: query {shown(pair.query_id)}: has two texts, "
+                f"{where}: query {shown(pair.query_id)}: has two texts, "
                 f"{shown(queries[pair.query_id])} and {shown(pair.query)}"
             )
-        seen.add((pair.query_id, pair.chunk_id))
-        yield pair
-    if not seen:
+        if key in graded and (has_id or graded[key] != pair.human_grade):
+            raise DataError(
+                f"{where}: query {shown(pair.query_id)}: chunk {shown(pair.chunk_id)} comes twice"
+            )
+        if key not in graded:
+            graded[key] = pair.human_grade
+            yield pair
+    if not graded:
         raise none_found(path, "pair")
+
+
+def _pairs(path: Path) -> Iterator[tuple[PairRow, str, bool]]:
+    """Yield pairs, where each stands, and whether its chunk has an id of its own."""
+    for number, row in enumerate(read_rows_of(open_source(path), SHAPES)):
+        if row.has(CHUNK_ROWS) and row.has(QUERY_OF_PAIR):
+            for chunk in _chunks(row):
+                yield _pair(row, query_name(row), chunk, ITEM_ID)
+        elif number == 0 and not row.has(QUERY_ID_OF_PAIR, CHUNK_ID) and not _is_bare(row):
+            raise unknown_shape(path, SHAPES)
+        else:
+            # Where ids are given at all, one that is missing was forgotten.
+            query_id = query_name(row) if _is_bare(row) else row.identifier(QUERY_ID_OF_PAIR)
+            yield _pair(row, query_id, row, CHUNK_ID, needs_id=not _is_bare(row))
+
+
+def _is_bare(row: Row) -> bool:
+    """Whether a row holds a query and a text, and no id."""
+    has_id = row.has(QUERY_ID_OF_PAIR, CHUNK_ID, ITEM_ID)
+    return not has_id and row.has(QUERY_OF_PAIR) and row.has(TEXT)
+
+
+def _pair(
+    row: Row, query_id: str, chunk: Row, id_field: Field, *, needs_id: bool = False
+) -> tuple[PairRow, str, bool]:
+    text, has_id = chunk.text(TEXT), needs_id or chunk.get(id_field) not in (None, "")
+    pair = PairRow(
+        query_id=query_id,
+        query=row.text(QUERY_OF_PAIR),
+        chunk_id=chunk.identifier(id_field) if has_id else _id_of(text),
+        text=text,
+        human_grade=_human_grade(chunk),
+    )
+    return pair, chunk.where, has_id
+
+
+def _chunks(row: Row) -> Iterator[Row]:
+    """Yield the chunks of a row about a query, which are objects or texts.
+
+    Raises:
+        DataError: They are no list, or one is neither.
+    """
+    items = row.get(CHUNK_ROWS)
+    if not isinstance(items, list):
+        raise row.wrong(CHUNK_ROWS, "a list of chunks", items)
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, str | Mapping):
+            raise row.wrong(CHUNK_ROWS, "chunks with a text", item)
+        given = {TEXT.name: item} if isinstance(item, str) else item
+        yield make_row(f"{row.where}: {CHUNK_ROWS.name}: item {number}", given)
+
+
+def _id_of(text: str) -> str:
+    """Return an id that a text has in every file; blanks are folded."""
+    digest = hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+    return f"t_{digest[:_ID_DIGITS]}"
 
 
 def _human_grade(row: Row) -> int | None:

@@ -106,6 +106,10 @@ _ALIASES: Final = {
     "setrecall": "SetR",
 }
 _MOST_DIGITS: Final = 9
+_AT: Final = "at"
+_UNSAID_CUTOFF: Final = "10"
+"""What `k` stands for in a name that says no number, as in `meanPrecisionAtK`: the depth that
+measures have by default."""
 _NAMES: Final = {name.lower(): name for name in SYNTAX} | _ALIASES
 
 
@@ -118,7 +122,9 @@ def parse_measure(text: str) -> Measure:
             measure, or a cutoff or setting has a value that cannot be taken.
     """
     head, at, tail = text.strip().partition("@")
-    cutoff = tail if at else None
+    cutoff = tail.strip() if at else None
+    if cutoff in ("k", "K"):
+        cutoff = _UNSAID_CUTOFF
     spelled, bracket, settings = head.strip().partition("(")
     if bracket and not settings.endswith(")"):
         raise UsageError(f"measure {text!r}: expected NAME, NAME@k or NAME(setting=value)@k")
@@ -142,15 +148,31 @@ def parse_measures(measures: Iterable[str | Measure] | str | Measure) -> dict[st
 
 
 def _split_cutoff(spelled: str) -> tuple[str, str | None]:
-    """Take trec_eval's spellings apart: `P_10`, `P.10`, `ndcg_cut_10`."""
+    """Take spellings without an @ apart: `P_10`, `ndcg_cut_10`, `precision_at_5`, `precisionAtK`.
+
+    The first two are those of trec_eval.
+    """
     name = spelled.rstrip("0123456789")
+    digits = spelled[len(name) :]
+    if name == spelled and spelled[-1:] in ("k", "K"):
+        name, digits = spelled[:-1], _UNSAID_CUTOFF
+    words = name.rstrip("_- ").lower()
+    if digits and words.endswith(_AT) and _folded(words.removesuffix(_AT)) in _NAMES:
+        return words.removesuffix(_AT), digits
     if name == spelled or name[-1:] not in ("_", "."):
         return spelled, None
-    return name[:-1].removesuffix("_cut"), spelled[len(name) :]
+    return name[:-1].removesuffix("_cut"), digits
+
+
+def _folded(spelled: str) -> str:
+    """Return a name as it is compared; `mean` in front says nothing: all are averaged."""
+    folded = "".join(spelled.replace("_", " ").replace("-", " ").split()).lower()
+    short = folded.removeprefix("mean")
+    return short if folded not in _NAMES and short in _NAMES else folded
 
 
 def _name(spelled: str, text: str) -> str:
-    folded = "".join(spelled.replace("_", " ").replace("-", " ").split()).lower()
+    folded = _folded(spelled)
     if folded in _NAMES:
         return _NAMES[folded]
     from difflib import get_close_matches

@@ -13,12 +13,10 @@ from ragforge.retrieval import Retriever
 from ragforge.retrieval.results import ResultReader
 
 _METHODS = (
-    "aretrieve",
-    "retrieve",
-    "ainvoke",
-    "invoke",
-    "aget_relevant_documents",
-    "get_relevant_documents",
+    *("aretrieve", "retrieve"),
+    *("ainvoke", "invoke"),
+    *("aget_relevant_documents", "get_relevant_documents"),
+    *("asearch", "search"),
 )
 """Names under which retrievers search, in order of preference; the query is the first argument."""
 
@@ -38,10 +36,10 @@ def adapt(
 
     Args:
         found: A function `f(query, k)` or `f(query)`, plain or async; an object with one of the
-            methods `retrieve`, `invoke`, `get_relevant_documents` or their async twins; a class of
-            such objects whose constructor takes nothing, or one argument `chunks`: a list of
-            `Chunk`. Frameworks are recognised by these names and never imported. Plain functions
-            run in threads, several at once.
+            methods `retrieve`, `invoke`, `get_relevant_documents`, `search` or their async twins;
+            a class of such objects whose constructor takes nothing, or one argument `chunks`: a
+            list of `Chunk`. Frameworks are recognised by these names and never imported. Plain
+            functions run in threads, several at once.
         name: What messages call it.
         chunks: The corpus, to know ids and texts.
         note: Told once of each oddity of the results, see `ResultReader`.

@@ -102,3 +102,55 @@ def test_missing_file_is_named(tmp_path):
     """A typing error in a path is the most common fault."""
     with pytest.raises(DataError, match=r"none\.jsonl: cannot be read: No such file"):
         list(read_pairs(tmp_path / "none.jsonl"))
+
+
+NESTED = (
+    '{"query": "Why?", "chunks": [{"id": "7", "text": "So.", "grade": 2}, {"text": "Since then."},'
+    ' "Since  then."]}'
+)
+
+
+def test_a_query_with_its_chunks_is_taken_apart(tmp_path):
+    """What one request retrieved is judged as it was logged, a list below its query."""
+    made_id = "t_5068012f3019e53a"
+
+    pairs = list(read_pairs(write(tmp_path / "p.json", NESTED)))
+
+    assert pairs == [
+        PairRow("Why?", "Why?", "7", "So.", 2),
+        PairRow("Why?", "Why?", made_id, "Since then."),
+    ]
+
+
+def test_the_id_of_a_query_stands_beside_its_chunks(tmp_path):
+    """Judgments are joined with runs by it."""
+    text = '[{"id": "q1", "question": "Why?", "chunks": ["So."]}]'
+
+    assert [pair.query_id for pair in read_pairs(write(tmp_path / "p.json", text))] == ["q1"]
+
+
+def test_pairs_without_any_id_get_ids_from_their_texts(tmp_path):
+    """A table of questions and passages is enough to be judged."""
+    text = "question,passage\nWhy?,So.\n"
+
+    [pair] = read_pairs(write(tmp_path / "p.csv", text))
+
+    assert (pair.query_id, pair.chunk_id) == ("Why?", "t_12984637383b7b9c")
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        ('"So."', "chunks: expected a list of chunks, got 'So.'"),
+        ("[7]", "chunks: expected chunks with a text, got 7"),
+        ('[{"id": "7"}]', "chunks: item 1: text: expected one of"),
+        ('[{"id": "7", "text": "a"}, {"id": "7", "text": "b"}]', "chunk '7' comes twice"),
+        ('[{"text": "a", "grade": 1}, {"text": "a", "grade": 2}]', "comes twice"),
+    ],
+)
+def test_faulty_chunks_of_a_query_are_refused(tmp_path, chunks, message):
+    """A chunk that is passed over in silence lowers a measure."""
+    file = write(tmp_path / "p.json", f'[{{"query": "Why?", "chunks": {chunks}}}]')
+
+    with pytest.raises(DataError, match=re.escape(message)):
+        list(read_pairs(file))

@@ -88,6 +88,11 @@ class CallableRetriever:
         return [f"{query}{k}"]
 
 
+class SearchingRetriever:
+    def search(self, query, limit):
+        return [f"{query}{limit}"]
+
+
 class RetrieverOverChunks:
     def __init__(self, chunks):
         self.chunks = chunks
@@ -116,6 +121,7 @@ class RetrieverOverChunks:
         (OurRetriever, ["q4"]),
         (OurRetriever().retrieve, ["q4"]),
         (CallableRetriever(), ["q4"]),
+        (SearchingRetriever(), ["q4"]),
     ],
 )
 def test_retrievers_are_asked_the_way_they_are_made(ids, found, expected):
