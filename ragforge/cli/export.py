@@ -1,0 +1,49 @@
+"""Write a dataset in the form of other tools: TREC files, a BEIR folder, or one JSON file.
+
+The accepted queries go out with the grade that counts for each chunk; what the form cannot hold is
+told with counts. `ragforge import` reads what is written here.
+
+Forms:
+  trec   a folder: qrels.trec, queries.tsv, runs/NAME.trec
+  beir   a folder: corpus.jsonl, queries.jsonl, qrels/test.tsv (and qrels/dev.tsv)
+  json   a file: {"queries": [{id, query, relevant_doc_ids, graded_relevance}]}
+
+Examples:
+  ragforge export --dataset set/ --as beir --out set-beir/
+  ragforge export --dataset set/ --as json --out queries.json
+"""
+
+import argparse
+from pathlib import Path
+
+from ragforge.cli.flags import add_json, dumps
+from ragforge.cli.talk import complain
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument(
+        "--as", required=True, dest="form", choices=("trec", "beir", "json"), help="the form"
+    )
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="PATH", help="the folder, or the file for json"
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.exporting import export
+
+    result = export(open_dataset(arguments.dataset), arguments.form, arguments.out)
+    files = [str(path) for path in result.files]
+    if arguments.json:
+        print(dumps({"form": arguments.form, "files": files, "lost": list(result.lost)}))
+        return 0
+    if result.lost:
+        complain(f"not in this form: {'; '.join(result.lost)}")
+    for path in files:
+        print(path)
+    return 0

@@ -1,0 +1,215 @@
+"""Writing a dataset in the forms of other tools, and saying what they cannot hold."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from ragforge.errors import DataError, UsageError
+from ragforge.files.atomic import write_whole
+from ragforge.files.dataset import Dataset
+from ragforge.files.output_places import check_outputs
+from ragforge.files.trec_writing import write_trec_qrels, write_trec_run
+from ragforge.records import Query
+from ragforge.report.gathered import task_of
+from ragforge.report.judging import settle
+from ragforge.report.shown import plural
+
+Form = Literal["trec", "beir", "json"]
+FORMS: Final[tuple[Form, ...]] = get_args(Form)
+_Grades = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was written."""
+
+    files: tuple[Path, ...]
+    lost: tuple[str, ...]
+    """What the form cannot hold, with counts; in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What of a dataset is exported."""
+
+    dataset: Dataset
+    queries: Sequence[Query]
+    """The accepted ones, by id; those that no chunk is to answer too."""
+    grades: _Grades
+    """The grade that counts, by query and chunk; None where the judge failed."""
+    rel_threshold: int
+
+
+def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
+    """Write the accepted queries of a dataset with their grades in the form of other tools.
+
+    Args:
+        dataset: Has queries.
+        form: `trec`: a folder with qrels.trec, queries.tsv and runs/NAME.trec. `beir`: a folder
+            with corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv. `json`: a file with
+            `{"queries": [{id, query, relevant_doc_ids, graded_relevance, …}]}`.
+        out: The folder or file; files of an earlier export are replaced.
+
+    Raises:
+        UsageError: The place is within a dataset, or no place for such a form.
+        DataError: There are no queries, an id cannot be written in this form, or a file cannot be
+            written.
+    """
+    queries = dataset.require_queries()
+    task = task_of(queries, settle(dataset.judgments()))
+    grades = {query.query_id: dict[str, int | None]() for query in queries} | dict(task.qrels)
+    contents = _Contents(dataset, queries, grades, task.rel_threshold)
+    write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
+    _check_place(out, form)
+    return ExportResult(tuple(write(contents, out)), tuple(_lost(contents, form)))
+
+
+def _check_place(out: Path, form: Form) -> None:
+    if form == "json":
+        check_outputs({"--out": out})
+    elif out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: is a file; the form {form} needs a folder")
+    else:
+        check_outputs({"--out": out / "queries.jsonl"})
+
+
+def _write_trec(contents: _Contents, out: Path) -> Iterator[Path]:
+    yield _made(out / "qrels.trec")
+    write_trec_qrels(out / "qrels.trec", contents.grades)
+    lines = ([query.query_id, " ".join(query.asked.split())] for query in contents.queries)
+    yield _table(out / "queries.tsv", lines)
+    wanted = {query.query_id for query in contents.queries}
+    for name in contents.dataset.run_names():
+        rankings = {
+            ranking.query_id: {hit.chunk_id: hit.score for hit in ranking.ranking}
+            for ranking in contents.dataset.each_ranking(name)
+            if ranking.query_id in wanted
+        }
+        path = _made(out / "runs" / f"{name}.trec")
+        write_trec_run(path, rankings, name)
+        yield path
+
+
+def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
+    chunks = (
+        {
+            "_id": chunk.chunk_id,
+            "title": chunk.heading_path[-1] if chunk.heading_path else "",
+            "text": chunk.text,
+            "metadata": {"source": chunk.doc_id},
+        }
+        for chunk in contents.dataset.chunks()
+    )
+    yield _json_lines(out / "corpus.jsonl", chunks)
+    questions = ({"_id": query.query_id, "text": query.asked} for query in contents.queries)
+    yield _json_lines(out / "queries.jsonl", questions)
+    of_split: dict[str, list[Query]] = {}
+    for query in contents.queries:
+        of_split.setdefault(query.split or "test", []).append(query)
+    for split, queries in sorted(of_split.items()):
+        rows = (
+            [query.query_id, chunk_id, str(grade)]
+            for query in queries
+            for chunk_id, grade in sorted(contents.grades[query.query_id].items())
+            if grade is not None
+        )
+        header = ["query-id", "corpus-id", "score"]
+        yield _table(out / "qrels" / f"{split}.tsv", [header, *rows])
+
+
+def _write_json(contents: _Contents, out: Path) -> Iterator[Path]:
+    queries = [_query_object(query, contents) for query in contents.queries]
+    text = json.dumps({"queries": queries}, ensure_ascii=False, indent=1, allow_nan=False)
+    write_whole(_made(out), [text, "\n"])
+    yield out
+
+
+def _query_object(query: Query, contents: _Contents) -> dict[str, object]:
+    grades = {
+        chunk_id: grade
+        for chunk_id, grade in sorted(contents.grades[query.query_id].items())
+        if grade is not None
+    }
+    about = {
+        "expected_answer": query.expected_answer,
+        "difficulty": query.difficulty,
+        "type": query.type,
+        "category": query.category or None,
+    }
+    return {
+        "id": query.query_id,
+        "query": query.asked,
+        **{name: value for name, value in about.items() if value is not None},
+        **({} if query.answerable else {"answerable": False}),
+        "relevant_doc_ids": [c for c, grade in grades.items() if grade >= contents.rel_threshold],
+        "graded_relevance": grades,
+    }
+
+
+def _lost(contents: _Contents, form: Form) -> Iterator[str]:
+    """Yield what a form cannot hold of this dataset, with counts."""
+    queries, dataset = contents.queries, contents.dataset
+    every = [grade for of_query in contents.grades.values() for grade in of_query.values()]
+    failed = sum(grade is None for grade in every)
+    quotes = sum(len(query.evidence) for query in queries)
+    answers = sum(query.expected_answer is not None for query in queries)
+    unanswerable = sum(not query.answerable for query in queries)
+    labelled = sum(bool(query.difficulty or query.type or query.category) for query in queries)
+    losses = [
+        (failed, "judgment without a grade", "judgments without a grade", FORMS),
+        (quotes, "quote of evidence", "quotes of evidence", FORMS),
+        (len(dataset.answer_names()), "system's answers", "systems' answers", FORMS),
+        (answers, "expected answer", "expected answers", ("trec", "beir")),
+        (
+            unanswerable,
+            "unanswerable query's mark",
+            "unanswerable queries' marks",
+            ("trec", "beir"),
+        ),
+        (labelled, "query's labels", "queries' labels", ("trec", "beir")),
+        (len(dataset.run_names()), "run", "runs", ("beir", "json")),
+        (_n_chunks(dataset), "chunk's text", "chunks' texts", ("trec", "json")),
+    ]
+    for count, one, several, forms in losses:
+        if count and form in forms:
+            yield plural(count, one, several)
+    if every:
+        yield "who graded, and why"
+
+
+def _n_chunks(dataset: Dataset) -> int:
+    entry = dataset.manifest.files.get("chunks.jsonl")
+    return entry.records if entry else 0
+
+
+def _made(path: Path) -> Path:
+    """Make the folder of a file.
+
+    Raises:
+        DataError: It cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{path.parent}: cannot be made: {error.strerror or error}") from error
+    return path
+
+
+def _json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+    write_whole(_made(path), (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+    return path
+
+
+def _table(path: Path, rows: Iterable[Sequence[str]]) -> Path:
+    write_whole(_made(path), map(_line, rows))
+    return path
+
+
+def _line(cells: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerow(cells)
+    return text.getvalue()
