@@ -10,11 +10,13 @@ review stays as it is when a file is imported again, with its grades.
 A log of what users asked is brought in with --logs: questions that people labelled become queries,
 the others are added to real_queries.jsonl, whose length and style generated queries are to have. Of
 a question that is there already the larger count stands, so a log may come twice; so do the grades
-that people gave before.
+that people gave before. Labels may stand in a file of their own, by the ids of the log: --labels.
+What the logged system retrieved for the queries becomes a run.
 
 Examples:
   ragforge import golden.jsonl --documents docs/ --out set/
   ragforge import --logs log.jsonl --dataset set/ --as-queries
+  ragforge import --logs logs.json --labels labels.json --chunks chunks.json --out set/
 """
 
 import argparse
@@ -34,6 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("queries", nargs="?", type=Path, metavar="FILE", help="the hand-made set")
     parser.add_argument(
         "--logs", nargs="+", type=Path, metavar="LOG", help="logs of what users asked"
+    )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="with --logs: what people said of the logged questions, by their id",
     )
     parser.add_argument(
         "--as-queries",
@@ -67,8 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if (arguments.queries is None) == (arguments.logs is None):
         raise UsageError("name either a hand-made set, or logs with --logs")
-    if arguments.logs is None and (arguments.as_queries or arguments.clicks != "ignore"):
-        raise UsageError("--as-queries and --clicks go with --logs")
+    if arguments.logs is None:
+        beside = arguments.as_queries or arguments.labels or arguments.clicks != "ignore"
+        if beside:
+            raise UsageError("--as-queries, --labels and --clicks go with --logs")
     observer = Progress(arguments.quiet)
     dataset = _dataset(arguments, observer)
     told, found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
@@ -99,11 +109,11 @@ def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
 
 def _set(
     arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
-) -> tuple[str, dict[str, int]]:
+) -> tuple[str, dict[str, object]]:
     from ragforge.pipeline.importing import import_queries
 
     result = import_queries(arguments.queries, dataset, observer, made_by=arguments.made_by)
-    counts = {
+    counts: dict[str, object] = {
         "queries": result.n_queries,
         "judgments": result.n_judgments,
         "lost": result.n_lost,
@@ -117,18 +127,19 @@ def _set(
 
 def _logs(
     arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
-) -> tuple[str, dict[str, int]]:
+) -> tuple[str, dict[str, object]]:
     from ragforge.pipeline.importing_logs import import_logs
 
     result = import_logs(
         arguments.logs,
         dataset,
         observer,
+        labels=arguments.labels,
         made_by=arguments.made_by,
         clicks=arguments.clicks,
         unlabelled="add" if arguments.as_queries else "keep",
     )
-    found = {
+    found: dict[str, object] = {
         "rows": result.n_rows,
         "passed_over": result.n_passed_over,
         "queries": result.n_labelled + result.n_added,
@@ -141,10 +152,13 @@ def _logs(
         "hidden": result.n_hidden,
         "rejected_before": result.n_rejected,
         "disagreeing": result.n_disagreeing,
+        "run": result.run or None,
+        "retrieved": result.n_retrieved,
     }
     labelled = plural(result.n_labelled, "labelled query", "labelled queries")
     judgments = plural(result.n_judgments, "judgment")
     real = plural(result.n_real, "other question")
     added = ", which became queries too" if arguments.as_queries else ""
     rows = plural(result.n_rows, "row")
-    return f"{rows}: {labelled} with {judgments} taken in, {real} kept{added}", found
+    run = f"; what was retrieved is run {result.run}" if result.run else ""
+    return f"{rows}: {labelled} with {judgments} taken in, {real} kept{added}{run}", found

@@ -91,6 +91,7 @@ EXPECTED_ANSWER = Field(
         "expected_answer",
         "answer",
         "ground_truth",
+        "correct_answer",
         "reference_answer",
         "reference",
         "expected_output",

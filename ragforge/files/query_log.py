@@ -1,6 +1,6 @@
-"""Logs of what users asked: the questions, and what people labelled in them.
+"""Logs of what users asked: the questions, what people labelled in them, and what was retrieved.
 
-Who asked, when, and what a system answered or retrieved is never read.
+Who asked, when, and what a system answered is never read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,20 +14,30 @@ from ragforge.files.lines import open_source
 from ragforge.files.names import (
     CHUNK_ID,
     GRADES,
+    ITEM_ID,
     LANGUAGE,
+    QUERY_ID,
+    QUERY_ID_OF_PAIR,
+    RANKING,
     RELEVANT,
     Field,
     normal_name,
 )
 from ragforge.files.relevance import Relevance, read_relevance
 from ragforge.files.row_relevance import joined
-from ragforge.files.rows import read_rows_of, unknown_shape
+from ragforge.files.rows import none_found, read_labelled_rows, read_rows_of, unknown_shape
+from ragforge.files.values import shown
 
 SHAPES: Final = (
     'questions: {"query": "How …?"} (who asked and when is not read)',
     'graded passages: {"query": "How …?", "chunk_id": "d7", "label": 2} (0-3, or relevant)',
     'relevant passages: {"query": "How …?", "relevant_ids": ["d7"], "labels": {"d8": 0}}',
     "CSV or TSV with a header, such as query,count or query,chunk_id,label",
+)
+LABEL_SHAPES: Final = (
+    'by id: {"u-17": {"relevantChunkIds": ["d7"], "correctAnswer": "…"}}',
+    'rows: {"query_id": "u-17", "relevant_ids": ["d7"], "correct_answer": "…"}',
+    "CSV or TSV with a header, such as query_id,chunk_id,label",
 )
 QUERY: Final = Field("query", ("query", "question", "query_text", "user_input", "search", "q"))
 COUNT: Final = Field("count", ("count", "frequency", "freq"))
@@ -39,7 +49,11 @@ CLICKED: Final = Field(
     "clicked", ("clicked", "clicks", "clicked_ids", "clicked_doc_ids", "clicked_chunk_ids")
 )
 HUMAN_ANSWER: Final = Field(
-    "expected_answer", ("expected_answer", "ground_truth", "reference_answer", "expected_output")
+    "expected_answer",
+    (
+        *("expected_answer", "correct_answer", "ground_truth"),
+        *("reference_answer", "expected_output"),
+    ),
 )
 """Not `answer`: in a log that is what the system said."""
 _RELEVANT_WORDS: Final = frozenset({"relevant", "yes", "true", "positive"})
@@ -61,11 +75,49 @@ class LoggedQuery:
     """As people labelled it."""
     clicked: tuple[str, ...]
     """What the user opened: no label, for people click on what stands first."""
+    query_id: str = ""
+    """"" where the log has no ids."""
+    retrieved: tuple[str, ...] = ()
+    """Ids of what a system retrieved, best first; no label either."""
 
     @property
     def is_labelled(self) -> bool:
         """Whether a person said what is relevant or what the answer is."""
         return self.expected_answer is not None or self.relevance != Relevance({})
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What people said of a logged question in a file of its own."""
+
+    relevance: Relevance
+    expected_answer: str | None
+
+
+def read_labels(path: Path) -> dict[str, Labels]:
+    """Return what people said of logged questions, by the id that the question has in its log.
+
+    Args:
+        path: A file of one of `LABEL_SHAPES`; several rows of one id belong together.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes, a value is of a wrong type, or
+            rows of one id differ in the answer.
+    """
+    labels: dict[str, Labels] = {}
+    fields = (RELEVANT, LABELS, LABEL, HUMAN_ANSWER)
+    for row in read_labelled_rows(open_source(path, "label"), LABEL_SHAPES, RELEVANT):
+        if not labels and not (row.has(QUERY_ID) and row.has(*fields)):
+            raise unknown_shape(path, LABEL_SHAPES)
+        query_id, answer = row.identifier(QUERY_ID), row.optional_text(HUMAN_ANSWER)
+        before = labels.get(query_id, Labels(Relevance({}), answer))
+        if answer and before.expected_answer and answer != before.expected_answer:
+            raise row.wrong(HUMAN_ANSWER, f"{shown(before.expected_answer)} as before", answer)
+        relevance = joined(before.relevance, _relevance(row), row.where)
+        labels[query_id] = Labels(relevance, before.expected_answer or answer)
+    if not labels:
+        raise none_found(path, "label")
+    return labels
 
 
 def read_log(path: Path) -> Iterator[LoggedQuery]:
@@ -85,18 +137,47 @@ def read_log(path: Path) -> Iterator[LoggedQuery]:
         yield _logged(row)
 
 
-def _logged(row: Row) -> LoggedQuery:
+def _relevance(row: Row) -> Relevance:
+    """Return what people labelled in a row, whatever field says it."""
     relevance = read_relevance(row) if row.has(RELEVANT) else Relevance({})
     relevance = joined(relevance, _labels(row), row.where)
+    return joined(relevance, _pair(row), row.where)
+
+
+def _logged(row: Row) -> LoggedQuery:
     return LoggedQuery(
         where=row.where,
         query=" ".join((row.optional_text(QUERY) or "").split()),
         count=_count(row),
         language=row.optional_text(LANGUAGE) or "",
         expected_answer=row.optional_text(HUMAN_ANSWER),
-        relevance=joined(relevance, _pair(row), row.where),
+        relevance=_relevance(row),
         clicked=_clicked(row),
+        query_id=_query_id(row),
+        retrieved=_retrieved(row),
     )
+
+
+def _query_id(row: Row) -> str:
+    is_given = row.get(QUERY_ID_OF_PAIR) not in (None, "")
+    return row.identifier(QUERY_ID_OF_PAIR) if is_given else ""
+
+
+def _retrieved(row: Row) -> tuple[str, ...]:
+    """Return the ids of what was retrieved; nothing where it is told by texts alone."""
+    items = cell_items(row, RANKING)
+    if not isinstance(items, list):
+        return ()
+    ids = []
+    for item in items:
+        if not isinstance(item, Mapping):
+            ids.append(row.as_id(item, RANKING))
+            continue
+        inner = make_row(f"{row.where}: {RANKING.name}", item)
+        if not inner.has(ITEM_ID):
+            return ()
+        ids.append(inner.identifier(ITEM_ID))
+    return tuple(dict.fromkeys(ids))
 
 
 def _count(row: Row) -> int:

@@ -69,6 +69,35 @@ def read_rows_of(
             return iter(rows)
 
 
+def read_labelled_rows(source: Source, shapes: Iterable[str], field: Field) -> Iterator[Row]:
+    """Yield the rows of a file, or of a JSON object by id whose values say something of each id.
+
+    Args:
+        source: As for `read_rows_of`.
+        shapes: Likewise.
+        field: What a value stands for that is a list, or an object without a field of that kind.
+
+    Raises:
+        DataError: As for `read_rows_of`.
+    """
+    if source.kind != "json":
+        yield from read_rows_of(source, shapes)
+        return
+    document = read_document(source)
+    rows = document_rows(source.path, document, ROWS)
+    if rows is not None:
+        yield from rows
+        return
+    if not isinstance(document, dict):
+        raise unknown_shape(source.path, shapes)
+    for key, value in document.items():
+        where = f"{source.path}: {shown(key)}"
+        is_record = isinstance(value, Mapping) and any(
+            isinstance(item, list | Mapping | str) for item in value.values()
+        )
+        yield make_row(where, {**value, "id": key} if is_record else {"id": key, field.name: value})
+
+
 def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
     """Yield a row for each line that is not blank.
 

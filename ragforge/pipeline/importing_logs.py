@@ -1,7 +1,7 @@
 """Taking in what users asked: labelled questions become queries, the others tell how people ask."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
@@ -9,18 +9,23 @@ from typing import Final, Literal
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.lines import plain_name
 from ragforge.files.queries import ImportedQuery
+from ragforge.files.query_log import read_labels
 from ragforge.files.relevance import Anchor, Relevance, grade_of_listed
+from ragforge.files.run_names import checked_name
+from ragforge.files.values import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.importing import add_logged
 from ragforge.pipeline.logged_questions import Asked, Reading, most
-from ragforge.records import Query, RealQuery
+from ragforge.records import Hit, Query, Ranking, RealQuery
 from ragforge.stages.generate.accepting import query_id
 from ragforge.stages.generate.gates.taken import Taken
 
 LANGUAGE: Final = "en"
 """Where the log names none."""
 Clicks = Literal["ignore", "relevant"]
+_EXAMPLES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,10 @@ class LogResult:
     """Questions that people rejected before; they do not come back."""
     n_disagreeing: int
     """Labels that differ from grades that people gave before, which stand."""
+    run: str = ""
+    """Name of the run that holds what was retrieved; "" where the logs do not tell."""
+    n_retrieved: int = 0
+    """Queries that have a ranking in it."""
 
 
 def import_logs(
@@ -56,6 +65,7 @@ def import_logs(
     dataset: Dataset,
     observer: Observer,
     *,
+    labels: Path | None = None,
     made_by: str = "",
     clicks: Clicks = "ignore",
     unlabelled: Literal["keep", "add"] = "keep",
@@ -67,11 +77,14 @@ def import_logs(
     grades. The others are added to `real_queries.jsonl`, near-duplicates counted together; of one
     that is there already the larger count stands, so that the same log may come again. A query
     that is in the dataset already, under any id, stays as it is, and gets the grades beside those
-    it has; a retired one stays out.
+    it has; a retired one stays out. A query has the id that it has in the log. What the logged
+    system retrieved for queries of the set becomes a run, named as the first log is.
 
     Args:
         paths: Logs, see `read_log`.
         dataset: Has chunks.
+        labels: What people said of the logged questions, by id; see `read_labels`. None where that
+            stands in the logs.
         observer: Told of what was passed over, masked and lost.
         made_by: Who labelled.
         clicks: "relevant" to take what was clicked for relevant, "ignore" not to.
@@ -82,19 +95,24 @@ def import_logs(
         DataError: A log cannot be read, holds no question, or none of the labelled passages is in
             any chunk; nothing is written then.
     """
-    reading = Reading(clicks == "relevant")
+    reading = Reading(clicks == "relevant", read_labels(labels) if labels is not None else {})
     asked = reading.read(paths).values()
     if not asked:
         raise DataError(f"{paths[0]}: holds no question; expected at least one")
+    if labels is not None:
+        _check_labels(labels, reading, observer)
     real = real_queries(one for one in asked if not one.is_labelled)
     there = _There(dataset.all_queries())
     labelled = _labelled(asked, there)
-    added = there.new(real) if unlabelled == "add" else []
+    given_ids = {one.spelling: one.query_id for one in asked if one.query_id}
+    added = there.new(real, given_ids) if unlabelled == "add" else []
     took = None
     if labelled or added:
         where = ", ".join(map(str, paths))
         took = add_logged([*labelled, *added], dataset, observer, made_by=made_by, where=where)
     dataset.write_real_queries(_beside(dataset.real_queries(), real))
+    run = checked_name(plain_name(paths[0]))
+    n_retrieved = _write_run(run, asked, dataset)
     for message in (*reading.notes(), *there.notes()):
         observer(Event("note", message=message))
     return LogResult(
@@ -110,7 +128,44 @@ def import_logs(
         n_hidden=reading.n_hidden,
         n_rejected=len(there.rejected),
         n_disagreeing=took.n_disagreeing if took else 0,
+        run=run if n_retrieved else "",
+        n_retrieved=n_retrieved,
     )
+
+
+def _check_labels(path: Path, reading: Reading, observer: Observer) -> None:
+    """Tell of labels whose id no log has.
+
+    Raises:
+        DataError: So it is with all of them.
+    """
+    missing = sorted(reading.labels.keys() - reading.texts.keys())
+    if not missing:
+        return
+    examples = ", ".join(map(shown, missing[:_EXAMPLES]))
+    if len(missing) == len(reading.labels):
+        there = ", ".join(map(shown, sorted(filter(None, reading.texts))[:_EXAMPLES])) or "no ids"
+        raise DataError(f"{path}: no id is in the logs: it holds {examples}; they hold {there}")
+    told = f"{len(missing)} of {len(reading.labels)} labelled ids are in no log: {examples}"
+    observer(Event("note", message=f"{path}: {told}"))
+
+
+def _write_run(name: str, asked: Iterable[Asked], dataset: Dataset) -> int:
+    """Keep what was retrieved for the queries of a set, and return for how many."""
+    there = _There(dataset.all_queries())
+    rankings: dict[str, Ranking] = {}
+    for one in asked:
+        query = there.same(_query(one)) if one.retrieved else None
+        if query is not None and query.status == "accepted":
+            # Scores of a log are of any scale; the order is what counts.
+            hits = tuple(
+                Hit(chunk_id=chunk_id, score=1 / rank)
+                for rank, chunk_id in enumerate(one.retrieved, 1)
+            )
+            rankings[query.query_id] = Ranking(query_id=query.query_id, ranking=hits)
+    if rankings:
+        dataset.write_run(name, rankings.values())
+    return len(rankings)
 
 
 def real_queries(asked: Iterable[Asked]) -> list[RealQuery]:
@@ -174,10 +229,15 @@ class _There:
             return None
         return same
 
-    def new(self, real: Iterable[RealQuery]) -> list[ImportedQuery]:
-        """Return the unlabelled questions that nothing like is there of, as queries."""
+    def new(self, real: Iterable[RealQuery], ids: Mapping[str, str]) -> list[ImportedQuery]:
+        """Return the unlabelled questions that nothing like is there of, as queries.
+
+        Args:
+            real: The questions.
+            ids: Those that the logs give, by question.
+        """
         found = []
-        for item in map(_bare, real):
+        for item in (_bare(one, ids.get(one.query, "")) for one in real):
             clash = self._taken.clash(item.query.query)
             same = self._by_id.get(clash.query_id if clash else item.query.query_id)
             if same is not None and same.status == "retired":
@@ -227,7 +287,7 @@ def _quotes(labels: Iterable[Relevance]) -> tuple[Anchor, ...]:
 def _query(one: Asked) -> Query:
     language = most(one.languages) if one.languages else LANGUAGE
     return Query(
-        query_id=query_id(one.spelling, LANGUAGE),
+        query_id=one.query_id or query_id(one.spelling, LANGUAGE),
         query=one.spelling,
         expected_answer=most(one.answers) if one.answers else None,
         language=language,
@@ -235,8 +295,8 @@ def _query(one: Asked) -> Query:
     )
 
 
-def _bare(real: RealQuery) -> ImportedQuery:
+def _bare(real: RealQuery, given_id: str) -> ImportedQuery:
     """Return a question that nobody labelled as a query."""
-    name = query_id(real.query, LANGUAGE)
+    name = given_id or query_id(real.query, LANGUAGE)
     language = real.language or LANGUAGE
     return ImportedQuery(Query(query_id=name, query=real.query, language=language, origin="log"))

@@ -276,3 +276,108 @@ def test_quotes_of_a_log_are_labels_too(dataset, bring):
     [query] = dataset.all_queries()
     assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 2)]
     assert [item.chunk_id for item in query.evidence] == ["c1"]
+
+
+LOGS = (
+    {"queryId": "u-17", "query": "kettle leaks", "retrievedChunkIds": ["c2", "c1"]},
+    {"queryId": "u-18", "query": "fee", "retrievedChunkIds": ["c1"]},
+    {"queryId": "u-19", "query": "hello", "retrievedChunkIds": ["c2"]},
+)
+LABELS = {
+    "u-17": {"relevantChunkIds": ["c1"], "correctAnswer": "Close the lid."},
+    "u-18": {"relevantChunkIds": ["c1"], "correctAnswer": "Ten percent."},
+}
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """Write labels in a file of their own."""
+
+    def write(content, name="labels.json"):
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    return write
+
+
+def test_labels_apart_are_joined_by_id(dataset, bring, labels):
+    """Whoever labels gets a file of ids; questions stay in the log, under the same ids."""
+    bring(*LOGS, labels=labels(LABELS))
+
+    assert [(one.query_id, one.query, one.expected_answer) for one in dataset.queries()] == [
+        ("u-17", "kettle leaks", "Close the lid."),
+        ("u-18", "fee", "Ten percent."),
+    ]
+    assert [(one.query_id, one.chunk_id) for one in dataset.judgments()] == [
+        ("u-17", "c1"),
+        ("u-18", "c1"),
+    ]
+
+
+def test_what_was_retrieved_becomes_a_run(dataset, bring, labels):
+    """The system that is live is what people want to measure first."""
+    result = bring(*LOGS, labels=labels(LABELS))
+
+    ranked = {one.query_id: [hit.chunk_id for hit in one.ranking] for one in dataset.run("log")}
+    assert ranked == {"u-17": ["c2", "c1"], "u-18": ["c1"]}
+    assert (result.run, result.n_retrieved) == ("log", 2)
+
+
+def test_questions_added_without_labels_keep_their_ids(dataset, bring):
+    """Later labels and runs name them by these."""
+    bring(*LOGS, unlabelled="add")
+
+    assert [one.query_id for one in dataset.queries()] == ["u-17", "u-18", "u-19"]
+
+
+def test_an_id_of_several_questions_is_no_id_of_a_query(dataset, bring):
+    """Many logs have one id a session."""
+    rows = [{"query_id": "s1", "query": FEE}, {"query_id": "s1", "query": "Beeswax for oak?"}]
+
+    bring(*({**row, "chunk_id": "c1", "label": 2} for row in rows))
+
+    assert sorted(one.query_id for one in dataset.queries()) == sorted(
+        query_id(row["query"], "en") for row in rows
+    )
+
+
+def test_labels_of_an_id_with_two_questions_are_refused(bring, labels):
+    """Nobody can tell which of them the labels are of."""
+    rows = [{"query_id": "u-17", "query": FEE}, {"query_id": "u-17", "query": "Beeswax?"}]
+
+    with pytest.raises(DataError, match=r"log\.jsonl:2: query_id: 'u-17' is the id of two"):
+        bring(*rows, labels=labels(LABELS))
+
+
+def test_labels_of_other_logs_are_refused(bring, labels):
+    """Nothing would be taken in, in silence."""
+    with pytest.raises(DataError, match="no id is in the logs: it holds 'x'; they hold 'u-17'"):
+        bring(*LOGS, labels=labels({"x": ["c1"]}))
+
+
+def test_labels_without_a_question_are_told(bring, labels):
+    """A label that is lost was somebody's work."""
+    notes = []
+
+    bring(*LOGS, labels=labels({**LABELS, "x": ["c1"]}), observer=lambda e: notes.append(e.message))
+
+    assert any("1 of 3 labelled ids are in no log: 'x'" in note for note in notes)
+
+
+def test_labels_may_be_a_table(dataset, bring, labels):
+    """Spreadsheets are what people label in."""
+    bring(*LOGS, labels=labels("query_id,chunk_id,label\nu-17,c1,3\nu-17,c2,0\n", "labels.csv"))
+
+    assert [(one.query_id, one.chunk_id, one.grade) for one in dataset.judgments()] == [
+        ("u-17", "c1", 3),
+        ("u-17", "c2", 0),
+    ]
+
+
+def test_a_correct_answer_beside_labels_in_the_log_is_kept(dataset, bring):
+    """Answers are graded against it."""
+    bring({"query": FEE, "relevantChunkIds": ["c1"], "correctAnswer": "Ten percent."})
+
+    [query] = dataset.queries()
+    assert query.expected_answer == "Ten percent."
