@@ -1,7 +1,7 @@
 """Answers of a RAG system, with what it had in its context named by ids or by quotes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from ragforge.files.names import (
     IN_CONTEXT,
     ITEM_ID,
     N_UNKNOWN_PASSAGES,
+    QUERY,
     QUERY_ID,
     QUOTE,
     TEXT,
@@ -27,6 +28,7 @@ SHAPES: Final = (
     '"quote": "…"}]}',
     'with texts: {"query_id": "q1", "answer": "…", "contexts": ["…"]}',
     'with other names: {"id": "q1", "generatedAnswer": "…", "retrievedDocs": ["d7"]}',
+    'by question: {"perQuestion": [{"query": "How …?", "aiAnswer": "…"}]}',
     "CSV or TSV with a header: query_id,answer,chunk_ids (ids between ;)",
 )
 
@@ -44,6 +46,7 @@ class AnswerRow:
     """An answer and its context, in the order the system had it."""
 
     query_id: str
+    """"" where the row names its query by the question alone."""
     answer: str
     chunk_ids: tuple[str, ...] = ()
     """As the file names them, by id or by what they say; empty where it names passages by quotes.
@@ -52,6 +55,10 @@ class AnswerRow:
     n_unknown_passages: int = 0
     """Further passages, that are known to be in no chunk."""
     latency_s: float | None = None
+    question: str = ""
+    """"" where the row has an id."""
+    where: str = field(default="", compare=False)
+    """File and place of the row."""
 
 
 def read_answers(path: Path) -> Iterator[AnswerRow]:
@@ -68,15 +75,17 @@ def read_answers(path: Path) -> Iterator[AnswerRow]:
             row's turn comes.
     """
     seen: set[str] = set()
-    for row in read_rows_of(open_source(path), SHAPES):
-        if not seen and not row.has(QUERY_ID, ANSWER):
+    number = 0
+    for number, row in enumerate(read_rows_of(open_source(path), SHAPES), 1):
+        if number == 1 and not row.has(QUERY_ID, ANSWER):
             raise unknown_shape(path, SHAPES)
         answer = _answer_row(row)
         if answer.query_id in seen:
             raise DataError(f"{row.where}: query {shown(answer.query_id)} comes twice")
-        seen.add(answer.query_id)
+        if answer.query_id:
+            seen.add(answer.query_id)
         yield answer
-    if not seen:
+    if not number:
         raise none_found(path, "answer")
 
 
@@ -100,13 +109,16 @@ def _answer_row(row: Row) -> AnswerRow:
             chunk_ids.append(inner.identifier(ITEM_ID))
     if chunk_ids and passages:
         raise row.wrong(IN_CONTEXT, "either ids or quotes", row.get(IN_CONTEXT))
+    by_question = not row.has(QUERY_ID) and row.has(QUERY)
     return AnswerRow(
-        query_id=row.identifier(QUERY_ID),
+        query_id="" if by_question else row.identifier(QUERY_ID),
         answer=answer,
         chunk_ids=tuple(chunk_ids),
         passages=tuple(passages),
         n_unknown_passages=_n_unknown(row),
         latency_s=latency_of(row),
+        question=row.text(QUERY) if by_question else "",
+        where=row.where,
     )
 
 

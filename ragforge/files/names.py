@@ -109,7 +109,13 @@ DOCUMENT_OF_ROW = Field("doc_id", ("doc_id", "document_id", "source_doc_id"))
 """In rows about a query that name one passage."""
 LANGUAGE = Field("language", ("language", "lang"))
 PERSONA = Field("persona", ("persona",))
-ANSWER = Field("answer", ("answer", "generated_answer", "actual_output", "response", "output"))
+ANSWER = Field(
+    "answer",
+    (
+        *("answer", "generated_answer", "actual_output", "response", "output"),
+        *("ai_answer", "model_answer", "rag_answer", "predicted_answer"),
+    ),
+)
 IN_CONTEXT = Field(
     "chunk_ids",
     ("chunk_ids", "doc_ids", *RANKING.accepted, "contexts", "retrieved_contexts"),
@@ -120,6 +126,7 @@ ROWS = Field(
     (
         *("queries", "questions", "test_cases", "cases", "tests", "examples", "items", "rows"),
         *("data", "results", "answers", "judgments", "qrels", "pairs", "rankings", "runs"),
+        *("per_question", "per_query"),
     ),
 )
 """Under which a JSON object holds the list of its rows."""

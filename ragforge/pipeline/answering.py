@@ -8,7 +8,9 @@ from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers
 from ragforge.files.dataset import Dataset
 from ragforge.files.run_names import checked_name
+from ragforge.files.values import shown
 from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.answered_questions import with_query_ids
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, of_stages, open_backend
 from ragforge.pipeline.contexts import Contexts
 from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
@@ -138,9 +140,16 @@ def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
 def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer], list[Case]]:
     """Return the answers of a file, and those of them that can be graded."""
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
-    answers = _resolved(list(read_answers(path)), chunks)
+    queries = dataset.require_queries()
+    rows = with_query_ids(read_answers(path), queries, observer)
+    if not rows:
+        raise DataError(
+            f"{path}: none of its questions is one of {dataset.path}, whose first is "
+            f"{shown(queries[0].query)}"
+        )
+    answers = _resolved(rows, chunks)
     _tell_unknown([unknown_passages(answer, chunks) for answer in answers], observer)
-    todo = list(cases(dataset.require_queries(), answers, chunks))
+    todo = list(cases(queries, answers, chunks))
     if not todo:
         raise DataError(
             f"{path}: answers none of the queries of {dataset.path} that have an expected "

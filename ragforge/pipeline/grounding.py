@@ -16,6 +16,7 @@ from ragforge.files.spool import Spool
 from ragforge.files.texts import ChunkTexts
 from ragforge.files.traffic import TrafficRow, read_traffic
 from ragforge.observe import Observer, silent
+from ragforge.pipeline.answered_questions import with_query_ids
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure, Grounding
@@ -128,7 +129,7 @@ async def ground_system(
         DataError: There are no such answers, or no chunks.
         EndpointError, BudgetError: As for `ground_traffic`.
     """
-    rows = _rows(dataset, answers)
+    rows = _rows(dataset, answers, observer)
     place = _Place(out, dataset.store_path)
     return await _ground(
         partial(_of_dataset, rows, dataset), place, settings, observer, mode, total=len(rows)
@@ -192,9 +193,9 @@ def _of_traffic(row: TrafficRow) -> Exchange:
     return Exchange(row.query_id, row.question, row.answer, passages)
 
 
-def _rows(dataset: Dataset, answers: Path | str) -> list[AnswerRow]:
+def _rows(dataset: Dataset, answers: Path | str, observer: Observer) -> list[AnswerRow]:
     if isinstance(answers, Path):
-        return list(read_answers(answers))
+        return with_query_ids(read_answers(answers), dataset.all_queries(), observer)
     names = dataset.answer_names()
     if answers not in names:
         there = f"there are: {', '.join(names)}" if names else "there are none"

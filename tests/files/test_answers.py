@@ -115,3 +115,12 @@ def test_faults_are_refused_with_their_place(tmp_path, text, message):
 
     with pytest.raises(DataError, match=re.escape(message)):
         list(read_answers(file))
+
+
+def test_answers_may_name_their_query_by_its_question(tmp_path):
+    """Evaluation tools write a list of questions with answers below their totals."""
+    text = '{"totalQuestions": 1, "perQuestion": [{"query": "Why?", "aiAnswer": "So."}]}'
+
+    [row] = read_answers(write(tmp_path / "a.json", text))
+
+    assert (row.query_id, row.question, row.answer) == ("", "Why?", "So.")

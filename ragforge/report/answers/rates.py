@@ -12,7 +12,7 @@ from ragforge.records import AnswerGrade, Query
 from ragforge.report.answers.records import SystemRecords, documents_of
 from ragforge.report.runs import NOT_SET
 
-DIMENSIONS: Final = ("difficulty", "type", "language", "document")
+DIMENSIONS: Final = ("difficulty", "type", "category", "language", "document")
 SLICED: Final = ("score", "correct", "hallucination")
 """The rates of a slice."""
 SUSPICIOUS_P: Final = 0.01
@@ -61,6 +61,8 @@ def answer_slices(records: SystemRecords) -> tuple[AnswerSlice, ...]:
         for query_id in sorted(asked & records.queries.keys()):
             for value in _values(records, records.queries[query_id], dimension):
                 members.setdefault(value, []).append(query_id)
+        if dimension == "category" and members.keys() == {NOT_SET}:
+            continue
         for value, query_ids in sorted(members.items()):
             part = records.only(query_ids)
             rates = {name: RATES[name](part) for name in SLICED}

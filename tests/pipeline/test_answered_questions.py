@@ -1,0 +1,63 @@
+import pytest
+
+from ragforge.errors import DataError
+from ragforge.files.answers import AnswerRow
+from ragforge.observe import silent
+from ragforge.pipeline.answered_questions import with_query_ids
+from ragforge.records import Query
+
+QUERIES = [
+    Query(query_id="q1", query="What does the kettle cost?"),
+    Query(query_id="q2", query="Who pays?"),
+    Query(query_id="q3", query="who pays"),
+]
+
+
+def asked(question, answer="So."):
+    return AnswerRow("", answer, question=question, where="a.json: item 1")
+
+
+def test_answers_find_their_query_by_its_question():
+    """Tutorials keep question and answer together, without an id."""
+    [row] = with_query_ids([asked("what does the kettle cost")], QUERIES, silent)
+
+    assert row.query_id == "q1"
+
+
+def test_an_id_goes_before_the_question():
+    """Two queries may ask the same of different users."""
+    [row] = with_query_ids([AnswerRow("q3", "So.")], QUERIES, silent)
+
+    assert row.query_id == "q3"
+
+
+def test_rows_of_a_question_that_comes_twice_go_to_its_queries_in_order():
+    """Each of the two queries has an answer, and the user is told."""
+    notes = []
+
+    rows = with_query_ids(
+        [asked("Who pays?", "a"), asked("Who pays?", "b")],
+        QUERIES,
+        lambda event: notes.append(event.message),
+    )
+
+    assert [(row.query_id, row.answer) for row in rows] == [("q2", "a"), ("q3", "b")]
+    assert notes == ["answers by question: several queries of the set ask 1 of them: 'Who pays?'"]
+
+
+def test_questions_that_nobody_asks_are_told():
+    """An answer that is lost lowers no mean in silence."""
+    notes = []
+
+    rows = with_query_ids([asked("Why?")], QUERIES, lambda event: notes.append(event.message))
+
+    assert rows == []
+    assert notes == ["answers by question: no query of the set asks 1 of them: 'Why?'"]
+
+
+def test_a_question_that_is_answered_too_often_is_refused():
+    """Which answer counts cannot be told."""
+    rows = [asked("What does the kettle cost?"), asked("what does the kettle cost?")]
+
+    with pytest.raises(DataError, match=r"a\.json: item 1: .* comes twice"):
+        with_query_ids(rows, QUERIES, silent)
