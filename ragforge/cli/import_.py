@@ -5,7 +5,9 @@ CSV, or JSON Lines with quotes: {query_id, query, expected_answer, relevant: [{d
 grade}]}; a table has a line for each quote: question,answer,doc_id,quote,difficulty,category. A
 quote is looked up in the chunks, so the set outlives a change of the chunk size; one without a
 doc_id must stand in exactly one document. What people approved, edited, pinned or rejected in
-review stays as it is when a file is imported again, with its grades.
+review stays as it is when a file is imported again, with its grades. A relevant id that the corpus
+does not have is an error: without it recall would rise. --allow-missing keeps it, as a relevant
+chunk that no run can find.
 
 A log of what users asked is brought in with --logs: questions that people labelled become queries,
 the others are added to real_queries.jsonl, whose length and style generated queries are to have. Of
@@ -64,6 +66,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--chunks", type=Path, metavar="FILE", help="ready-made chunks")
     source.add_argument("--dataset", type=Path, metavar="DIR", help="add to this dataset")
     parser.add_argument("--out", type=Path, metavar="DIR", help="directory of the new dataset")
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="keep relevant ids that the corpus does not have, as chunks that no run can find",
+    )
     parser.add_argument("--made-by", default="", metavar="WHO", help="who graded, for the records")
     add_json(parser)
     add_common(parser, "chunk")
@@ -112,11 +119,18 @@ def _set(
 ) -> tuple[str, dict[str, object]]:
     from ragforge.pipeline.importing import import_queries
 
-    result = import_queries(arguments.queries, dataset, observer, made_by=arguments.made_by)
+    result = import_queries(
+        arguments.queries,
+        dataset,
+        observer,
+        made_by=arguments.made_by,
+        allow_missing=arguments.allow_missing,
+    )
     counts: dict[str, object] = {
         "queries": result.n_queries,
         "judgments": result.n_judgments,
         "lost": result.n_lost,
+        "missing": result.n_missing,
         "held": result.n_held,
         "retired": result.n_retired,
     }
@@ -136,6 +150,7 @@ def _logs(
         observer,
         labels=arguments.labels,
         made_by=arguments.made_by,
+        allow_missing=arguments.allow_missing,
         clicks=arguments.clicks,
         unlabelled="add" if arguments.as_queries else "keep",
     )
@@ -146,6 +161,7 @@ def _logs(
         "labelled": result.n_labelled,
         "judgments": result.n_judgments,
         "lost": result.n_lost,
+        "missing": result.n_missing,
         "real_queries": result.n_real,
         "masked": result.n_masked,
         "clicked": result.n_clicked,

@@ -13,6 +13,8 @@ from ragforge.records import Evidence, Judgment, Lineage, Provenance, Query
 from ragforge.stages.generate.truth import derive
 
 LEAST_EVIDENCE_GRADE = 2
+_MISSING_SHOWN = 20
+"""Ids that are listed in an error."""
 
 
 class ImportedTruth:
@@ -23,10 +25,17 @@ class ImportedTruth:
         made_by: Who graded.
         binary: Whether the file tells relevant from not, and no more; relevant is then grade 2.
         there: Ids of queries that get grades and nothing else.
+        allow_missing: Keep relevant ids that the corpus does not have, rather than refuse them.
     """
 
     def __init__(
-        self, dataset: Dataset, made_by: str, *, binary: bool, there: Collection[str] = ()
+        self,
+        dataset: Dataset,
+        made_by: str,
+        *,
+        binary: bool,
+        there: Collection[str] = (),
+        allow_missing: bool = False,
     ) -> None:
         chunks = list(dataset.chunks())
         self._index = ChunkIndex(chunks)
@@ -39,6 +48,9 @@ class ImportedTruth:
         self._provenance = Provenance(kind="human", model=made_by)
         self._there = there
         self._repeated: list[str] = []
+        self._allow_missing = allow_missing
+        self.missing: list[str] = []
+        """Relevant ids that are of no chunk and no document; they have judgments all the same."""
         self.queries: list[Query] = []
         self.judgments: dict[tuple[str, str], Judgment] = {}
         self.lost: list[str] = []
@@ -49,18 +61,39 @@ class ImportedTruth:
         """Take queries with their passages, and tell what was lost.
 
         Raises:
-            DataError: All passages are.
+            DataError: All passages are, or the corpus lacks relevant ids and that is not allowed.
         """
         for item in imported:
             self._take(item)
+        gone = [*self.lost, *(f"{item} is no chunk" for item in self.missing)]
+        if gone and len(self.judgments) == len(self.missing):
+            told = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
+            raise DataError(f"{where}: {told}; is it a set for other documents?")
+        if self.missing:
+            self._mind_missing(where, observer)
         if self.lost:
             told = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
-            if not self.judgments:
-                raise DataError(f"{where}: {told}; is it a set for other documents?")
             observer(Event("note", message=told))
         if self._repeated:
             told = f"{len(self._repeated)} quotes stand several times in their document, the first"
             observer(Event("note", message=f"{told} is taken: {'; '.join(self._repeated[:3])}"))
+
+    def _mind_missing(self, where: str, observer: Observer) -> None:
+        """Tell of relevant ids that the corpus lacks, where they are allowed.
+
+        Raises:
+            DataError: They are not: without them recall would rise in silence.
+        """
+        n = len(self.missing)
+        listed = ", ".join(self.missing[:_MISSING_SHOWN]) + (", …" if n > _MISSING_SHOWN else "")
+        what = "relevant id is" if n == 1 else "relevant ids are"
+        told = f"{n} {what} of no chunk and no document: {listed}"
+        if not self._allow_missing:
+            raise DataError(
+                f"{where}: {told}; nothing was taken in. Mend the file or bring the documents, or "
+                "keep them with --allow-missing as relevant chunks that no run can find"
+            )
+        observer(Event("note", message=f"{told}; no run can find them, and all are measured by it"))
 
     def _take(self, item: ImportedQuery) -> None:
         query = item.query
@@ -80,13 +113,16 @@ class ImportedTruth:
 
     def _grade(self, query: Query, chunk_id: str, grade: int | None) -> None:
         meant = self._ids.get(chunk_id, [])
-        if len(meant) != 1:
-            many = f"is a document of {len(meant)} chunks; name one, or a quote"
-            reason = many if meant else "is no chunk"
+        if len(meant) > 1:
+            reason = f"is a document of {len(meant)} chunks; name one, or a quote"
             self.lost.append(f"{query.query_id}: {chunk_id} {reason}")
         elif grade is not None:
             checked = _checked(query, chunk_id, grade)
-            self._judge(query.query_id, meant[0], self._relevant if checked == 1 else checked, "")
+            if meant or checked:
+                known = meant[0] if meant else chunk_id
+                self._judge(query.query_id, known, self._relevant if checked == 1 else checked, "")
+            if checked and not meant:
+                self.missing.append(f"{query.query_id}: {chunk_id}")
 
     def _quoted(self, query_id: str, anchors: Iterable[Anchor]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""

@@ -34,10 +34,17 @@ class ImportResult:
     """Queries that people rejected, or that were taken out: they stay out."""
     n_disagreeing: int = 0
     """Grades that differ from those that people gave before, which stand."""
+    n_missing: int = 0
+    """Relevant ids that the corpus does not have; they are among the judgments."""
 
 
 def import_queries(
-    path: Path, dataset: Dataset, observer: Observer, *, made_by: str = ""
+    path: Path,
+    dataset: Dataset,
+    observer: Observer,
+    *,
+    made_by: str = "",
+    allow_missing: bool = False,
 ) -> ImportResult:
     """Add the queries of a file to a dataset, with the grades of their relevant passages.
 
@@ -53,13 +60,17 @@ def import_queries(
         dataset: Has chunks.
         observer: Told of passages that are in no chunk, and of what stays.
         made_by: Who graded, for provenance.
+        allow_missing: Keep relevant ids that the corpus does not have: no run can find them, and
+            all are measured by them.
 
     Raises:
-        DataError: The file does not hold to its format, or none of its relevant passages is in
-            any chunk; nothing is written then.
+        DataError: The file does not hold to its format, none of its relevant passages is in any
+            chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
     imported = read_queries(path, make_id=lambda text: query_id(text, "en"))
-    taking = ImportedTruth(dataset, made_by, binary=_is_binary(imported))
+    taking = ImportedTruth(
+        dataset, made_by, binary=_is_binary(imported), allow_missing=allow_missing
+    )
     taking.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
     found = reimported(taking.queries, before)
@@ -75,6 +86,7 @@ def add_logged(
     *,
     made_by: str,
     where: str,
+    allow_missing: bool = False,
 ) -> ImportResult:
     """Add queries to a dataset beside those that are there, which get grades and nothing else.
 
@@ -86,12 +98,20 @@ def add_logged(
         observer: Told of passages that are in no chunk, and of grades that differ.
         made_by: Who graded.
         where: Which file they are of, for messages.
+        allow_missing: As for `import_queries`.
 
     Raises:
-        DataError: None of the relevant passages is in any chunk; nothing is written then.
+        DataError: None of the relevant passages is in any chunk, or relevant ids are missing and
+            not allowed; nothing is written then.
     """
     before = {old.query_id: old for old in dataset.all_queries()}
-    taking = ImportedTruth(dataset, made_by, binary=_is_binary(imported), there=before)
+    taking = ImportedTruth(
+        dataset,
+        made_by,
+        binary=_is_binary(imported),
+        there=before,
+        allow_missing=allow_missing,
+    )
     taking.take_all(imported, where, observer)
     differing = 0
     for old in dataset.judgments():
@@ -132,7 +152,7 @@ def _write(
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
     renew_card(dataset)
     counts = (len(found.queries), len(new), len(taking.lost), len(found.held), len(found.retired))
-    return ImportResult(dataset, *counts)
+    return ImportResult(dataset, *counts, n_missing=len(taking.missing))
 
 
 def _told(

@@ -42,6 +42,8 @@ class LogResult:
     n_judgments: int
     n_lost: int
     """Labelled passages that are in no chunk."""
+    n_missing: int
+    """Relevant ids that the corpus does not have; they are among the judgments."""
     n_real: int
     """Different questions without labels."""
     n_masked: int
@@ -67,6 +69,7 @@ def import_logs(
     *,
     labels: Path | None = None,
     made_by: str = "",
+    allow_missing: bool = False,
     clicks: Clicks = "ignore",
     unlabelled: Literal["keep", "add"] = "keep",
 ) -> LogResult:
@@ -87,13 +90,14 @@ def import_logs(
             stands in the logs.
         observer: Told of what was passed over, masked and lost.
         made_by: Who labelled.
+        allow_missing: As for `import_queries`.
         clicks: "relevant" to take what was clicked for relevant, "ignore" not to.
         unlabelled: "add" to make the questions without labels queries too, without an answer: to
             be retrieved for and judged. "keep" for `real_queries.jsonl` alone.
 
     Raises:
-        DataError: A log cannot be read, holds no question, or none of the labelled passages is in
-            any chunk; nothing is written then.
+        DataError: A log cannot be read, holds no question, none of the labelled passages is in any
+            chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
     reading = Reading(clicks == "relevant", read_labels(labels) if labels is not None else {})
     asked = reading.read(paths).values()
@@ -109,7 +113,14 @@ def import_logs(
     took = None
     if labelled or added:
         where = ", ".join(map(str, paths))
-        took = add_logged([*labelled, *added], dataset, observer, made_by=made_by, where=where)
+        took = add_logged(
+            [*labelled, *added],
+            dataset,
+            observer,
+            made_by=made_by,
+            where=where,
+            allow_missing=allow_missing,
+        )
     dataset.write_real_queries(_beside(dataset.real_queries(), real))
     run = checked_name(plain_name(paths[0]))
     n_retrieved = _write_run(run, asked, dataset)
@@ -122,6 +133,7 @@ def import_logs(
         n_added=len(added),
         n_judgments=took.n_judgments if took else 0,
         n_lost=took.n_lost if took else 0,
+        n_missing=took.n_missing if took else 0,
         n_real=len(real),
         n_masked=reading.n_masked,
         n_clicked=reading.n_clicked,

@@ -42,7 +42,10 @@ def validate(dataset: Dataset) -> Findings:
     _check_evidence(dataset, queries, texts, found)
     judged = "judgments.jsonl"
     found.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
-    found.problems += _unknown(judged, "chunk", (j.chunk_id for j in judgments), texts)
+    by_people = {j.chunk_id for j in judgments if j.source == "human"}
+    made = (j.chunk_id for j in judgments if j.chunk_id not in by_people)
+    found.problems += _unknown(judged, "chunk", made, texts)
+    found.notes += _unfindable(judgments, texts)
     for documents in _read(lambda: [_documents(dataset, queries)], found):
         found.notes += _splits(queries, documents)
     checks = _read(dataset.label_checks, found)
@@ -211,6 +214,19 @@ def _ungraded(checks: list[Judgment], judgments: list[Judgment]) -> list[str]:
     human = {(j.query_id, j.chunk_id) for j in judgments if j.source == "human"}
     lost = sum((check.query_id, check.chunk_id) not in human for check in checks)
     return [f"label_checks.jsonl: {lost} pairs have no grade of a person any more"] if lost else []
+
+
+def _unfindable(judgments: Iterable[Judgment], known: Container[str]) -> list[str]:
+    """Return one line about chunks that people call relevant and the corpus does not have."""
+    relevant = {item.chunk_id for item in judgments if item.source == "human" and item.grade}
+    gone = sorted(chunk_id for chunk_id in relevant if chunk_id not in known)
+    if not gone:
+        return []
+    shown = ", ".join(gone[:_EXAMPLES])
+    return [
+        f"judgments.jsonl: {len(gone)} relevant chunks of people's are not in the corpus, such as "
+        f"{shown}: no run can find them"
+    ]
 
 
 def _unknown(where: str, what: str, ids: Iterable[str], known: Container[str]) -> list[str]:

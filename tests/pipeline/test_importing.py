@@ -3,9 +3,11 @@ import json
 import pytest
 
 from ragforge.errors import DataError
+from ragforge.evaluation import evaluate
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.importing import import_queries
+from ragforge.pipeline.validating import validate
 from ragforge.records import (
     Chunk,
     Evidence,
@@ -47,10 +49,10 @@ def dataset(tmp_path):
 def bring(dataset, tmp_path):
     """Import rows into the dataset."""
 
-    def run(*rows, observer=silent):
+    def run(*rows, observer=silent, **options):
         path = tmp_path / "golden.jsonl"
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-        return import_queries(path, dataset, observer, made_by="Ann")
+        return import_queries(path, dataset, observer, made_by="Ann", **options)
 
     return run
 
@@ -350,3 +352,44 @@ def test_grades_of_people_outlive_a_set_that_tells_none(dataset, bring):
     bring(query.model_dump(mode="json"))
 
     assert dataset.judgments() == [human]
+
+
+HALF = {"id": "q1", "question": "What is the fee?", "relevant_doc_ids": ["c1", "d9"]}
+
+
+def test_relevant_ids_that_the_corpus_lacks_are_refused(dataset, bring):
+    """Without them recall would rise from one half to all, in silence."""
+    with pytest.raises(DataError, match=r"1 relevant id is of no chunk and no document: q1: d9;"):
+        bring(HALF)
+
+    assert dataset.all_queries() == []
+
+
+def test_allowed_missing_ids_stay_in_the_denominator(dataset, bring):
+    """They are relevant chunks that no run can find."""
+    result = bring(HALF, allow_missing=True)
+
+    scores = evaluate(dataset.files / "judgments.jsonl", {"q1": ["c1", "c2"]}, "R@10")
+    assert (scores.mean("R@10"), result.n_missing) == (0.5, 1)
+
+
+def test_a_missing_id_of_grade_0_changes_nothing(dataset, bring):
+    """A chunk that is not relevant is in no denominator."""
+    bring({**HALF, "relevant_doc_ids": ["c1"], "graded_relevance": {"c1": 3, "d9": 0}})
+
+    assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 3)]
+
+
+def test_validate_notes_relevant_chunks_that_are_not_in_the_corpus(dataset, bring):
+    """It is the author's choice, and everybody who measures must know."""
+    bring(HALF, allow_missing=True)
+
+    found = validate(dataset)
+
+    assert (found.problems, found.notes) == (
+        [],
+        [
+            "judgments.jsonl: 1 relevant chunks of people's are not in the corpus, such as d9: no "
+            "run can find them"
+        ],
+    )
