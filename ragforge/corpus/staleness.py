@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,15 @@ import numpy.typing as npt
 from rensa import RMinHash
 
 from ragforge.corpus.near_duplicates import triples
-from ragforge.corpus.versions import Member, Version, member_of, mentioned
+from ragforge.corpus.versions import (
+    Member,
+    Version,
+    is_retired,
+    member_by_year,
+    member_of,
+    mentioned,
+    name_of_today,
+)
 from ragforge.records import Chunk
 
 LEAST_JACCARD: Final = 0.6
@@ -38,16 +47,26 @@ class _Passage:
 
 
 class Staleness:
-    """Finds older versions by the ids of documents, else by what similar texts mention."""
+    """Finds older versions by the ids of documents, else by what similar texts mention.
+
+    A version in an id is enough; a year counts where the older document says that it is none of
+    today; a word such as `old` where there is a document of the same name without it.
+    """
 
     def __init__(self) -> None:
         self._members: dict[str, Member | None] = {}
         self._families: dict[str, dict[Version, dict[tuple[str, ...], int]]] = {}
         self._rows: list[tuple[int, Member, tuple[str, ...]]] = []
         self._mentions: list[_Passage] = []
+        self._starts: dict[str, int] = {}
+        self._of_years: dict[str, Member | None] = {}
+        self._retired: set[str] = set()
+        self._names_of_today: dict[str, str | None] = {}
+        self._suspects: list[tuple[int, str]] = []
 
     def add(self, row: int, chunk: Chunk) -> None:
         """Take a chunk."""
+        self._take_name(row, chunk)
         if chunk.doc_id not in self._members:
             self._members[chunk.doc_id] = member_of(chunk.doc_id)
         member = self._members[chunk.doc_id]
@@ -59,13 +78,47 @@ class Staleness:
             self._mentions.append(_Passage(row, chunk.doc_id, version))
 
     def stale(self, words: Words) -> Iterator[Stale]:
-        """Yield what is stale.
+        """Yield what is stale, each row once.
 
         Args:
             words: Of any row that was added.
         """
-        yield from self._by_id()
-        yield from self._by_text(words)
+        seen = set[int]()
+        for stale in chain(self._by_id(), self._by_name(), self._by_text(words)):
+            if stale[0] not in seen:
+                seen.add(stale[0])
+                yield stale
+
+    def _take_name(self, row: int, chunk: Chunk) -> None:
+        """Take what the name of a document and its opening say of its age."""
+        doc_id = chunk.doc_id
+        if doc_id not in self._starts:
+            self._starts[doc_id] = row
+            self._of_years[doc_id] = member_by_year(doc_id)
+            self._names_of_today[doc_id] = name_of_today(doc_id)
+            if is_retired(" ".join(chunk.heading_path[:1]), chunk.text):
+                self._retired.add(doc_id)
+        if self._names_of_today[doc_id] or (self._of_years[doc_id] and doc_id in self._retired):
+            self._suspects.append((row, doc_id))
+
+    def _by_name(self) -> Iterator[Stale]:
+        """Yield the chunks of documents whose name or opening says that they are old."""
+        newest: dict[str, tuple[Member, str]] = {}
+        for doc_id, member in self._of_years.items():
+            if member and doc_id not in self._retired:
+                latest = newest.get(member.family, (member, doc_id))
+                newest[member.family] = max(
+                    latest, (member, doc_id), key=lambda item: item[0].version.order
+                )
+        for row, doc_id in self._suspects:
+            member, today = self._of_years[doc_id], self._names_of_today[doc_id]
+            if member and member.family in newest and doc_id in self._retired:
+                latest, newer = newest[member.family]
+                if member.version.order < latest.version.order:
+                    here = f"{member.version.text} is older than {latest.version.text}"
+                    yield row, self._starts[newer], f"{here}, and says so; see"
+            elif today in self._starts:
+                yield row, self._starts[today], "its name says that it is old; see"
 
     def _by_id(self) -> Iterator[Stale]:
         """Yield the chunks of a document of which there is a newer version."""

@@ -14,6 +14,17 @@ _IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-(?:[0-2]\d|3[01]))?)(?!\d)")
+_YEAR = re.compile(r"(?<![^/_\-@.])((?:19|20)\d\d)(?![^/_\-.])")
+_RETIRED = re.compile(
+    r"\b(?:superseded|archived|obsolete|outdated|withdrawn|no longer (?:valid|in force))\b",
+    re.IGNORECASE,
+)
+_RETIRED_ID = re.compile(
+    r"(?<![^/_\-@.])(?:old|archived?|superseded|obsolete|outdated|legacy)(?![^/_\-.])[/_\-]?",
+    re.IGNORECASE,
+)
+_OPENING_CHARS = 200
+"""Of a text, where a document says that it is none of today."""
 _STAGE = re.compile(r"([a-z]+)")
 _STAGES = {"dev": 0, "a": 1, "alpha": 1, "b": 2, "beta": 2, "pre": 3, "rc": 4}
 
@@ -64,6 +75,36 @@ def member_of(doc_id: str) -> Member | None:
     text = found[1] or found[2]
     family = f"{doc_id[: found.start()]}*{doc_id[found.end() :]}"
     return Member(family, Version(text, order_of(text)))
+
+
+def member_by_year(doc_id: str) -> Member | None:
+    """Return the family of a document and its year: `returns-2024.md` is `returns-*.md` of 2024.
+
+    A year alone says little, as pages of several years may all be valid: see `is_retired`.
+    """
+    found = _YEAR.search(doc_id)
+    if found is None or _DATE.search(doc_id):
+        return None
+    family = f"{doc_id[: found.start()]}*{doc_id[found.end() :]}"
+    return Member(family, Version(found[1], order_of(found[1])))
+
+
+def is_retired(title: str, text: str) -> bool:
+    """Whether a document says of itself, in title or opening, that another took its place."""
+    return bool(_RETIRED.search(title) or _RETIRED.search(text[:_OPENING_CHARS]))
+
+
+def name_of_today(doc_id: str) -> str | None:
+    """Return what a document would be called without a word such as `old` or `archive` in its id.
+
+    Returns:
+        `returns.md` for `returns-old.md` and `archive/returns.md`; None where no word says so.
+    """
+    found = _RETIRED_ID.search(doc_id)
+    if found is None:
+        return None
+    before = doc_id[: found.start()]
+    return f"{before if found[0][-1] in '/_-' else before.rstrip('_-')}{doc_id[found.end() :]}"
 
 
 def mentioned(text: str) -> Version | None:

@@ -1,3 +1,5 @@
+import pytest
+
 from ragforge.corpus.repeats import Repeats
 from ragforge.corpus.staleness import Staleness
 from ragforge.records import Chunk
@@ -70,3 +72,36 @@ def test_entries_of_one_changelog_are_not_stale():
 def test_corpus_without_versions_has_nothing_stale():
     """Most corpora have none."""
     assert stale(("a.md", "", SHARED), ("b.md", "", SHARED)) == []
+
+
+def test_a_document_of_an_earlier_year_that_says_so_is_stale():
+    """Policies are kept by year; the old one answers with old numbers."""
+    assert stale(
+        ("returns-2024.md", "Returns 2024 (superseded)", "Thirty days."),
+        ("returns-2025.md", "Returns 2025", "Forty-five days."),
+        ("returns-2024.md", "Refunds", "Seven days."),
+    ) == [(0, 1), (2, 1)]
+
+
+def test_documents_of_several_years_may_all_be_valid():
+    """Nobody is to leave out the annual report of last year."""
+    assert stale(
+        ("report-2024.md", "Report 2024", "Sales rose."),
+        ("report-2025.md", "Report 2025", "Sales fell."),
+    ) == []  # fmt: skip
+
+
+def test_a_document_that_says_it_is_archived_without_a_newer_one_is_not_stale():
+    """There is nothing it could be replaced by."""
+    assert stale(("returns-2024.md", "Returns", "Archived. Thirty days.")) == []
+
+
+@pytest.mark.parametrize("name", ["fees-old.md", "old/fees.md", "archive/fees.md", "fees_old.md"])
+def test_a_document_called_old_is_stale_beside_its_namesake(name):
+    """People rename what they do not dare to delete."""
+    assert stale((name, "Fees", "Ten."), ("fees.md", "Fees", "Twelve.")) == [(0, 1)]
+
+
+def test_a_word_within_another_is_no_sign_of_age():
+    """Gold is not old."""
+    assert stale(("gold.md", "Gold", "Au."), ("g.md", "G", "G.")) == []
