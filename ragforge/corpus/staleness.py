@@ -103,19 +103,18 @@ class Staleness:
 
     def _by_name(self) -> Iterator[Stale]:
         """Yield the chunks of documents whose name or opening says that they are old."""
-        newest: dict[str, tuple[Member, str]] = {}
+        newest: dict[str, tuple[Version, str]] = {}
         for doc_id, member in self._of_years.items():
             if member and doc_id not in self._retired:
-                latest = newest.get(member.family, (member, doc_id))
-                newest[member.family] = max(
-                    latest, (member, doc_id), key=lambda item: item[0].version.order
-                )
+                latest = newest.get(member.family)
+                if latest is None or latest[0].order < member.version.order:
+                    newest[member.family] = member.version, doc_id
         for row, doc_id in self._suspects:
             member, today = self._of_years[doc_id], self._names_of_today[doc_id]
             if member and member.family in newest and doc_id in self._retired:
-                latest, newer = newest[member.family]
-                if member.version.order < latest.version.order:
-                    here = f"{member.version.text} is older than {latest.version.text}"
+                version, newer = newest[member.family]
+                if member.version.order < version.order:
+                    here = f"{member.version.text} is older than {version.text}"
                     yield row, self._starts[newer], f"{here}, and says so; see"
             elif today in self._starts:
                 yield row, self._starts[today], "its name says that it is old; see"
