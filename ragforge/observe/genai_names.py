@@ -83,6 +83,15 @@ SYSTEM: Final = "ragforge.system"
 MEASURE: Final = "ragforge.measure"
 """Name of a gauge, its attribute, and before ".nDCG@10" that of a value in a span."""
 FIRST_RELEVANT_RANK: Final = "ragforge.query.first_relevant_rank"
+N_QUERIES: Final = "ragforge.evaluation.n_queries"
+DEPTH: Final = "ragforge.evaluation.depth"
+"""Chunks of the longest ranking."""
+N_RELEVANT: Final = "ragforge.query.n_relevant"
+N_RETRIEVED: Final = "ragforge.query.n_retrieved"
+EXCEPTION: Final = "exception"
+"""Name of an event of a span; what follows are its attributes."""
+EXCEPTION_TYPE: Final = "exception.type"
+EXCEPTION_MESSAGE: Final = "exception.message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,9 @@ MEASURE_LOW: Final = Instrument(
 )
 MEASURE_HIGH: Final = Instrument(
     f"{MEASURE}.high", "gauge", "1", "Upper end of the 95 % interval of that mean"
+)
+EVALUATIONS: Final = Instrument(
+    "ragforge.evaluations", "counter", "{evaluation}", "Runs that were measured"
 )
 QUERIES: Final = Instrument(
     "ragforge.evaluation.queries",

@@ -158,6 +158,8 @@ class OpenTelemetryObserver:
         if event.outcome == "failed":
             reason = clean(event.message) if self.texts else None
             span.set_status(Status(StatusCode.ERROR, reason))
+            message = {names.EXCEPTION_MESSAGE: reason} if reason else {}
+            span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: _kind(event), **message}, end_ns)
         span.end(end_ns)
         if event.outcome != "cached":
             _measure(event, instruments)

@@ -77,6 +77,7 @@ class EvaluationTelemetry:
         attributes = _subject(event)
         if dataset := event.labels.get("dataset"):
             attributes[names.TEST_SUITE_NAME] = clean(dataset)
+        attributes |= _counts(event, {"total": names.N_QUERIES, "depth": names.DEPTH})
         self._span = self.tracer.start_span(
             names.EVALUATION_SPAN,
             context=parent,
@@ -87,6 +88,7 @@ class EvaluationTelemetry:
     def _end(self, event: Event) -> None:
         holes = number(event, "holes") or 0.0
         self._instrument(names.HOLES).add(int(holes), _series(event))
+        self._instrument(names.EVALUATIONS).add(1, _series(event))
         if self._span is not None:
             self._span.end()
             self._span = None
@@ -104,6 +106,7 @@ class EvaluationTelemetry:
         )
         if event.outcome == "failed":
             span.set_status(Status(StatusCode.ERROR))
+            span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: _kind(event)}, end_ns)
         place = set_span_in_context(span, parent)
         if latency_s is not None:
             place = self._retrieval(event, place, start_ns, end_ns)
@@ -179,6 +182,8 @@ class EvaluationTelemetry:
             about = {**_series(event), names.MEASURE: clean(name)}
             if math.isfinite(mean):
                 self._instrument(names.MEASURE_MEAN).set(mean, about)
+                if self._span is not None:
+                    self._span.set_attribute(f"{names.MEASURE}.{clean(name)}", mean)
             for key, gauge in _GAUGES.items():
                 if (value := number(event, key)) is not None:
                     self._instrument(gauge).set(value, about)
@@ -187,8 +192,14 @@ class EvaluationTelemetry:
         told = _subject(event)
         told[names.TEST_CASE_NAME] = clean(event.labels.get("query_id", ""))
         told |= {f"{names.MEASURE}.{clean(key)}": value for key, value in event.measures.items()}
-        if (rank := number(event, "rank")) is not None:
-            told[names.FIRST_RELEVANT_RANK] = int(rank)
+        told |= _counts(
+            event,
+            {
+                "rank": names.FIRST_RELEVANT_RANK,
+                "relevant": names.N_RELEVANT,
+                "retrieved": names.N_RETRIEVED,
+            },
+        )
         if event.outcome == "failed":
             told[names.ERROR_TYPE] = _kind(event)
         if text := self._text(event):
@@ -251,6 +262,12 @@ def _subject(event: Event) -> dict[str, Value]:
     if (version := labels.get("version", "")).isdecimal():
         about[names.DATASET_VERSION] = int(version)
     return about | _way(event)
+
+
+def _counts(event: Event, wanted: Mapping[str, str]) -> dict[str, Value]:
+    """Return those of some whole numbers that an event has, by the names they go by."""
+    values = {name: number(event, key) for key, name in wanted.items()}
+    return {name: int(value) for name, value in values.items() if value is not None}
 
 
 def _kind(event: Event) -> str:

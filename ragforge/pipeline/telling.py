@@ -17,6 +17,7 @@ from ragforge.report.judging import GRADE_MEANINGS
 WATCHED: Final = ("P@5", "R@5", "RR", "nDCG@10")
 """Told of every run, whatever was asked for: what is drawn over months must not have gaps."""
 
+_COUNTED: Final = ("NumRel", "NumRet")
 _NO_TEXTS: Final[Mapping[str, str]] = {}
 
 
@@ -129,8 +130,8 @@ def _events(one: EvaluatedRun, texts: Mapping[str, str]) -> Iterator[Event]:
     counts = {"done": len(scores.query_ids), "failed": len(failures)}
     whole = {**counts, "without_judgments": len(scores.without_judgments)}
     longest = {"longest_s": max(one.measured.latencies_s.values(), default=0.0)}
-    total = {"total": len(scores.query_ids) + len(failures)}
-    yield Event("evaluation.start", numbers={**total, **longest}, labels=of_run)
+    size = {"total": len(scores.query_ids) + len(failures), "depth": scores.depth}
+    yield Event("evaluation.start", numbers={**size, **longest}, labels=of_run)
     yield from _queries(one, scores, measures, about, texts)
     for query_id, kind in sorted(failures.items()):
         labels = {**about, "query_id": query_id, "kind": kind, "measures": " ".join(measures)}
@@ -156,12 +157,20 @@ def _queries(
         scores.unjudged,
         one.measured.latencies_s,
     )
+    counts = scores.rescore(_COUNTED, rel_threshold=scores.rel_threshold)
+    n_relevant, n_retrieved = (
+        dict(zip(counts.query_ids, counts.values(name), strict=True)) for name in _COUNTED
+    )
     found = dict.fromkeys(scores.query_ids, "hit")
     found |= dict.fromkeys(scores.perfect, "perfect")
     found |= dict.fromkeys(scores.without_hit, "without_hit")
     found |= dict.fromkeys(scores.without_relevant, "without_relevant")
     for query_id, values in zip(scores.query_ids, zip(*columns, strict=True), strict=True):
-        numbers: dict[str, float] = {"holes": holes[query_id]}
+        numbers: dict[str, float] = {
+            "holes": holes[query_id],
+            "relevant": n_relevant[query_id],
+            "retrieved": n_retrieved[query_id],
+        }
         if (rank := ranks[query_id]) is not None:
             numbers["rank"] = rank
         if (latency_s := latencies_s.get(query_id)) is not None:

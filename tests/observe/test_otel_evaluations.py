@@ -24,13 +24,13 @@ ABOUT = {"dataset": "help", "version": "3", "run": "bm25"}
 SERIES = {"ragforge.dataset": "help", "ragforge.run": "bm25"}
 START = Event(
     "evaluation.start",
-    numbers={"total": 2, "longest_s": 0.25},
+    numbers={"total": 2, "depth": 10, "longest_s": 0.25},
     labels={**ABOUT, "evaluation_id": "ab12"},
 )
 DONE = Event(
     "evaluation.query",
     outcome="done",
-    numbers={"holes": 1, "rank": 2, "latency_s": 0.25},
+    numbers={"holes": 1, "rank": 2, "relevant": 3, "retrieved": 10, "latency_s": 0.25},
     labels={**ABOUT, "query_id": "q1", "found": "hit"},
     measures={"RR": 0.5, "nDCG@10": 0.75},
     content=(("question", "Where is it?"),),
@@ -120,7 +120,32 @@ def test_an_evaluation_says_what_was_measured(telemetry):
         "ragforge.dataset.version": 3,
         "ragforge.evaluation.id": "ab12",
         "test.suite.name": "help",
+        "ragforge.evaluation.n_queries": 2,
+        "ragforge.evaluation.depth": 10,
     }
+
+
+def test_an_evaluation_holds_its_means(telemetry):
+    """Traces are compared by them without opening each query."""
+    telemetry.tell(START, MEAN, END)
+
+    assert telemetry.spans()["ragforge evaluate"].attributes["ragforge.measure.RR"] == 0.5
+
+
+def test_evaluations_are_counted(telemetry):
+    """A night without one is an alert."""
+    telemetry.tell(START, END, START, END)
+
+    [point] = telemetry.points("ragforge.evaluations")
+    assert (point.value, dict(point.attributes)) == (2, SERIES)
+
+
+def test_a_failed_query_has_an_exception(telemetry):
+    """Viewers list errors by these events."""
+    telemetry.tell(START, FAILED, END)
+
+    [event] = telemetry.spans()["ragforge query"].events
+    assert (event.name, dict(event.attributes)) == ("exception", {"exception.type": "retrieval"})
 
 
 def test_a_query_has_its_values(telemetry):
@@ -135,6 +160,8 @@ def test_a_query_has_its_values(telemetry):
         "ragforge.measure.RR": 0.5,
         "ragforge.measure.nDCG@10": 0.75,
         "ragforge.query.first_relevant_rank": 2,
+        "ragforge.query.n_relevant": 3,
+        "ragforge.query.n_retrieved": 10,
     }
 
 

@@ -66,7 +66,13 @@ def test_a_query_has_its_values(told):
 
     assert (first.outcome, first.labels["query_id"]) == ("done", "q00")
     assert first.measures["RR"] == 0.5
-    assert first.numbers == {"holes": 1, "rank": 2, "latency_s": 0.02}
+    assert first.numbers == {
+        "holes": 1,
+        "rank": 2,
+        "relevant": 1,
+        "retrieved": 3,
+        "latency_s": 0.02,
+    }
 
 
 def test_a_query_on_which_the_retriever_failed_has_no_value(told):
