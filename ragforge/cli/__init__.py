@@ -36,6 +36,7 @@ COMMANDS = {
     "prompts": "list, show, compare or copy the prompts; render what a model would be asked",
     "config": "show the settings in force",
     "cache": "look into the call store: what was bought, export, import, prune",
+    "help": "explain a subject: measures",
     "mock": "serve a scriptable OpenAI-compatible endpoint on loopback, to rehearse with",
 }
 """Every command with what it does; the order is that of the help."""

@@ -9,6 +9,7 @@ likely cause is the first rule that applies; all that apply are in --json.
 Examples:
   ragforge worst --dataset set/
   ragforge worst --dataset set/ --run bm25 -m R@5 -n 50
+  ragforge worst --dataset set/ --below 0.3
   ragforge worst --dataset set/ --cause duplicates_crowd --json
 """
 
@@ -31,7 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--run", action="append", default=[], metavar="NAME", help="which run (default: all)"
     )
     parser.add_argument(
-        "-n", type=_count, default=_SHOWN, metavar="N", help=f"queries listed (default: {_SHOWN})"
+        "-n",
+        type=_count,
+        metavar="N",
+        help=f"queries listed (default: {_SHOWN}; all with --below)",
+    )
+    parser.add_argument(
+        "--below", type=float, metavar="VALUE", help="list only queries with a value less than this"
     )
     parser.add_argument(
         "--cause",
@@ -55,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         open_dataset(arguments.dataset),
         arguments.run,
         settings_of(arguments).evaluate,
-        n=arguments.n,
+        n=_SHOWN if arguments.n is None and arguments.below is None else arguments.n,
+        below=arguments.below,
         cause=arguments.cause,
     )
     for warning in report.warnings:

@@ -23,8 +23,9 @@ def find_worst(
     run_names: Sequence[str],
     settings: EvaluateSettings,
     *,
-    n: int,
+    n: int | None,
     cause: CauseCode | None = None,
+    below: float | None = None,
 ) -> WorstReport:
     """Find where runs do badly, and why.
 
@@ -32,8 +33,9 @@ def find_worst(
         dataset: Has queries, judgments and runs.
         run_names: Which runs; all but stale ones where empty.
         settings: The first measure counts, nDCG@10 where there is none; and the threshold.
-        n: Queries listed of each run.
+        n: Queries listed of each run; all where None.
         cause: List only queries of this likely cause.
+        below: List only queries whose value is less than this.
 
     Raises:
         DataError: There is no (such) run, or nothing is judged.
@@ -58,7 +60,7 @@ def find_worst(
         run_findings(
             replace(found, task=task, runs=[run], systems=()),
             causes[run.name],
-            worst_of(causes[run.name].values(), n, cause),
+            worst_of(causes[run.name].values(), n, cause, below),
             _mean(run, str(measure)),
         )
         for run in found.runs

@@ -156,3 +156,10 @@ def test_a_dataset_without_judgments_says_so(small, capsys):
 
     assert main(["worst", "--dataset", str(small.path)]) == 3
     assert "no answerable query is judged" in capsys.readouterr().err
+
+
+def test_queries_below_a_value_are_listed_alone(small, capsys):
+    """Who mends the failures of a demo does not want the merely fair ones."""
+    run = told(small, capsys, "--below", "0.5")["runs"]["bm25"]
+
+    assert [item["query_id"] for item in run["worst"]] == ["gone"]

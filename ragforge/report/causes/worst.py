@@ -69,18 +69,23 @@ class WorstReport:
     graded_by: tuple[GradedBy, ...] = ()
 
 
-def worst_of(causes: Iterable[Causes], n: int, cause: CauseCode | None) -> list[Causes]:
+def worst_of(
+    causes: Iterable[Causes], n: int | None, cause: CauseCode | None, below: float | None = None
+) -> list[Causes]:
     """Return the worst of the queries that did badly, those without a value last.
 
     Args:
         causes: Of one run.
-        n: How many, at most.
+        n: How many, at most; all where None.
+        below: Only those with a value less than this; where None, those without a value too.
         cause: The likely cause that they have to have. Where None, those are left out of which
             the run is not to blame.
     """
     wanted = [
         found for found in causes if (found.code == cause if cause else found.code not in BLAMELESS)
     ]
+    if below is not None:
+        wanted = [found for found in wanted if found.value is not None and found.value < below]
     wanted.sort(key=lambda found: (inf if found.value is None else found.value, found.query_id))
     return wanted[:n]
 
