@@ -5,9 +5,10 @@ from typing import Final
 
 from ragforge.measures.hits import RunHits
 from ragforge.measures.judged import judge, judge_hits
+from ragforge.measures.listed import Listed, labels_of
 from ragforge.measures.locating import Judgments, RankedChunks
 from ragforge.measures.names import Measure, parse_measures
-from ragforge.measures.scores import RelThreshold, Scores, score
+from ragforge.measures.scores import RelThreshold, Scores, score, threshold_of
 
 DEFAULT_MEASURES: Final = (
     "nDCG@10",
@@ -31,6 +32,7 @@ def evaluate(
     rel_threshold: RelThreshold = "auto",
     failed: Collection[str] = (),
     only_retrieved: bool = False,
+    relevant: Listed | None = None,
 ) -> Scores:
     """Compute measures per query, and their means with bounds on what failures could change.
 
@@ -47,6 +49,9 @@ def evaluate(
             is 2 where the qrels hold a grade above 1, else 1. nDCG, DCG and ERR do not use it.
         failed: Queries whose retrieval failed. They get no value, whatever the run holds.
         only_retrieved: Leave queries out that the run lacks, rather than count them as 0.
+        relevant: The relevant chunks by query, where they are listed apart from grades: they decide
+            binary measures without `rel=`, and grades decide nDCG, DCG and ERR; see
+            `ragforge.measures.listed`. None where grades decide all.
 
     Raises:
         UsageError: A measure or the threshold cannot be taken.
@@ -54,8 +59,14 @@ def evaluate(
             number, or a ranking lists a chunk twice.
     """
     wanted = parse_measures(measures)
-    judged = judge(qrels, run, failed=frozenset(failed), only_retrieved=only_retrieved)
-    return score(judged, wanted, rel_threshold)
+    if relevant is None:
+        judged = judge(qrels, run, failed=frozenset(failed), only_retrieved=only_retrieved)
+        return score(judged, wanted, rel_threshold)
+    labels = labels_of(qrels, relevant, threshold_of(highest_grade(qrels), rel_threshold))
+    graded, binary = (
+        judge(of, run, failed=frozenset(failed), only_retrieved=only_retrieved) for of in labels
+    )
+    return score(graded, wanted, rel_threshold, by_list=binary)
 
 
 def evaluate_hits(
@@ -69,3 +80,9 @@ def evaluate_hits(
     """Compute measures of a run of which only the judged hits are known; else as `evaluate`."""
     wanted = parse_measures(measures)
     return score(judge_hits(qrels, hits, only_retrieved=only_retrieved), wanted, rel_threshold)
+
+
+def highest_grade(qrels: Mapping[str, Judgments]) -> int:
+    """Return the highest grade of all; 0 where there is none."""
+    grades = (grade for of_query in qrels.values() for grade in of_query.values())
+    return max((grade for grade in grades if grade is not None), default=0)

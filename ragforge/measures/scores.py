@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from ragforge.errors import UsageError
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.judged import Judged
+from ragforge.measures.listed import LEAST_RELEVANT, is_by_list
 from ragforge.measures.names import Measure, parse_measure, parse_measures
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Scores:
         columns: Mapping[str, list[float]],
         summaries: Mapping[str, Summary],
         rel_threshold: int,
+        by_list: Judged | None = None,
     ) -> None:
         self.measures = tuple(columns)
         self.rel_threshold = rel_threshold
@@ -80,6 +82,7 @@ class Scores:
         self.n_not_in_qrels = judged.n_not_in_qrels
         self.warnings = judged.warnings
         self._judged = judged
+        self._by_list = by_list
 
     def summary(self, measure: str | Measure) -> Summary:
         """Return mean and bounds of a measure, which may be named by an alias."""
@@ -116,7 +119,7 @@ class Scores:
         Raises:
             UsageError: A measure or the threshold cannot be taken.
         """
-        return score(self._judged, parse_measures(measures), rel_threshold)
+        return score(self._judged, parse_measures(measures), rel_threshold, by_list=self._by_list)
 
     @cached_property
     def per_query(self) -> dict[str, dict[str, float]]:
@@ -131,8 +134,8 @@ class Scores:
     @cached_property
     def first_relevant_rank(self) -> dict[str, int | None]:
         """Rank of the first relevant chunk of each query with a value; None where none came."""
-        columns = self._judged.columns
-        ranks = columns.listed(columns.first(columns.hits(self.rel_threshold)))
+        judged, rel = self._relevance
+        ranks = judged.columns.listed(judged.columns.first(judged.columns.hits(rel)))
         return {
             query_id: rank or None for query_id, rank in zip(self.query_ids, ranks, strict=True)
         }
@@ -140,8 +143,8 @@ class Scores:
     @cached_property
     def without_relevant(self) -> list[str]:
         """Queries that have no relevant chunk in the qrels: they count 0, as in trec_eval."""
-        columns = self._judged.columns
-        counts = columns.listed(columns.n_judged(self.rel_threshold))
+        judged, rel = self._relevance
+        counts = judged.columns.listed(judged.columns.n_judged(rel))
         return [q for q, count in zip(self.query_ids, counts, strict=True) if count == 0]
 
     @cached_property
@@ -162,7 +165,7 @@ class Scores:
     @cached_property
     def unjudged(self) -> dict[str, int]:
         """Chunks without a grade (or a negative one) in the top 10 of each query with a value."""
-        columns = self._judged.columns
+        columns = self._relevance[0].columns
         judged = columns.listed(columns.count(columns.hits(0), UNJUDGED_DEPTH))
         lengths = self._judged.table.n_retrieved
         return {
@@ -205,7 +208,9 @@ class Scores:
             measure: One that was computed.
         """
         name = self._computed(measure)
-        return _possible(self._judged, parse_measure(name), self.rel_threshold)
+        measure = parse_measure(name)
+        judged, rel = _basis(measure, self._judged, self.rel_threshold, self._by_list)
+        return _possible(judged, measure, rel)
 
     def to_pandas(self) -> Any:  # noqa: ANN401  # pandas is no dependency
         """Return the values as a pandas data frame: a row for each query, a column a measure.
@@ -247,6 +252,13 @@ class Scores:
             "warnings": self.warnings,
         }
 
+    @property
+    def _relevance(self) -> tuple[Judged, int]:
+        """Return what says which chunks are relevant, and the lowest grade in it that does."""
+        if self._by_list is not None:
+            return self._by_list, LEAST_RELEVANT
+        return self._judged, self.rel_threshold
+
     def _column(self, measure: Measure) -> list[Any]:
         columns = self._judged.columns
         rel = measure.rel or self.rel_threshold
@@ -260,35 +272,58 @@ class Scores:
         return name
 
 
-def score(judged: Judged, wanted: Mapping[str, Measure], rel_threshold: RelThreshold) -> Scores:
+def score(
+    judged: Judged,
+    wanted: Mapping[str, Measure],
+    rel_threshold: RelThreshold,
+    *,
+    by_list: Judged | None = None,
+) -> Scores:
     """Compute measures of a run whose judged chunks are found.
 
     Args:
         judged: The run.
         wanted: Measures by canonical name.
         rel_threshold: As for `evaluate`.
+        by_list: The same run and queries, judged by lists of what is relevant: binary measures are
+            computed on it. None where grades decide all.
 
     Raises:
         UsageError: A measure or the threshold cannot be taken.
     """
-    threshold = _threshold(judged, rel_threshold)
+    threshold = threshold_of(judged.highest_grade, rel_threshold)
     _check_scale(wanted, judged.highest_grade)
-    columns = judged.columns
-    values = {
-        name: columns.listed(
-            FORMULAS[measure.name].value(columns, measure, measure.rel or threshold)
-        )
-        for name, measure in wanted.items()
-    }
-    summaries = {
-        name: _summary(values[name], judged, measure, threshold) for name, measure in wanted.items()
-    }
-    return Scores(judged, values, summaries, threshold)
+    values: dict[str, list[float]] = {}
+    summaries: dict[str, Summary] = {}
+    for name, measure in wanted.items():
+        basis, rel = _basis(measure, judged, threshold, by_list)
+        columns = basis.columns
+        values[name] = columns.listed(FORMULAS[measure.name].value(columns, measure, rel))
+        summaries[name] = _summary(values[name], basis, measure, rel)
+    return Scores(judged, values, summaries, threshold, by_list)
 
 
-def _threshold(judged: Judged, rel_threshold: RelThreshold) -> int:
+def _basis(
+    measure: Measure, judged: Judged, threshold: int, by_list: Judged | None
+) -> tuple[Judged, int]:
+    """Return what a measure is computed on, and the lowest grade in it that is relevant."""
+    if by_list is not None and is_by_list(measure):
+        return by_list, LEAST_RELEVANT
+    return judged, measure.rel or threshold
+
+
+def threshold_of(highest_grade: int, rel_threshold: RelThreshold) -> int:
+    """Return the lowest grade that counts as relevant.
+
+    Args:
+        highest_grade: In the qrels.
+        rel_threshold: As for `evaluate`.
+
+    Raises:
+        UsageError: It cannot be taken.
+    """
     if rel_threshold == "auto":
-        return 2 if judged.highest_grade > 1 else 1
+        return 2 if highest_grade > 1 else 1
     if type(rel_threshold) is not int or rel_threshold < 1:
         allowed = "expected 'auto' or a whole number of at least 1"
         raise UsageError(f"rel_threshold: {allowed}, got {rel_threshold!r}")

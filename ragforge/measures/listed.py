@@ -1,0 +1,101 @@
+"""Relevance that is listed apart from grades: the list decides binary measures, grades the others.
+
+Authors of small sets often give both, and mean both: "these three are relevant, and this is how
+good each is". No threshold on the grades says so where a listed chunk has a lower grade than one
+that is not listed.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from ragforge.measures.locating import Judgments
+from ragforge.measures.names import SYNTAX, Measure
+
+Listed = Mapping[str, Collection[str]]
+"""The relevant chunks by query; of a query that is not in it, the grades decide."""
+LEAST_RELEVANT: Final = 1
+"""Lowest grade that counts as relevant in what `labels_of` returns as binary."""
+_BY_LIST: Final = frozenset(
+    {*(name for name, syntax in SYNTAX.items() if "rel" in syntax.settings), "Judged"}
+)
+
+
+class Labels(NamedTuple):
+    """One set of judgments for each kind of measure; both have the same queries."""
+
+    graded: dict[str, dict[str, int | None]]
+    binary: dict[str, dict[str, int | None]]
+    """1 for what is relevant, 0 for what else has a label, None where a judgment failed."""
+
+
+def labels_of(qrels: Mapping[str, Judgments], relevant: Listed, rel_threshold: int) -> Labels:
+    """Return what graded and what binary measures are computed on.
+
+    A listed chunk without a grade gets none: it is in no gain and in no ideal. Only where no chunk
+    of a query has a grade, each listed one gains the same, which makes nDCG that of binary
+    relevance. A graded chunk that is not listed is not relevant.
+
+    Args:
+        qrels: Grades by query and chunk; None where a judgment failed.
+        relevant: The lists.
+        rel_threshold: Lowest grade that counts as relevant for queries without a list.
+    """
+    graded, binary = dict[str, dict[str, int | None]](), dict[str, dict[str, int | None]]()
+    for query_id in dict.fromkeys((*qrels, *relevant)):
+        grades = qrels.get(query_id, {})
+        listed = relevant.get(query_id)
+        if listed is None:
+            binary[query_id] = {
+                chunk_id: None if grade is None else int(grade >= rel_threshold)
+                for chunk_id, grade in grades.items()
+            }
+        else:
+            unlisted = {
+                chunk_id: None if grade is None else 0
+                for chunk_id, grade in grades.items()
+                if chunk_id not in listed
+            }
+            binary[query_id] = {**dict.fromkeys(listed, LEAST_RELEVANT), **unlisted}
+        has_grades = any(grade is not None for grade in grades.values())
+        graded[query_id] = dict(grades) if has_grades else dict(binary[query_id])
+    return Labels(graded, binary)
+
+
+def is_by_list(measure: Measure) -> bool:
+    """Whether lists decide a measure: it asks for relevance, and names no grade for it."""
+    return measure.name in _BY_LIST and measure.rel is None
+
+
+class Labelled(NamedTuple):
+    """What an author says of one query."""
+
+    grades: Mapping[str, int | None]
+    listed: Collection[str]
+
+
+def explaining_threshold(labelled: Iterable[Labelled]) -> int | None:
+    """Return the lowest grade of all that are listed, where no unlisted chunk has it or a higher.
+
+    Args:
+        labelled: Queries with both grades and a list; others say nothing of a threshold.
+
+    Returns:
+        A grade of at least 1: that of `evaluate` by default (2 where a grade is above 1, else 1)
+        where it explains all lists, else the one nearest to it; None where none does, or where
+        there is nothing to explain.
+    """
+    least_listed: int | None = None
+    highest_unlisted, highest = 0, 0
+    for grades, listed in labelled:
+        for chunk_id, grade in grades.items():
+            if grade is None or not listed:
+                continue
+            highest = max(highest, grade)
+            if chunk_id in listed:
+                least_listed = grade if least_listed is None else min(least_listed, grade)
+            else:
+                highest_unlisted = max(highest_unlisted, grade)
+    if least_listed is None or least_listed <= highest_unlisted or least_listed < 1:
+        return None
+    usual = 2 if highest > 1 else 1
+    return min(max(usual, highest_unlisted + 1), least_listed)
