@@ -45,6 +45,7 @@ from ragforge.errors import UsageError
 from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
 from ragforge.report.graded_by import graded_json, graded_line
+from ragforge.report.patterns import patterns
 from ragforge.report.runs import Latency
 from ragforge.report.shown import MISSING, duration, number, plural
 from ragforge.report.table import render_table
@@ -167,7 +168,9 @@ def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
     medians = [item.median_s if item else None for item in latencies]
     tails = [item.p95_s if item else None for item in latencies]
     ends = [item.p99_s if item else None for item in latencies]
+    means = [item.mean_s if item else None for item in latencies]
     return [
+        ["mean latency", *map(_latency, means)],
         ["p50 latency", *map(_latency, medians)],
         ["p95 latency", *map(_latency, tails)],
         ["p99 latency", *map(_latency, ends)],
@@ -192,7 +195,10 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
     summaries = (item.summary(name) for item in found.scores.values() for name in found.measures)
     if any(summary.n_failed for summary in summaries):
         yield "[low, high]: no interval; the mean, had all failures come out worst, and best"
+    if any(item.perfect for item in found.scores.values()):
+        yield "perfect: queries whose ranking could not be better, by what is judged"
     for name, scores in found.scores.items():
+        yield from (f"{name}: {sentence}" for sentence in patterns(scores))
         deeper = [
             measure
             for measure in found.measures

@@ -78,12 +78,20 @@ def latencies(summary: Summary) -> Table:
         (
             run.name,
             f"{run.latency.n:,}",
-            *map(duration, (run.latency.median_s, run.latency.p95_s, run.latency.p99_s)),
+            *map(
+                duration,
+                (
+                    run.latency.mean_s,
+                    run.latency.median_s,
+                    run.latency.p95_s,
+                    run.latency.p99_s,
+                ),
+            ),
         )
         for run in summary.runs
         if run.latency is not None
     )
-    headers = ("run", "queries timed", "median", "p95", "p99")
+    headers = ("run", "queries timed", "mean", "median", "p95", "p99")
     return Table("Time per query", headers, rows)
 
 

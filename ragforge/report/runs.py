@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from statistics import median
+from statistics import fmean, median
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
@@ -64,6 +64,7 @@ class Latency:
     p99_s: float
     """All by nearest rank, but the median."""
     n: int
+    mean_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +287,9 @@ def _holes(ranked: Mapping[str, Sequence[str]], qrels: Qrels) -> Holes:
 
 
 def latency_of(seconds: Sequence[float]) -> Latency | None:
-    """Return median, 95th and 99th percentile; None where nothing was timed."""
+    """Return median, 95th and 99th percentile and mean; None where nothing was timed."""
     if not seconds:
         return None
     ordered = sorted(seconds)
     p95_s, p99_s = (ordered[ceil(share * len(ordered)) - 1] for share in (0.95, 0.99))
-    return Latency(median(ordered), p95_s, p99_s, len(ordered))
+    return Latency(median(ordered), p95_s, p99_s, len(ordered), fmean(ordered))

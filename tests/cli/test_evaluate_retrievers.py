@@ -79,12 +79,13 @@ def test_latencies_come_in_percentiles(evaluated):
     assert latency["n"] == 3
 
 
-def test_percentiles_of_latency_are_in_the_table(evaluated):
+def test_mean_and_percentiles_of_latency_are_in_the_table(evaluated):
     """They stand beside the quality that they pay for."""
     _, out, _ = evaluated("--retriever", "bm25")
 
     labels = [line.split("  ")[0] for line in out.splitlines()]
     assert [label for label in labels if "latency" in label] == [
+        "mean latency",
         "p50 latency",
         "p95 latency",
         "p99 latency",

@@ -44,7 +44,9 @@ def test_holes_tell_never_judged_from_failed(dataset):
 
 def test_latency_is_given_where_the_run_has_it(dataset):
     """Quality is half of a choice between retrievers."""
-    assert summarise(dataset).runs[0].latency == Latency(median_s=0.02, p95_s=0.03, p99_s=0.03, n=2)
+    assert summarise(dataset).runs[0].latency == Latency(
+        median_s=0.02, p95_s=0.03, p99_s=0.03, n=2, mean_s=0.02
+    )
 
 
 def test_distributions_count_the_queries_with_a_value(dataset):

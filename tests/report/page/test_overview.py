@@ -216,11 +216,11 @@ def test_too_many_chunks_are_left_to_their_own_command(dataset):
     assert "`ragforge chunk --report` looks at all of them" in found
 
 
-def test_latencies_are_percentiles(dataset):
-    """A mean hides the slow ones."""
+def test_latencies_are_a_mean_and_percentiles(dataset):
+    """A mean alone hides the slow ones."""
     found = section(render_html(summarise(dataset)), "spending")
 
-    assert re.findall(r"<td[^>]*>([\d.]+ ms)", found) == ["20 ms", "30 ms", "30 ms"]
+    assert re.findall(r"<td[^>]*>([\d.]+ ms)", found) == ["20 ms", "20 ms", "30 ms", "30 ms"]
 
 
 def test_answer_systems_are_compared_too(two_runs, make_grade):
