@@ -16,13 +16,18 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import repeat
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragforge.measures.evaluation import DEFAULT_MEASURES, evaluate_hits
 from ragforge.measures.evaluation import evaluate as evaluate_mappings
+from ragforge.measures.listed import Listed
 from ragforge.measures.locating import Judgments, RankedChunks
 from ragforge.measures.names import Measure
 from ragforge.measures.scores import RelThreshold, Scores
+
+if TYPE_CHECKING:
+    from ragforge.files.qrels import JudgedQrels
+    from ragforge.files.relevance import SettledRelevance
 
 Source: TypeAlias = Any
 """A mapping, an iterable of records, anything with columns, or a path."""
@@ -53,8 +58,9 @@ def evaluate(
             `ragforge.evaluation`.
         run: What was retrieved for each query; likewise.
         measures: Names as `parse_measure` reads them. One that is named twice is computed once.
-        rel_threshold: Lowest grade that binary measures without `rel=` count as relevant; "auto"
-            is 2 where the qrels hold a grade above 1, else 1. nDCG, DCG and ERR do not use it.
+        rel_threshold: Lowest grade that binary measures without `rel=` count as relevant. "auto"
+            is as the qrels have it that list relevant ids beside grades, else 2 where they hold a
+            grade above 1, else 1. nDCG, DCG and ERR do not use it.
         failed: Queries whose retrieval failed. They get no value, whatever the run holds.
         only_retrieved: Leave queries out that the run lacks, rather than count them as 0.
         n_threads: Threads that read a large run file; by default two, or one where there is only
@@ -66,23 +72,25 @@ def evaluate(
             number, a pair comes twice, or a file does not hold to its format.
     """
     failed = [failed] if isinstance(failed, str) else failed
-    graded = _qrels(qrels)
+    labels = _labels(qrels, rel_threshold)
     if isinstance(run, str | PathLike) and not failed:
         return evaluate_file(
-            graded,
+            labels.grades,
             Path(run),
             measures,
-            rel_threshold=rel_threshold,
+            rel_threshold=labels.rel_threshold,
             only_retrieved=only_retrieved,
             n_threads=n_threads,
+            relevant=labels.relevant,
         ).scores
     return evaluate_mappings(
-        graded,
+        labels.grades,
         _run(run),
         measures,
-        rel_threshold=rel_threshold,
+        rel_threshold=labels.rel_threshold,
         failed=failed,
         only_retrieved=only_retrieved,
+        relevant=labels.relevant,
     )
 
 
@@ -102,11 +110,13 @@ def evaluate_file(
     rel_threshold: RelThreshold,
     only_retrieved: bool,
     n_threads: int | None = None,
+    relevant: Listed | None = None,
 ) -> FileScores:
-    """Measure a run file. Arguments and errors are those of `evaluate`."""
+    """Measure a run file. Arguments and errors are those of `evaluate` here and in `measures`."""
     from ragforge.files.run_hits import read_located
 
-    hits = read_located(path, qrels, n_threads)
+    # Where lists decide as well, a run is held against two sets of labels, and read whole.
+    hits = read_located(path, qrels, n_threads) if relevant is None else None
     if hits is not None:
         scores = evaluate_hits(
             qrels, hits, measures, rel_threshold=rel_threshold, only_retrieved=only_retrieved
@@ -121,20 +131,41 @@ def evaluate_file(
         measures,
         rel_threshold=rel_threshold,
         only_retrieved=only_retrieved,
+        relevant=relevant,
     )
     return FileScores(scores, list(run.latencies_s.values()))
 
 
-def _qrels(given: Source) -> Mapping[str, Judgments]:
-    if isinstance(given, str | PathLike):
-        from ragforge.files.qrels import read_qrels
+class _Labels(NamedTuple):
+    """Qrels, and what of them is relevant."""
 
-        return read_qrels(Path(given))
+    grades: Mapping[str, Judgments]
+    rel_threshold: RelThreshold
+    relevant: Listed | None
+
+
+def _labels(given: Source, rel_threshold: RelThreshold) -> _Labels:
     if _is_plain(given, (dict,)):
-        return given  # type: ignore[no-any-return]  # as has just been checked
-    from ragforge.files.in_memory import qrels_given
+        return _Labels(given, rel_threshold, None)
+    judged: JudgedQrels | SettledRelevance
+    if isinstance(given, str | PathLike):
+        from ragforge.files.qrels import read_judged_qrels
 
-    return qrels_given(given)
+        judged = read_judged_qrels(Path(given))
+    else:
+        from ragforge.files.in_memory import qrels_given
+
+        judged = qrels_given(given)
+    return _Labels(judged.grades, *relevance_in_force(judged, rel_threshold))
+
+
+def relevance_in_force(
+    judged: "JudgedQrels | SettledRelevance", rel_threshold: RelThreshold
+) -> tuple[RelThreshold, Listed | None]:
+    """Return threshold and lists that decide: what is asked for, else what the qrels say."""
+    if rel_threshold != "auto":
+        return rel_threshold, None
+    return judged.rel_threshold or "auto", judged.relevant or None
 
 
 def _run(given: Source) -> Mapping[str, RankedChunks]:

@@ -178,7 +178,7 @@ def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
 
 
 def _note(found: EvaluatedRuns, *, interval: bool) -> str:
-    note = f"relevant: grade >= {found.rel_threshold}"
+    note = found.reading or f"relevant: grade >= {found.rel_threshold}"
     if interval:
         note += f"; (low-high): {LEVEL:.0%} confidence interval over queries"
     if found.n_unanswerable:
@@ -234,6 +234,7 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
         }
     return {
         "rel_threshold": found.rel_threshold,
+        "reading": found.reading,
         "judged_by": list(found.judged_by),
         "graded_by": graded_json(found.graded_by),
         "runs": runs,

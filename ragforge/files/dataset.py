@@ -7,7 +7,7 @@ are replaced by what the stage's next run leaves.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
@@ -109,6 +109,10 @@ class Dataset:
     def manifest(self) -> Manifest:
         """The manifest as it stands on disk."""
         return self._set.manifest
+
+    def rel_threshold(self, asked: int | Literal["auto"]) -> int | Literal["auto"]:
+        """Return which grades are relevant: as asked for, else as the set's author has it."""
+        return (self.manifest.rel_threshold or "auto") if asked == "auto" else asked
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks, sorted by id."""

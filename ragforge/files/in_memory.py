@@ -18,6 +18,7 @@ from ragforge.files.names import (
     goes_by,
 )
 from ragforge.files.qrels_rows import qrels_of_rows
+from ragforge.files.relevance import SettledRelevance
 from ragforge.files.runs import Ranked, run_of_rows
 from ragforge.files.values import shown
 
@@ -28,8 +29,8 @@ _KINDS: Final = (
 )
 
 
-def qrels_given(given: Any) -> Mapping[str, Mapping[str, int | None]]:  # noqa: ANN401  # duck-typed
-    """Return qrels as a mapping of mappings.
+def qrels_given(given: Any) -> SettledRelevance:  # noqa: ANN401  # duck-typed
+    """Return qrels as mappings, with what counts as relevant where that is said.
 
     Args:
         given: Mapping, iterable of records, or anything with columns; see `ragforge.evaluation`.
@@ -41,10 +42,14 @@ def qrels_given(given: Any) -> Mapping[str, Mapping[str, int | None]]:  # noqa: 
     if columns is not None:
         qrels = _pairs(columns, GRADE, "qrels")
         if qrels is not None:
-            return {query: _without_nan(grades) for query, grades in qrels.items()}
+            return SettledRelevance(
+                {query: _without_nan(grades) for query, grades in qrels.items()}
+            )
         return qrels_of_rows("qrels", _rows("qrels", _records(columns)))
     if isinstance(given, Mapping):
-        return qrels_of_rows("qrels", _rows_by_query("qrels", given, RELEVANT)) if given else {}
+        if not given:
+            return SettledRelevance({})
+        return qrels_of_rows("qrels", _rows_by_query("qrels", given, RELEVANT))
     return qrels_of_rows("qrels", _rows("qrels", _iterated("qrels", given, GRADE)))
 
 

@@ -126,6 +126,11 @@ class Manifest(BaseModel):
     spent: Spent = Spent()
     audit: ReviewAudit | None = None
     """None where nobody decided about queries drawn at random."""
+    rel_threshold: Annotated[
+        int | None, Field(ge=1, exclude_if=lambda threshold: threshold is None)
+    ] = None
+    """Lowest grade that is relevant, where the author's lists of relevant ids say so; None where it
+    is 2, or 1 without higher grades."""
     licence: str = ""
     tool_version: str = ""
 

@@ -1,7 +1,7 @@
 """Qrels: which chunk has which grade for which query, from files of many shapes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,12 @@ class JudgedQrels:
     """As `read_qrels` returns them."""
     origins: Mapping[tuple[str, str], "GradeOrigin"]
     """By query and chunk; empty where the file does not say who graded."""
+    rel_threshold: int | None = None
+    """Lowest grade that is relevant, where lists of relevant ids beside grades say so."""
+    relevant: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The lists by query, where no threshold explains them; see `ragforge.measures.listed`."""
+    reading: str = ""
+    """How lists and grades are read together, in a sentence."""
 
 
 def read_qrels(path: Path) -> Mapping[str, Mapping[str, int | None]]:
@@ -33,7 +39,8 @@ def read_qrels(path: Path) -> Mapping[str, Mapping[str, int | None]]:
     ids are texts. A query without id goes by its text. A query without relevant chunks is there,
     empty. Grades are any whole numbers; 0 to 3 in rows with the names of `judgments.jsonl`. Ids
     that are listed as relevant without grade get the lowest grade that counts as relevant in the
-    file: see `grade_of_listed`. Where a listed id has a grade too, that grade counts.
+    file. Where a listed id has a grade too, that grade counts; what the list says beside it stands
+    in what `read_judged_qrels` returns.
 
     Args:
         path: A file of one of `qrels_rows.SHAPES`, or a folder.
@@ -57,8 +64,10 @@ def read_judged_qrels(path: Path) -> JudgedQrels:
     # A TREC file is read before all that the other shapes need is imported.
     from ragforge.files.qrels_rows import read_rows_of_qrels
 
-    grades, origins = read_rows_of_qrels(source)
-    return JudgedQrels(grades, origins)
+    relevance, origins = read_rows_of_qrels(source)
+    return JudgedQrels(
+        relevance.grades, origins, relevance.rel_threshold, relevance.relevant, relevance.reading
+    )
 
 
 def beir_split(folder: Path) -> Path:

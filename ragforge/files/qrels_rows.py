@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Final, NamedTuple
 
 from ragforge.errors import DataError
@@ -10,7 +9,13 @@ from ragforge.files.fields import Row, query_name, query_of_pair
 from ragforge.files.headers import has_header
 from ragforge.files.lines import Source
 from ragforge.files.names import CHUNK_ID, GRADE, GRADES, QUERY, QUERY_ID, RELEVANT
-from ragforge.files.relevance import HIGHEST_GRADE, Relevance, grade_of_listed, read_relevance
+from ragforge.files.relevance import (
+    HIGHEST_GRADE,
+    Relevance,
+    SettledRelevance,
+    read_relevance,
+    settle_relevance,
+)
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import shown
 from ragforge.records.grade_origins import GradeOrigin, origin
@@ -32,7 +37,7 @@ _NATIVE: Final = {"query_id", "chunk_id", "grade"}
 class RowsOfQrels(NamedTuple):
     """What rows say of pairs; see `ragforge.files.qrels.JudgedQrels`."""
 
-    grades: Mapping[str, Mapping[str, int | None]]
+    relevance: SettledRelevance
     origins: Mapping[tuple[str, str], GradeOrigin]
 
 
@@ -45,7 +50,7 @@ def read_rows_of_qrels(source: Source) -> RowsOfQrels:
     return RowsOfQrels(collected.settled(), collected.origins)
 
 
-def qrels_of_rows(where: str, rows: Iterator[Row]) -> Mapping[str, Mapping[str, int | None]]:
+def qrels_of_rows(where: str, rows: Iterator[Row]) -> SettledRelevance:
     """Return what rows say about pairs of query and chunk, or each about a query, as in a file.
 
     Args:
@@ -105,10 +110,8 @@ class _Collected:
         if row.given.get("provenance") is not None or row.given.get("source") == "human":
             self.origins[query_id, chunk_id] = _origin(row)
 
-    def settled(self) -> dict[str, dict[str, int | None]]:
-        every = chain.from_iterable(found.grades.values() for found in self.queries.values())
-        grade = grade_of_listed(every)
-        return {query_id: found.settled(grade) for query_id, found in self.queries.items()}
+    def settled(self) -> SettledRelevance:
+        return settle_relevance(self.queries)
 
 
 def _origin(row: Row) -> GradeOrigin:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Final, get_args
 
@@ -25,7 +24,7 @@ from ragforge.files.names import (
 )
 from ragforge.files.qrels import beir_split, read_qrels
 from ragforge.files.query_labels import behaviour_of, difficulty_of
-from ragforge.files.relevance import Anchor, Relevance, grade_of_listed
+from ragforge.files.relevance import Anchor, Relevance, settle_relevance
 from ragforge.files.row_relevance import joined, relevance_of_row
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import shown
@@ -57,13 +56,25 @@ class ImportedQuery:
     """Passages named by quotes."""
 
 
-def read_queries(path: Path, make_id: Callable[[str], str]) -> list[ImportedQuery]:
+@dataclass(frozen=True, slots=True)
+class ImportedQueries:
+    """The queries of a file, and what counts as relevant in it."""
+
+    queries: list[ImportedQuery]
+    """In the order of the file."""
+    rel_threshold: int | None = None
+    """Lowest grade that is relevant, where lists of relevant ids beside grades say so."""
+    is_by_list: bool = False
+    """Whether no threshold explains the lists, so that grades alone would not be what is meant."""
+
+
+def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
     """Return the queries of a file or folder, in its order.
 
     Rows of a dataset's own `queries.jsonl` (which has `origin` in each) are taken as they are;
     all others become queries of human origin. Fields that are not known are passed over. Ids
     listed as relevant without grade get the lowest grade that counts as relevant in the file, see
-    `grade_of_listed`. A category is kept as it is; one that is the name of a query type is the
+    `settle_relevance`. A category is kept as it is; one that is the name of a query type is the
     type, too. Rows that are equal but for their passages are one query. Of a BEIR folder, the
     queries that are judged are taken.
 
@@ -77,12 +88,15 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> list[ImportedQuer
             a value of a wrong type, or an id comes twice.
     """
     if (path / "qrels").is_dir():
-        return _beir(path, make_id)
+        return ImportedQueries(_beir(path, make_id))
     if path.is_dir():
         path = path / "queries.jsonl"
     found = _read(path, make_id)
-    grade = grade_of_listed(chain.from_iterable(one.relevance.grades.values() for one in found))
-    return [replace(one.imported, grades=one.relevance.settled(grade)) for one in found]
+    settled = settle_relevance({one.imported.query.query_id: one.relevance for one in found})
+    queries = [
+        replace(one.imported, grades=settled.grades[one.imported.query.query_id]) for one in found
+    ]
+    return ImportedQueries(queries, settled.rel_threshold, bool(settled.relevant))
 
 
 @dataclass(frozen=True, slots=True)

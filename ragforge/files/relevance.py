@@ -1,10 +1,12 @@
 """What a hand-made row says is relevant to its query: ids, grades, quotes."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
 
 from ragforge.files.fields import Row, cell_items, make_row
 from ragforge.files.names import DOC_ID, GRADE, GRADES, ITEM_ID, QUOTE, RELEVANT, Field
+from ragforge.measures.listed import Labelled, explaining_threshold, labels_of
 
 HIGHEST_GRADE = 3
 
@@ -26,7 +28,7 @@ class Relevance:
     grades: dict[str, int | None]
     """Id to the grade the file gives; None where it says null."""
     listed: tuple[str, ...] = ()
-    """Ids the file calls relevant without giving a grade."""
+    """Ids the file calls relevant; some of them may have a grade too."""
     anchors: tuple[Anchor, ...] = ()
 
     def settled(self, grade: int) -> dict[str, int | None]:
@@ -37,7 +39,8 @@ class Relevance:
 def read_relevance(row: Row) -> Relevance:
     """Read the lists and maps of relevant passages of a row.
 
-    An id that is both listed and graded has the grade it was given, even 0.
+    An id that is both listed and graded has the grade it was given, even 0; see
+    `settle_relevance` for what the list says then.
 
     Raises:
         DataError: A list, an id or a grade is of a wrong type, or an id comes twice.
@@ -63,8 +66,57 @@ def read_relevance(row: Row) -> Relevance:
     for chunk_id, grade in _grades(row).items():
         if grades.setdefault(chunk_id, grade) != grade:
             raise row.wrong(GRADES, f"grade {grades[chunk_id]} as in {RELEVANT.name}", grade)
-    rest = tuple(chunk_id for chunk_id in listed if chunk_id not in grades)
-    return Relevance(grades, rest, tuple(anchors))
+    return Relevance(grades, tuple(listed), tuple(anchors))
+
+
+@dataclass(frozen=True, slots=True)
+class SettledRelevance:
+    """What a file says is relevant, query by query, and what counts as relevant in it."""
+
+    grades: dict[str, dict[str, int | None]]
+    """By query and id; ids that are listed without a grade have the lowest that is relevant."""
+    rel_threshold: int | None = None
+    """Lowest grade that is relevant as the lists have it; None where there are none beside
+    grades, or none explains them."""
+    relevant: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The lists by query, where no threshold explains them: then `grades` holds no grade for ids
+    that have none in the file, but for queries without any."""
+
+    @property
+    def reading(self) -> str:
+        """How lists and grades are read together, in a sentence; "" where there are not both."""
+        if self.relevant:
+            return (
+                "lists of relevant ids and grades do not go by one threshold: the lists decide P, "
+                "R, RR, AP and Success, the grades nDCG, DCG and ERR"
+            )
+        if self.rel_threshold is not None:
+            return f"relevant: grade >= {self.rel_threshold}, as the lists of relevant ids have it"
+        return ""
+
+
+def settle_relevance(found: Mapping[str, Relevance]) -> SettledRelevance:
+    """Return what lists and grades of a file say together.
+
+    Args:
+        found: What its rows say, by query.
+    """
+    labelled = [
+        Labelled(one.grades, one.listed)
+        for one in found.values()
+        if any(grade is not None for grade in one.grades.values()) and one.listed
+    ]
+    is_beside = any(not set(one.listed).isdisjoint(one.grades) for one in labelled)
+    threshold = explaining_threshold(labelled) if is_beside else None
+    if is_beside and threshold is None:
+        listed = {query_id: one.listed for query_id, one in found.items() if one.listed}
+        grades = {query_id: one.grades for query_id, one in found.items()}
+        return SettledRelevance(labels_of(grades, listed, 1).graded, None, listed)
+    every = chain.from_iterable(one.grades.values() for one in found.values())
+    grade = grade_of_listed(every) if threshold is None else threshold
+    return SettledRelevance(
+        {query_id: one.settled(grade) for query_id, one in found.items()}, threshold
+    )
 
 
 def grade_of_listed(grades: Iterable[int | None]) -> int:

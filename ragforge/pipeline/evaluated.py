@@ -96,7 +96,8 @@ def evaluate_usable(
     answerable = {query.query_id for query in queries if query.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in answerable]
     settled, judged_by = settle(judgments), judges(judgments, {})
-    task = task_of(queries, settled, settings.measures, settings.rel_threshold)
+    threshold = dataset.rel_threshold(settings.rel_threshold)
+    task = task_of(queries, settled, settings.measures, threshold)
     task = replace(task, only_retrieved=only_retrieved)
     measured = measure_runs(dataset, dataset.failures(), task, usable)
     if not measured:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluation import evaluate_file
+from ragforge.evaluation import evaluate_file, relevance_in_force
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
 from ragforge.files.qrels import read_judged_qrels
@@ -40,6 +40,8 @@ class EvaluatedRuns:
     records: tuple[EvaluatedRun, ...] = ()
     warnings: tuple[str, ...] = ()
     """Which runs of the dataset are left out because they are stale or empty, and the like."""
+    reading: str = ""
+    """How lists of relevant ids and grades are read together; "" where there are not both."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first; empty where the file does not tell."""
 
@@ -96,6 +98,7 @@ def evaluate_files(
     """
     refuse_files_of_other_chunks(qrels_path, run_paths)
     judged = read_judged_qrels(qrels_path)
+    rel_threshold, relevant = relevance_in_force(judged, settings.rel_threshold)
     scores: dict[str, Scores] = {}
     latencies: dict[str, Latency] = {}
     for path in run_paths:
@@ -103,8 +106,9 @@ def evaluate_files(
             judged.grades,
             path,
             settings.measures or DEFAULT_MEASURES,
-            rel_threshold=settings.rel_threshold,
+            rel_threshold=rel_threshold,
             only_retrieved=only_retrieved,
+            relevant=relevant,
         )
         name = _name_of(path, scores)
         scores[name] = measured.scores
@@ -113,7 +117,10 @@ def evaluate_files(
             latencies[name] = found
     threshold = next(iter(scores.values())).rel_threshold
     names, graded_by = _names(settings), count_file_grades(judged)
-    return EvaluatedRuns(scores, latencies, threshold, (), names, 0, graded_by=graded_by)
+    reading = judged.reading if settings.rel_threshold == "auto" else ""
+    return EvaluatedRuns(
+        scores, latencies, threshold, (), names, 0, graded_by=graded_by, reading=reading
+    )
 
 
 def _names(settings: EvaluateSettings) -> tuple[str, ...]:

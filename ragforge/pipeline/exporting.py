@@ -60,7 +60,8 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
             written.
     """
     queries = dataset.require_queries()
-    task = task_of(queries, settle(dataset.judgments()))
+    threshold = dataset.rel_threshold("auto")
+    task = task_of(queries, settle(dataset.judgments()), rel_threshold=threshold)
     grades = {query.query_id: dict[str, int | None]() for query in queries} | dict(task.qrels)
     contents = _Contents(dataset, queries, grades, task.rel_threshold)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]

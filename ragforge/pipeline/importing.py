@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import create_dataset, refuse_other_files
-from ragforge.files.queries import ImportedQuery, read_queries
+from ragforge.files.queries import ImportedQueries, ImportedQuery, read_queries
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
@@ -16,6 +18,8 @@ from ragforge.pipeline.reviewing import review_audit
 from ragforge.records import Judgment, Query
 from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.accepting import query_id
+
+_USUAL_THRESHOLD: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +71,46 @@ def import_queries(
         DataError: The file does not hold to its format, none of its relevant passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
-    imported = read_queries(path, make_id=lambda text: query_id(text, "en"))
+    found = read_queries(path, make_id=lambda text: query_id(text, "en"))
+    imported = found.queries
+    threshold = _threshold(found, dataset, path)
     taking = ImportedTruth(
         dataset, made_by, binary=_is_binary(imported), allow_missing=allow_missing
     )
     taking.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
-    found = reimported(taking.queries, before)
-    for message in _told(found, dataset.judgments(), taking.judgments):
+    taken = reimported(taking.queries, before)
+    for message in _told(taken, dataset.judgments(), taking.judgments):
         observer(Event("note", message=message))
-    return _write(dataset, before, found, taking)
+    result = _write(dataset, before, taken, taking)
+    if threshold is not None:
+        dataset.write_manifest(dataset.manifest.model_copy(update={"rel_threshold": threshold}))
+        message = f"relevant: grade >= {threshold}, as the lists of relevant ids have it"
+        observer(Event("note", message=message))
+    return result
+
+
+def _threshold(found: ImportedQueries, dataset: Dataset, path: Path) -> int | None:
+    """Return the threshold that the lists of a file say, where it says more than relevant or not.
+
+    Raises:
+        DataError: No threshold explains the lists, or the set has another one.
+    """
+    if found.is_by_list:
+        raise DataError(
+            f"{path}: lists of relevant ids and grades do not go by one threshold: a listed id has "
+            "a lower grade than one that is not listed. `ragforge evaluate --qrels` measures by "
+            "both; for a set, make them agree or leave one of them out"
+        )
+    if found.rel_threshold is None or _is_binary(found.queries):
+        return None
+    there = dataset.manifest.rel_threshold or (_USUAL_THRESHOLD if dataset.all_queries() else None)
+    if there not in (None, found.rel_threshold):
+        raise DataError(
+            f"{path}: its lists call grades from {found.rel_threshold} on relevant, and "
+            f"{dataset.path} counts those from {there} on; import it into a set of its own"
+        )
+    return found.rel_threshold
 
 
 def add_logged(

@@ -54,7 +54,8 @@ def gather(
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     failures = dataset.failures()
     settled = settle(judgments)
-    task = task_of(queries.values(), settled, measures, rel_threshold)
+    threshold = dataset.rel_threshold(rel_threshold)
+    task = task_of(queries.values(), settled, measures, threshold)
     usable = usable_runs(dataset, run_names)
     return Gathered(
         queries=queries,

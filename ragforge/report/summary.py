@@ -193,7 +193,7 @@ def summarise_system(
     """
     queries = {query.query_id: query for query in dataset.require_queries()}
     settled = settle(item for item in dataset.judgments() if item.query_id in queries)
-    task = task_of(queries.values(), settled, (), rel_threshold)
+    task = task_of(queries.values(), settled, (), dataset.rel_threshold(rel_threshold))
     systems = read_systems(dataset, dataset.failures(), queries)
     records = next((item for item in systems if item.system == system), None)
     if records is None:

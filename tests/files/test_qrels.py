@@ -8,7 +8,7 @@ import pytest
 from backports import zstd
 
 from ragforge.errors import DataError
-from ragforge.files.qrels import read_qrels
+from ragforge.files.qrels import read_judged_qrels, read_qrels
 
 WANTED = {"q1": {"d7": 2, "d8": 0}, "q2": {"d1": 1}}
 
@@ -379,3 +379,26 @@ def test_folder_without_qrels_is_refused(tmp_path):
     """The message says what a folder has to hold."""
     with pytest.raises(DataError, match=r"expected a folder with qrels/test\.tsv or judgments"):
         read_qrels(tmp_path)
+
+
+LISTED = '{"queries": [{"id": "q", "query": "?", "relevant_doc_ids": ["a", "b"], %s}]}'
+
+
+def test_a_threshold_that_explains_the_lists_counts(tmp_path):
+    """The author calls a chunk of grade 1 relevant."""
+    text = LISTED % '"graded_relevance": {"a": 3, "b": 1, "c": 0}'
+
+    found = read_judged_qrels(write(tmp_path / "set.json", text))
+
+    assert (found.rel_threshold, found.relevant) == (1, {})
+    assert found.reading == "relevant: grade >= 1, as the lists of relevant ids have it"
+
+
+def test_lists_that_no_threshold_explains_are_kept_beside_grades(tmp_path):
+    """Both are the author's word; a listed id without a grade gets none."""
+    text = LISTED % '"graded_relevance": {"a": 1, "c": 3}'
+
+    found = read_judged_qrels(write(tmp_path / "set.json", text))
+
+    assert found.grades == {"q": {"a": 1, "c": 3}}
+    assert (found.rel_threshold, found.relevant) == (None, {"q": ("a", "b")})

@@ -22,7 +22,7 @@ def id_of(text):
 
 
 def read(path):
-    return read_queries(path, id_of)
+    return read_queries(path, id_of).queries
 
 
 def human(query_id="q1", query="Why?", **fields):

@@ -2,10 +2,12 @@ import json
 
 import pytest
 
+from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.evaluation import evaluate
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
+from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.importing import import_queries
 from ragforge.pipeline.validating import validate
 from ragforge.records import (
@@ -13,11 +15,13 @@ from ragforge.records import (
     Evidence,
     Fact,
     GateResult,
+    Hit,
     Judgment,
     Lineage,
     Pin,
     Provenance,
     Query,
+    Ranking,
     Review,
 )
 
@@ -393,3 +397,48 @@ def test_validate_notes_relevant_chunks_that_are_not_in_the_corpus(dataset, brin
             "run can find them"
         ],
     )
+
+
+LISTED = {
+    "id": "q1",
+    "question": "What is the fee?",
+    "relevant_doc_ids": ["c1", "c2"],
+    "graded_relevance": {"c1": 3, "c2": 1},
+}
+
+
+def test_the_threshold_that_explains_the_lists_is_the_set_s(dataset, bring):
+    """The author calls grade 1 relevant; binary measures must count it, in every command."""
+    notes = []
+
+    bring(LISTED, observer=lambda event: notes.append(event.message))
+    dataset.write_run("mine", [Ranking(query_id="q1", ranking=(Hit(chunk_id="c2", score=1.0),))])
+
+    [run] = evaluate_runs(dataset, [], EvaluateSettings(measures=("RR", "P@1")))
+    assert (run.scores.mean("RR"), run.scores.rel_threshold) == (1.0, 1)
+    assert notes[-1] == "relevant: grade >= 1, as the lists of relevant ids have it"
+
+
+def test_lists_that_no_threshold_explains_are_refused(dataset, bring):
+    """By grades alone the numbers would not be those that the author means."""
+    row = {**LISTED, "relevant_doc_ids": ["c2"]}
+
+    with pytest.raises(DataError, match="do not go by one threshold"):
+        bring(row)
+
+
+def test_lists_of_another_threshold_than_the_set_has_are_refused(dataset, bring):
+    """The binary measures of a set have one meaning."""
+    bring(LISTED)
+
+    with pytest.raises(DataError, match=r"call grades from 2 on relevant, and .* from 1 on"):
+        bring({**LISTED, "id": "q2", "relevant_doc_ids": ["c1"]})
+
+
+def test_the_same_lists_may_be_imported_again(dataset, bring):
+    """A file grows, and is brought in again."""
+    bring(LISTED)
+
+    bring(LISTED)
+
+    assert dataset.manifest.rel_threshold == 1

@@ -46,6 +46,7 @@ def doubts(
     *,
     only_retrieved: bool,
     is_binary: bool,
+    rel_threshold: int,
 ) -> dict[Key, Doubt]:
     """Return what is open about each measure of each couple of runs, in one pass over the queries.
 
@@ -56,14 +57,14 @@ def doubts(
         measures: Canonical names.
         only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
         is_binary: Whether no chunk can have a grade above 1; else any up to the top of the scale.
+        rel_threshold: Lowest grade that is relevant for measures that name none.
     """
     if not measures:
         return {}
     parsed = {name: parse_measure(name) for name in measures}
-    threshold = runs[0].scores.rel_threshold
     top = 1 if is_binary else _top(qrels)
     tallies = {
-        (a, b, name): _Tally(parsed[name], parsed[name].rel or threshold, top)
+        (a, b, name): _Tally(parsed[name], parsed[name].rel or rel_threshold, top)
         for a, b in couples
         for name in measures
     }

@@ -8,6 +8,7 @@ from typing import Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluation import relevance_in_force
 from ragforge.files.dataset import Dataset
 from ragforge.files.qrels import read_judged_qrels
 from ragforge.files.qrels_judges import judgments_in
@@ -16,16 +17,18 @@ from ragforge.files.runs import Ranked, read_run
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
 from ragforge.measures.identity import have_same_rankings
+from ragforge.measures.listed import LEAST_RELEVANT, Listed, is_by_list, labels_of
 from ragforge.measures.locating import falls
 from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
     ComparisonOptions,
     Contender,
     Contest,
+    Doubt,
     check_names,
     decide,
 )
-from ragforge.pipeline.comparing.doubts import Qrels, RankedRun, doubts
+from ragforge.pipeline.comparing.doubts import Key, Qrels, RankedRun, doubts
 from ragforge.pipeline.comparing.judged_alike import grades_for, withheld
 from ragforge.pipeline.comparing.withholding import Origins, reasons
 from ragforge.pipeline.run_names import names_apart
@@ -70,6 +73,8 @@ class _Field:
     is_binary: bool
     """Whether chunks are relevant or not, and no grade beyond."""
     warnings: list[str] = field(default_factory=list)
+    relevant: Listed | None = None
+    """What lists call relevant, where they decide binary measures; see `measures.listed`."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
     """Who graded the queries that several judges did."""
 
@@ -115,6 +120,8 @@ def compare_runs(
         query_id: {item: judged.grade for item, judged in settled.get(query_id, {}).items()}
         for query_id in queries
     }
+    threshold = dataset.rel_threshold(settings.rel_threshold)
+    settings = settings.model_copy(update={"rel_threshold": threshold})
     ground = _field(dataset.path, qrels, settings, options, warnings=usable.warnings)
     failed = failed_by_name(dataset.failures(), "retrieve")
     retrieved = []
@@ -138,6 +145,7 @@ def compare_gathered(
 ) -> ComparisonReport:
     """Compare the runs of a dataset that is read already; else as `compare_runs`."""
     check_names([run.name for run in found.runs], options.baseline, "run")
+    settings = settings.model_copy(update={"rel_threshold": found.task.rel_threshold})
     ground = _field(where, found.task.qrels, settings, options)
     answerable = {key: of for key, of in found.settled.items() if key in ground.qrels}
     ground = _on_one_judge(ground, pair_judges(answerable), [run.ranked for run in found.runs])
@@ -164,10 +172,14 @@ def compare_files(
     check_names(names, options.baseline, "run")
     refuse_files_of_other_chunks(qrels_path, run_paths)
     judged = read_judged_qrels(qrels_path)
+    rel_threshold, relevant = relevance_in_force(judged, settings.rel_threshold)
+    settings = settings.model_copy(update={"rel_threshold": rel_threshold})
     qrels = judged.grades
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
     is_binary = all((grade or 0) <= 1 for of in qrels.values() for grade in of.values())
     ground = _field(qrels_path, qrels, settings, options, is_binary)
+    if relevant is not None:
+        ground = replace(ground, relevant=relevant, warnings=[*ground.warnings, judged.reading])
     held, asked = {}, {}
     for name, path in zip(names, run_paths, strict=True):
         rankings = read_run(path).rankings
@@ -293,6 +305,7 @@ def _measured(
         rel_threshold=ground.settings.rel_threshold,
         failed=failed,
         only_retrieved=ground.only_retrieved,
+        relevant=ground.relevant,
     )
     values = {
         measure: dict(zip(scores.query_ids, scores.values(measure), strict=True))
@@ -330,14 +343,7 @@ def _decided(
 ) -> ComparisonReport:
     _check_shared(runs)
     compared = couples([run.name for run in runs], options.baseline)
-    found = doubts(
-        ground.qrels,
-        runs,
-        compared,
-        ground.measures,
-        only_retrieved=ground.only_retrieved,
-        is_binary=ground.is_binary,
-    )
+    found = _doubts(ground, runs, compared)
     why = reasons(ground.qrels, graded.origins, runs, compared, ground.measures)
     # What one judge did not grade comes first: its reason names the command that settles it.
     apart = withheld(
@@ -369,6 +375,43 @@ def _alike(
         has_failed = by_name[a].failed or by_name[b].failed
         if not has_failed and have_same_rankings(by_name[a].ranked, by_name[b].ranked):
             yield a, b
+
+
+def _doubts(
+    ground: _Field, runs: Sequence[RankedRun], pairs: Sequence[tuple[str, str]]
+) -> dict[Key, Doubt]:
+    """Return what is open about each measure of each couple of runs."""
+    threshold = runs[0].scores.rel_threshold
+    if ground.relevant is None:
+        return doubts(
+            ground.qrels,
+            runs,
+            pairs,
+            ground.measures,
+            only_retrieved=ground.only_retrieved,
+            is_binary=ground.is_binary,
+            rel_threshold=threshold,
+        )
+    labels = labels_of(ground.qrels, ground.relevant, threshold)
+    by_list = [name for name in ground.measures if is_by_list(parse_measure(name))]
+    by_grade = [name for name in ground.measures if name not in by_list]
+    return doubts(
+        labels.graded,
+        runs,
+        pairs,
+        by_grade,
+        only_retrieved=ground.only_retrieved,
+        is_binary=ground.is_binary,
+        rel_threshold=threshold,
+    ) | doubts(
+        labels.binary,
+        runs,
+        pairs,
+        by_list,
+        only_retrieved=ground.only_retrieved,
+        is_binary=True,
+        rel_threshold=LEAST_RELEVANT,
+    )
 
 
 def _check_shared(runs: Sequence[RankedRun]) -> None:
