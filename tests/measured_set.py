@@ -13,6 +13,7 @@ def make_measured_set(path, n_queries=4):
     `bad` has it second. Each ranking ends with a chunk that nobody judged.
     """
     made = create_dataset(path, made_from={"seed": "0"})
+    made.write_manifest(made.manifest.model_copy(update={"labels": "pooled"}))
     ids = [f"q{n:02}" for n in range(n_queries)]
     chunks = [Chunk(chunk_id=f"c{q}", doc_id="d", text=f"Fact {q} is here.") for q in ids]
     others = [Chunk(chunk_id=c, doc_id="d", text=f"Of no use, {c}.") for c in ("cx", "cy")]

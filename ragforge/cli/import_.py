@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ragforge.files.dataset import Dataset
 
 
+_READINGS = ("complete", "pooled", "partial")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("queries", nargs="?", type=Path, metavar="FILE", help="the hand-made set")
@@ -41,9 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--labels",
-        type=Path,
-        metavar="FILE",
-        help="with --logs: what people said of the logged questions, by their id",
+        metavar="FILE|READING",
+        help="with --logs: FILE with what people said of the logged questions, by their id; else "
+        "what a chunk without a label is: not relevant (complete; the default where people alone "
+        "label), not looked at (pooled), or not known (partial)",
     )
     parser.add_argument(
         "--as-queries",
@@ -83,18 +87,30 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.queries is None) == (arguments.logs is None):
         raise UsageError("name either a hand-made set, or logs with --logs")
     if arguments.logs is None:
-        beside = arguments.as_queries or arguments.labels or arguments.clicks != "ignore"
-        if beside:
-            raise UsageError("--as-queries, --labels and --clicks go with --logs")
+        if arguments.as_queries or arguments.clicks != "ignore":
+            raise UsageError("--as-queries and --clicks go with --logs")
+        if arguments.labels not in (None, *_READINGS):
+            raise UsageError(
+                f"--labels {arguments.labels}: expected {', '.join(_READINGS)}; a file of labels "
+                "goes with --logs"
+            )
     observer = Progress(arguments.quiet)
     dataset = _dataset(arguments, observer)
     told, found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
+    if arguments.labels in _READINGS:
+        manifest = dataset.manifest.model_copy(update={"labels": arguments.labels})
+        dataset.write_manifest(manifest)
     if arguments.json:
         print(dumps({"dataset": str(dataset.path), **found}))
     else:
         complain(told)
         print(dataset.path)
     return 0
+
+
+def _labels_file(arguments: argparse.Namespace) -> Path | None:
+    is_file = arguments.labels is not None and arguments.labels not in _READINGS
+    return Path(arguments.labels) if is_file else None
 
 
 def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
@@ -148,7 +164,7 @@ def _logs(
         arguments.logs,
         dataset,
         observer,
-        labels=arguments.labels,
+        labels=_labels_file(arguments),
         made_by=arguments.made_by,
         allow_missing=arguments.allow_missing,
         clicks=arguments.clicks,

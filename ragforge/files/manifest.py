@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -126,6 +126,12 @@ class Manifest(BaseModel):
     spent: Spent = Spent()
     audit: ReviewAudit | None = None
     """None where nobody decided about queries drawn at random."""
+    labels: Annotated[
+        Literal["complete", "pooled", "partial"] | None,
+        Field(exclude_if=lambda labels: labels is None),
+    ] = None
+    """Whether what is not labelled is not relevant (complete), was not in a pool, or is not known
+    (partial), as the author says; None where that follows from who labelled."""
     rel_threshold: Annotated[
         int | None, Field(ge=1, exclude_if=lambda threshold: threshold is None)
     ] = None

@@ -32,7 +32,7 @@ from ragforge.records import (
     Spending,
     Timing,
 )
-from ragforge.report.gathered import Gathered, measure_runs, task_of
+from ragforge.report.gathered import Gathered, is_complete, measure_runs, task_of
 from ragforge.report.judging import Judge, Settled, judges, settle
 from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import MeasuredRun, Qrels, Task
@@ -57,6 +57,8 @@ class EvaluatedRun:
     """Who made the judgments it rests on."""
     n_unanswerable: int = 0
     """Queries left out, as no chunk is to answer them."""
+    is_complete: bool = False
+    """Whether what has no label is not relevant."""
 
     @property
     def evaluation(self) -> Evaluation:
@@ -98,7 +100,7 @@ def evaluate_usable(
     settled, judged_by = settle(judgments), judges(judgments, {})
     threshold = dataset.rel_threshold(settings.rel_threshold)
     task = task_of(queries, settled, settings.measures, threshold)
-    task = replace(task, only_retrieved=only_retrieved)
+    task = replace(task, only_retrieved=only_retrieved, is_complete=is_complete(dataset, judgments))
     measured = measure_runs(dataset, dataset.failures(), task, usable)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
@@ -147,6 +149,7 @@ class _State:
     git: Mapping[str, str]
     only_retrieved: bool
     pair_judges: PairJudges
+    is_complete: bool
 
 
 def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Settled) -> _State:
@@ -182,6 +185,7 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
         _git(),
         task.only_retrieved,
         pair_judges(settled),
+        task.is_complete,
     )
 
 
@@ -201,6 +205,7 @@ def _recorded(
             pair_judges=state.pair_judges,
             judges=judged_by,
             n_unanswerable=n_left_out,
+            is_complete=state.is_complete,
         )
         for run in measured
         if run.scores is not None

@@ -42,6 +42,8 @@ class EvaluatedRuns:
     """Which runs of the dataset are left out because they are stale or empty, and the like."""
     reading: str = ""
     """How lists of relevant ids and grades are read together; "" where there are not both."""
+    is_complete: bool = False
+    """Whether what has no label is not relevant."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first; empty where the file does not tell."""
 
@@ -81,6 +83,7 @@ def evaluate_dataset(
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
         ),
         graded_by=grades_of(found[0].judges),
+        is_complete=found[0].is_complete,
     )
 
 

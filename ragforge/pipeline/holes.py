@@ -6,6 +6,7 @@ from typing import Final
 
 from ragforge.files.dataset import Dataset
 from ragforge.files.run_chunks import usable_runs
+from ragforge.report.gathered import is_complete
 
 TOP: Final = 10
 """Ranks that are looked at."""
@@ -21,7 +22,9 @@ class RunHoles:
 
 
 def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
-    """Return the holes of runs, of all but stale ones where none is named; [] without any grade.
+    """Return the holes of runs, of all but stale ones where none is named.
+
+    There are none without any grade, nor where the labels of a set are complete.
 
     Only accepted queries count.
 
@@ -34,7 +37,7 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
         for one in dataset.each_judgment()
         if one.grade is not None and one.query_id in accepted
     }
-    if not graded:
+    if not graded or is_complete(dataset, dataset.each_judgment()):
         return []
     names = list(runs) or usable_runs(dataset).names
     return [_holes(dataset, run, accepted, graded) for run in names]

@@ -1,7 +1,7 @@
 """What a report rests on: the records of a dataset, read once, and its runs, measured once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragforge.files.dataset import Dataset
@@ -9,7 +9,7 @@ from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.records import Failure, Judgment, Query
 from ragforge.report.answers.records import SystemRecords, read_systems
-from ragforge.report.judging import Settled, failed_by_name, settle
+from ragforge.report.judging import Settled, failed_by_name, label_reading, settle
 from ragforge.report.runs import PRIMARY, MeasuredRun, Task, measure_run
 
 
@@ -56,6 +56,7 @@ def gather(
     settled = settle(judgments)
     threshold = dataset.rel_threshold(rel_threshold)
     task = task_of(queries.values(), settled, measures, threshold)
+    task = replace(task, is_complete=is_complete(dataset, judgments))
     usable = usable_runs(dataset, run_names)
     return Gathered(
         queries=queries,
@@ -67,6 +68,12 @@ def gather(
         systems=read_systems(dataset, failures, queries),
         run_warnings=usable.warnings,
     )
+
+
+def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
+    """Whether a chunk of a dataset that has no label is not relevant; see `label_reading`."""
+    has_pool = "pool.jsonl" in dataset.manifest.files
+    return label_reading(dataset.manifest.labels, judgments, has_pool=has_pool) == "complete"
 
 
 def task_of(

@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage
 
 Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]
 """The judgment that counts, by query and chunk."""
 
+LabelReading: TypeAlias = Literal["complete", "pooled", "partial"]
+"""What a chunk without a label is: not relevant, not looked at, or not known."""
+COMPLETE_LABELS: Final = "labels are complete: what is not listed is not relevant"
 SOURCES: Final = ("human", "evidence", "judge", "carried")
 """Sources of a judgment, the one that counts most first."""
 GRADES: Final = (0, 1, 2, 3)
@@ -81,6 +84,27 @@ def settle(judgments: Iterable[Judgment]) -> dict[str, dict[str, Judgment]]:
         if old is None or _weight(judgment) < _weight(old):
             of_query[judgment.chunk_id] = judgment
     return settled
+
+
+def label_reading(
+    said: LabelReading | None, judgments: Iterable[Judgment], *, has_pool: bool
+) -> LabelReading:
+    """Return what a chunk without a label is in a set.
+
+    Args:
+        said: By the author of the set; None where nothing is said.
+        judgments: Of the set.
+        has_pool: Whether probes looked for more that could be relevant.
+
+    Returns:
+        `complete` (it is not relevant) where people alone labelled, no pool was made and nothing
+        else is said; `pooled` (nobody looked at it) where a judge graded; what the author says
+        goes before, but that labels are complete to which a judge added.
+    """
+    if said in ("pooled", "partial"):
+        return said
+    sources = {item.source for item in judgments}
+    return "complete" if sources == {"human"} and not has_pool else "pooled"
 
 
 def grades_by_source(judgments: Iterable[Judgment]) -> tuple[SourceGrades, ...]:

@@ -151,6 +151,8 @@ class Task:
     rel_threshold: int
     only_retrieved: bool = False
     """Whether queries that a run lacks are left out, rather than counted as 0."""
+    is_complete: bool = False
+    """Whether what has no label is not relevant, so that no chunk is a hole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ def measure_run(
         histogram=_histogram(scores),
         first_relevant=_first_relevant(scores),
         attention=_attention(scores, sorted(lost)),
-        holes=_holes(ranked, task.qrels),
+        holes=_holes(ranked, task),
         latency=latency_of([*latencies_s.values()]),
         warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
     )
@@ -275,13 +277,13 @@ def _bucket(rank: int | None) -> str:
     return next(label for label, last in RANK_BUCKETS if last is None or rank <= last)
 
 
-def _holes(ranked: Mapping[str, Sequence[str]], qrels: Qrels) -> Holes:
+def _holes(ranked: Mapping[str, Sequence[str]], task: Task) -> Holes:
     n_retrieved = n_unjudged = n_failed = 0
     for query_id, chunk_ids in ranked.items():
-        judged = qrels.get(query_id, {})
+        judged = task.qrels.get(query_id, {})
         for chunk_id in chunk_ids[:DEPTH]:
             n_retrieved += 1
-            n_unjudged += chunk_id not in judged
+            n_unjudged += chunk_id not in judged and not task.is_complete
             n_failed += chunk_id in judged and judged[chunk_id] is None
     return Holes(n_retrieved, n_unjudged, n_failed)
 

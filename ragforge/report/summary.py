@@ -97,6 +97,8 @@ class Summary:
     answers: tuple[AnswerSummary, ...]
     queries: dict[str, str]
     """Query id to text."""
+    is_complete: bool = False
+    """Whether what has no label is not relevant."""
     agreement: tuple[Agreement, ...] = ()
     """Of judges with people, one after the other, or of the baseline where no judge was asked."""
     audit: JudgeAudit | None = None
@@ -179,6 +181,7 @@ def summarise(
         causes={run: tuple(grouped(of_run.values())) for run, of_run in causes.items()},
         quality=inspection.quality(),
         run_warnings=found.run_warnings,
+        is_complete=task.is_complete,
     )
 
 

@@ -189,7 +189,7 @@ def queries_by(summary: Summary) -> Table:
 def measures(summary: Summary) -> Table:
     """What the measures mean."""
     rows = tuple((name, meaning(name)) for name in summary.measures)
-    note = threshold_note(summary.rel_threshold)
+    note = threshold_note(summary.rel_threshold, is_complete=summary.is_complete)
     return Table("How to read the measures", ("measure", "meaning"), rows, note)
 
 

@@ -114,12 +114,17 @@ def meaning(name: str) -> str:
     return _MEANINGS[measure.name].format(top=top) + rel + gain
 
 
-def threshold_note(rel_threshold: int) -> str:
-    """Say which grades count as relevant."""
+def threshold_note(rel_threshold: int, *, is_complete: bool = False) -> str:
+    """Say which grades count as relevant, and what a chunk without a grade is."""
+    unlabelled = (
+        "Labels are complete: what is not listed is not relevant."
+        if is_complete
+        else "A chunk that nobody judged counts as not relevant; “unjudged@10” says how often that "
+        "happened."
+    )
     return (
         f"Relevant means grade {rel_threshold} or above, unless a measure says (rel=n). "
-        "nDCG uses the grades themselves. A chunk that nobody judged counts as not relevant; "
-        "“unjudged@10” says how often that happened."
+        f"nDCG uses the grades themselves. {unlabelled}"
     )
 
 

@@ -76,10 +76,10 @@ def test_unlabelled_questions_can_be_retrieved_for(documents, log, tmp_path, cap
     [
         ([], "name either a hand-made set, or logs with --logs"),
         (["golden.csv", "--logs", "log.jsonl"], "name either a hand-made set, or logs"),
-        (["golden.csv", "--as-queries"], "--as-queries, --labels and --clicks go with --logs"),
+        (["golden.csv", "--as-queries"], "--as-queries and --clicks go with --logs"),
         (
             ["golden.csv", "--clicks", "relevant"],
-            "--as-queries, --labels and --clicks go with --logs",
+            "--as-queries and --clicks go with --logs",
         ),
     ],
 )

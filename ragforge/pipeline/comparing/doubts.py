@@ -47,6 +47,7 @@ def doubts(
     only_retrieved: bool,
     is_binary: bool,
     rel_threshold: int,
+    is_complete: bool = False,
 ) -> dict[Key, Doubt]:
     """Return what is open about each measure of each couple of runs, in one pass over the queries.
 
@@ -58,6 +59,7 @@ def doubts(
         only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
         is_binary: Whether no chunk can have a grade above 1; else any up to the top of the scale.
         rel_threshold: Lowest grade that is relevant for measures that name none.
+        is_complete: Whether what has no label is not relevant, so that holes leave nothing open.
     """
     if not measures:
         return {}
@@ -72,7 +74,9 @@ def doubts(
     for query_id, judgments in sorted(qrels.items()):
         if not judgments:
             continue
-        placed = {run.name: _placed(query_id, judgments, run) for run in runs}
+        placed = {
+            run.name: _placed(query_id, judgments, run, is_complete=is_complete) for run in runs
+        }
         for (a, b, name), tally in tallies.items():
             if only_retrieved and not (placed[a].is_expected and placed[b].is_expected):
                 continue
@@ -107,7 +111,9 @@ class _Placed(NamedTuple):
 _NOTHING: Final[Mapping[str, int | None]] = {}
 
 
-def _placed(query_id: str, judgments: Mapping[str, int | None], run: RankedRun) -> _Placed:
+def _placed(
+    query_id: str, judgments: Mapping[str, int | None], run: RankedRun, *, is_complete: bool
+) -> _Placed:
     ranked = run.ranked.get(query_id, ())
     ranks: list[int] = []
     grades: list[int] = []
@@ -121,7 +127,8 @@ def _placed(query_id: str, judgments: Mapping[str, int | None], run: RankedRun) 
         if grade is None:
             failures[chunk_id] = rank
         elif grade < 0:
-            holes[chunk_id] = rank
+            if not is_complete:
+                holes[chunk_id] = rank
         else:
             ranks.append(rank)
             grades.append(grade)

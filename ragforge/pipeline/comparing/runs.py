@@ -35,7 +35,7 @@ from ragforge.pipeline.run_names import names_apart
 from ragforge.records import Judgment
 from ragforge.records.grade_origins import origin_of
 from ragforge.report.comparison.contents import ComparisonReport
-from ragforge.report.gathered import Gathered
+from ragforge.report.gathered import Gathered, is_complete
 from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.report.judging import Settled, failed_by_name, judges, settle
 from ragforge.report.one_judge import PairJudges, pair_judges
@@ -73,6 +73,8 @@ class _Field:
     is_binary: bool
     """Whether chunks are relevant or not, and no grade beyond."""
     warnings: list[str] = field(default_factory=list)
+    is_complete: bool = False
+    """Whether what has no label is not relevant."""
     relevant: Listed | None = None
     """What lists call relevant, where they decide binary measures; see `measures.listed`."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
@@ -131,6 +133,7 @@ def compare_runs(
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
         lost = (failed.get(name, set()) & qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
+    ground = replace(ground, is_complete=is_complete(dataset, judgments))
     ground = _on_one_judge(ground, pair_judges(settled), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in queries.items()}
@@ -147,6 +150,7 @@ def compare_gathered(
     check_names([run.name for run in found.runs], options.baseline, "run")
     settings = settings.model_copy(update={"rel_threshold": found.task.rel_threshold})
     ground = _field(where, found.task.qrels, settings, options)
+    ground = replace(ground, is_complete=found.task.is_complete)
     answerable = {key: of for key, of in found.settled.items() if key in ground.qrels}
     ground = _on_one_judge(ground, pair_judges(answerable), [run.ranked for run in found.runs])
     retrieved = [
@@ -391,6 +395,7 @@ def _doubts(
             only_retrieved=ground.only_retrieved,
             is_binary=ground.is_binary,
             rel_threshold=threshold,
+            is_complete=ground.is_complete,
         )
     labels = labels_of(ground.qrels, ground.relevant, threshold)
     by_list = [name for name in ground.measures if is_by_list(parse_measure(name))]

@@ -19,6 +19,7 @@ from ragforge.report.comparison.contents import MovedQuery
 from ragforge.report.gate.verdict import Allowance, Check, Rules, Verdict
 from ragforge.report.graded_by import grades_of
 from ragforge.report.history.changes import Change, changes
+from ragforge.report.judging import COMPLETE_LABELS
 from ragforge.report.shown import one_line, plural
 
 FALLEN: Final = 10
@@ -164,6 +165,8 @@ def _notes(
     if rules.by_point:
         yield "decided on means (--point): another choice of such queries may decide otherwise"
     now = subject.evaluation
+    if subject.run is not None and subject.run.is_complete:
+        yield COMPLETE_LABELS
     if n_offline(subject)[0]:
         yield of_offline(subject)
     if baseline is not None and shared is not None:

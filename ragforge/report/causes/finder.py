@@ -78,11 +78,14 @@ class CauseFinder:
                 yield run.name, bad, self._case(run, bad)
 
     def _case(self, run: MeasuredRun, bad: _Bad) -> Case:
+        ranked, grades = run.ranked.get(bad.query_id, ()), self._task.qrels[bad.query_id]
+        if self._task.is_complete:
+            grades = {**dict.fromkeys(ranked, 0), **grades}
         return Case(
             query=self._queries[bad.query_id],
             state=bad.state,
-            ranked=run.ranked.get(bad.query_id, ()),
-            grades=self._task.qrels[bad.query_id],
+            ranked=ranked,
+            grades=grades,
             threshold=self._measure.rel or self._task.rel_threshold,
             measure=self._measure,
             marks=self._marks,

@@ -161,7 +161,8 @@ def _reading(summary: Summary) -> Html:
     rows = [
         join([element("dt", name), element("dd", text)]) for name, text in measures(summary).rows
     ]
-    return join([element("p", threshold_note(summary.rel_threshold)), element("dl", *rows)])
+    note = threshold_note(summary.rel_threshold, is_complete=summary.is_complete)
+    return join([element("p", note), element("dl", *rows)])
 
 
 def _origin(summary: Summary) -> str:

@@ -119,7 +119,7 @@ def _cells(
         return RunCell(
             value=value,
             first=ranks.get(query_id),
-            holes=_holes(run.ranked.get(query_id, ())[:DEPTH], records.settled.get(query_id, {})),
+            holes=_holes(run.ranked.get(query_id, ())[:DEPTH], query_id, records),
             state=states.get(query_id, state if value is None else "measured"),
             cause=causes.get(query_id, ""),
         )
@@ -139,7 +139,10 @@ def _states(run: MeasuredRun) -> dict[str, CellState]:
     return {query_id: state for state, query_ids in named for query_id in query_ids}
 
 
-def _holes(chunk_ids: Iterable[str], judged: Mapping[str, object]) -> int:
+def _holes(chunk_ids: Iterable[str], query_id: str, records: Gathered) -> int:
+    if records.task.is_complete:
+        return 0
+    judged = records.settled.get(query_id, {})
     return sum(getattr(judged.get(chunk_id), "grade", None) is None for chunk_id in chunk_ids)
 
 

@@ -1,0 +1,80 @@
+"""A hand-made set, measured without any model: what is not listed is not relevant."""
+
+import json
+
+import pytest
+
+from ragforge.cli import main
+
+CHUNKS = [{"id": f"c{n}", "document": f"d{n}.md", "text": f"Fact {n} is here."} for n in range(9)]
+GOLDEN = [{"query": f"Where is fact {n}?", "relevant": [f"c{n}"]} for n in range(5)]
+
+
+@pytest.fixture
+def golden(tmp_path, monkeypatch):
+    """A set of five questions with one relevant chunk each, and a run that finds it second."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chunks.json").write_text(json.dumps(CHUNKS))
+    (tmp_path / "golden.json").write_text(json.dumps(GOLDEN))
+    (tmp_path / "second.py").write_text(
+        "def search(query, k):\n"
+        "    number = int(query.split()[-1].rstrip('?'))\n"
+        "    return [f'c{(number + 1) % 9}', f'c{number}', f'c{(number + 2) % 9}']\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ["import", "golden.json", "--chunks", "chunks.json", "--out", "set", "-q"]
+    assert main(words) == 0
+    assert main(["retrieve", "--dataset", "set", "--retriever", "second:search", "-q"]) == 0
+    return tmp_path
+
+
+def run(capsys, *words):
+    capsys.readouterr()
+    code = main([*words, "--dataset", "set"])
+    return code, capsys.readouterr()
+
+
+def test_a_gate_passes_on_labels_of_people_alone(golden, capsys):
+    """Two thirds of what was retrieved is in no list, and that is what the author means."""
+    code, said = run(capsys, "gate", "--min", "RR=0.4", "--min-queries", "5", "--point")
+
+    assert (code, "what is not listed is not relevant" in said.out) == (0, True)
+
+
+def test_a_gate_fails_on_labels_of_people_alone(golden, capsys):
+    """RR is 0.5 by hand: each relevant chunk stands second."""
+    code, said = run(capsys, "gate", "--min", "RR=0.6", "--min-queries", "5", "--point")
+
+    assert (code, "0.500" in said.out) == (1, True)
+
+
+def test_the_worst_queries_are_ranked_low_and_not_unjudged(golden, capsys):
+    """The remedy is to rerank, and not to judge what the author judged by leaving it out."""
+    _, said = run(capsys, "worst", "--json")
+
+    [found] = json.loads(said.out)["runs"].values()
+    assert {cause["code"] for cause in found["causes"]} == {"ranked_low"}
+
+
+def test_evaluate_says_which_reading_is_in_force(golden, capsys):
+    """The numbers of a pooled set mean something else."""
+    _, said = run(capsys, "evaluate", "--no-history")
+
+    assert "labels are complete: what is not listed is not relevant" in said.out
+
+
+def test_labels_that_are_partial_leave_holes(golden, capsys):
+    """The author labelled what came up, and no more."""
+    words = ["import", "golden.json", "--dataset", "set", "--labels", "partial", "-q"]
+    assert main(words) == 0
+
+    code, said = run(capsys, "gate", "--min", "RR=0.4", "--min-queries", "5", "--point")
+
+    assert (code, "66.7 % of the chunks in the top 10 have no grade" in said.out) == (1, True)
+
+
+def test_a_reading_that_is_not_known_is_refused(golden, capsys):
+    """A misspelt word must not be taken for a file."""
+    code = main(["import", "golden.json", "--dataset", "set", "--labels", "most"])
+
+    assert (code, "expected complete, pooled, partial" in capsys.readouterr().err) == (2, True)
