@@ -236,3 +236,10 @@ def test_polars_frames_are_taken_and_given():
     frame = ragforge.evaluate(QRELS, run, MEASURES).to_polars()
 
     assert {row.pop("query_id"): row for row in frame.to_dicts()} == EXPECTED
+
+
+def test_a_long_id_is_cut_in_a_warning():
+    """An id of fifty megabytes must not fill the log of a nightly job."""
+    scores = ragforge.evaluate({"q": {"c" * 500: 1}}, {"q": ["d"]}, ["RR"])
+
+    assert max(map(len, scores.warnings)) < 250

@@ -131,8 +131,8 @@ class ChunkSettings(Section):
 class GenerateSettings(Section):
     """What is generated."""
 
-    n: Harmless[Annotated[int, Field(json_schema_extra=flag("n"), gt=0)]] = 20
-    """Queries to deliver."""
+    n: Harmless[Annotated[int, Field(json_schema_extra=flag("n"), gt=0, le=200_000)]] = 20
+    """Queries to deliver, at most 200,000: the plan of all of them is held in memory."""
     language: Harmless[Shares] = ("en=100",)
     """Languages of the queries as ISO 639-1 codes with percentages, such as de=70,en=30; a code
     alone is all of them."""

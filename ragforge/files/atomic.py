@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import glob
+import hashlib
 import os
 import re
 import socket
@@ -13,6 +14,9 @@ from pathlib import Path
 from ragforge.errors import DataError
 
 _BLOCK = 1024 * 1024
+_MOST_NAME_BYTES = 150
+"""Of a file name that its temporary name repeats; file systems take 255 bytes, and the name of the
+machine stands beside it."""
 
 
 def write_whole(path: Path, parts: Iterable[str]) -> None:
@@ -43,9 +47,10 @@ def write_whole_bytes(path: Path, parts: Iterable[bytes]) -> None:
             return
         path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
-        remove_strays(path.parent, glob.escape(path.name))
+        name = _short(path.name)
+        remove_strays(path.parent, glob.escape(name))
         descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{path.name}.{maker()}-", suffix=".tmp", dir=path.parent
+            prefix=f".{name}.{maker()}-", suffix=".tmp", dir=path.parent
         )
         with os.fdopen(descriptor, "wb") as stream:
             stream.writelines(parts)
@@ -85,6 +90,14 @@ def _write_directly(path: Path, parts: Iterable[bytes]) -> None:
 def maker() -> str:
     """Return what tells this process from others that write beside it."""
     return f"{re.sub('[^A-Za-z0-9]', '_', socket.gethostname())}-{os.getpid()}"
+
+
+def _short(name: str) -> str:
+    """Return a name that leaves room for what a temporary name has beside it."""
+    packed = os.fsencode(name)
+    if len(packed) <= _MOST_NAME_BYTES:
+        return name
+    return hashlib.sha256(packed).hexdigest()[:32]
 
 
 def remove_strays(folder: Path, name: str = "*") -> None:

@@ -1,5 +1,6 @@
 """Files as they are on a branch of the git repository around them."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -13,6 +14,14 @@ from ragforge.files.text import decode
 MAIN: Final = ("origin/main", "main", "origin/master", "master")
 """Where the main branch is looked for, in this order."""
 _TIMEOUT_S: Final = 30
+NO_FETCHING: Final = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+"""Environment in which git fetches no object that a repository lacks: a received one may name a
+command to fetch with. Git before 2.45 knows the first of these alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,12 @@ def _git(git: str, folder: Path, *words: str) -> bytes | None:
     """Return what git prints; None where it fails."""
     try:
         done = subprocess.run(  # noqa: S603  # fixed words, and a path behind a colon; no shell
-            [git, *words], cwd=folder, capture_output=True, timeout=_TIMEOUT_S, check=False
+            [git, *words],
+            cwd=folder,
+            env={**os.environ, **NO_FETCHING},
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -255,9 +256,9 @@ def _numbered_cells(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_header(where: str, header: list[str]) -> None:
-    for name in header:
-        if header.count(name) > 1:
-            raise DataError(f"{where}: column {name!r} comes twice")
+    name, count = Counter(header).most_common(1)[0]
+    if count > 1:
+        raise DataError(f"{where}: column {shown(name)} comes twice")
 
 
 def _is_list_of_objects(value: object) -> bool:

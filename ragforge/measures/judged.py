@@ -21,6 +21,8 @@ from ragforge.measures.locating import (
 from ragforge.measures.table import JudgedRanking, Table
 
 _EXAMPLES: Final = 3
+_SHOWN_CHARS: Final = 80
+"""Of an id in a message; files may hold ids of any length."""
 
 
 class Judged:
@@ -181,5 +183,5 @@ def _check_not_empty(qrels: Mapping[str, Judgments], *, has_run: bool) -> None:
 
 
 def _examples(ids: Collection[str]) -> str:
-    shown = ", ".join(repr(example) for example in nsmallest(_EXAMPLES, ids))
+    shown = ", ".join(repr(example[:_SHOWN_CHARS]) for example in nsmallest(_EXAMPLES, ids))
     return f"{shown}, …" if len(ids) > _EXAMPLES else shown

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Final
 from ragforge import __version__
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
+from ragforge.files.branches import NO_FETCHING
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import content_id
 from ragforge.files.run_chunks import UsableRuns, usable_runs
@@ -292,8 +294,11 @@ def _git() -> dict[str, str]:
     if git is None:
         return {}
     asked = [git, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]
+    environment = {**os.environ, **NO_FETCHING}
     try:
-        done = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603  # a fixed command
+        done = subprocess.run(  # noqa: S603  # a fixed command
+            asked, env=environment, capture_output=True, text=True, timeout=10, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return {}
     lines = done.stdout.split()

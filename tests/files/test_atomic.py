@@ -87,3 +87,12 @@ def test_a_file_that_cannot_be_moved_is_named(tmp_path):
 
     with pytest.raises(DataError, match=r"there/chunks\.jsonl: cannot be written: No such file"):
         move_whole(tmp_path / "new", tmp_path / "there" / "chunks.jsonl")
+
+
+def test_the_longest_name_of_a_file_can_be_written(tmp_path):
+    """The temporary name is longer than the file's own."""
+    path = tmp_path / f"{'b' * 249}.jsonl"
+
+    write_whole(path, ["new"])
+
+    assert path.read_text(encoding="utf-8") == "new"

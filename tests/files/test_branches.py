@@ -103,3 +103,22 @@ def test_a_name_that_looks_like_an_option_is_a_name(committed, git):
     git("commit", "-m", "odd")
 
     assert read_from_branch(path).text == "odd"
+
+
+def test_a_repository_that_lacks_an_object_runs_no_command_to_fetch_it(committed, git, tmp_path):
+    """A received dataset may bring a repository whose settings name a command."""
+    folder, trace = tmp_path / "repository", tmp_path / "ran"
+    blob = subprocess.run(
+        ["git", "rev-parse", "main:set/b.json"], cwd=folder, check=True, capture_output=True
+    ).stdout.decode()
+    (folder / ".git" / "objects" / blob[:2] / blob[2:].strip()).unlink()
+    git("config", "core.repositoryFormatVersion", "1")
+    git("config", "extensions.partialClone", "origin")
+    git("config", "remote.origin.promisor", "true")
+    git("config", "remote.origin.url", str(folder / ".git"))
+    git("config", "remote.origin.uploadpack", f"touch {trace}; git-upload-pack")
+
+    with pytest.raises(DataError, match="is not on main"):
+        read_from_branch(committed)
+
+    assert not trace.exists()

@@ -402,3 +402,12 @@ def test_lists_that_no_threshold_explains_are_kept_beside_grades(tmp_path):
 
     assert found.grades == {"q": {"a": 1, "c": 3}}
     assert (found.rel_threshold, found.relevant) == (None, {"q": ("a", "b")})
+
+
+def test_a_column_that_comes_twice_is_told_by_its_start(tmp_path):
+    """A header may be as long as a file; the message is for a reader."""
+    name = "c" * 500
+    file = write(tmp_path / "q.csv", f"{name},{name}\n1,2\n")
+
+    with pytest.raises(DataError, match=r"q\.csv:1: column 'c{79}… comes twice"):
+        read_qrels(file)
