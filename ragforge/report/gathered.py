@@ -76,6 +76,19 @@ def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
     return label_reading(dataset.manifest.labels, judgments, has_pool=has_pool) == "complete"
 
 
+def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:
+    """Return how many chunks people call relevant that a dataset does not have, each once a query.
+
+    No run can find them. Only sets of people have such; the chunks of others are not looked at.
+    """
+    relevant = [item for item in judgments if item.source == "human" and item.grade]
+    if not relevant or not dataset.chunks_path.exists():
+        return 0
+    wanted = {item.chunk_id for item in relevant}
+    there = {chunk.chunk_id for chunk in dataset.chunks() if chunk.chunk_id in wanted}
+    return sum(item.chunk_id not in there for item in relevant)
+
+
 def task_of(
     queries: Iterable[Query],
     settled: Settled,

@@ -25,7 +25,7 @@ from ragforge.report.causes.finder import CauseFinder
 from ragforge.report.census import Census, take_census
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.details import detailed
-from ragforge.report.gathered import gather, task_of
+from ragforge.report.gathered import gather, missing_relevant, task_of
 from ragforge.report.graded_by import GradedBy, grades_of
 from ragforge.report.inspection import Inspection
 from ragforge.report.judging import (
@@ -99,6 +99,8 @@ class Summary:
     """Query id to text."""
     is_complete: bool = False
     """Whether what has no label is not relevant."""
+    n_missing: int = 0
+    """Relevant chunks of people's that the corpus does not have: no run can find them."""
     agreement: tuple[Agreement, ...] = ()
     """Of judges with people, one after the other, or of the baseline where no judge was asked."""
     audit: JudgeAudit | None = None
@@ -182,6 +184,7 @@ def summarise(
         quality=inspection.quality(),
         run_warnings=found.run_warnings,
         is_complete=task.is_complete,
+        n_missing=missing_relevant(dataset, found.judgments),
     )
 
 

@@ -84,6 +84,8 @@ def notices(summary: Summary) -> list[Notice]:
         pairs = plural(counts.n_failed_pairs, "judged pair")
         text = f"{pairs} of {counts.n_pairs:,} got no grade. They count as unjudged, not as 0."
         found.append(Notice("Judgments failed", text))
+    if summary.n_missing:
+        found.append(Notice("Relevant chunks are missing", missing_text(summary.n_missing)))
     if counts.n_unanswerable:
         queries = plural(counts.n_unanswerable, "query is", "queries are")
         text = f"{queries} meant to have no answer, and left out of the measures of retrieval."
@@ -126,6 +128,12 @@ def threshold_note(rel_threshold: int, *, is_complete: bool = False) -> str:
         f"Relevant means grade {rel_threshold} or above, unless a measure says (rel=n). "
         f"nDCG uses the grades themselves. {unlabelled}"
     )
+
+
+def missing_text(n_missing: int) -> str:
+    """Say that the corpus lacks chunks that people call relevant."""
+    chunks = plural(n_missing, "relevant chunk is", "relevant chunks are")
+    return f"{chunks} not in the corpus: no run can find them, and recall is measured by them."
 
 
 def judge_name(judge: Judge) -> str:

@@ -78,3 +78,18 @@ def test_a_reading_that_is_not_known_is_refused(golden, capsys):
     code = main(["import", "golden.json", "--dataset", "set", "--labels", "most"])
 
     assert (code, "expected complete, pooled, partial" in capsys.readouterr().err) == (2, True)
+
+
+def test_gate_and_report_tell_relevant_chunks_that_the_corpus_lacks(golden, capsys):
+    """Recall cannot reach 1, and whoever reads it must know."""
+    lacking = [{"query": "Where is fact 0?", "relevant": ["c0", "gone"]}]
+    (golden / "lacking.json").write_text(json.dumps(lacking))
+    words = ["import", "lacking.json", "--dataset", "set", "--allow-missing", "-q"]
+    assert main(words) == 0
+
+    _, said = run(capsys, "gate", "--min", "RR=0.4", "--min-queries", "5", "--point")
+    assert main(["report", "--dataset", "set", "--out", "report.html", "-q"]) == 0
+
+    told = "1 relevant chunk is not in the corpus: no run can find them"
+    assert told in said.out
+    assert told in (golden / "report.html").read_text()

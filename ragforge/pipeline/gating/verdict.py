@@ -17,10 +17,12 @@ from ragforge.pipeline.gating.subjects import ANSWERS, Subject, of_run
 from ragforge.records import Baseline
 from ragforge.report.comparison.contents import MovedQuery
 from ragforge.report.gate.verdict import Allowance, Check, Rules, Verdict
+from ragforge.report.gathered import missing_relevant
 from ragforge.report.graded_by import grades_of
 from ragforge.report.history.changes import Change, changes
 from ragforge.report.judging import COMPLETE_LABELS
 from ragforge.report.shown import one_line, plural
+from ragforge.report.words import missing_text
 
 FALLEN: Final = 10
 """Queries that are named because they fell."""
@@ -84,7 +86,11 @@ def check_subject(
         baseline=baseline.evaluation if baseline else None,
         checks=checks,
         refusals=refusals,
-        notes=(*notes, *_notes(subject, baseline, shared, rules)),
+        notes=(
+            *notes,
+            *_missing(dataset, subject),
+            *_notes(subject, baseline, shared, rules),
+        ),
         changes=tuple(_changes(subject, baseline, shared)) if baseline and shared else (),
         fallen=tuple(_fallen(dataset, shared, measure)) if shared else (),
         fallen_by=measure if shared else "",
@@ -157,6 +163,13 @@ def _fallen_by(subject: Subject, rules: Rules, checks: Collection[Check]) -> str
     failed = [c.measure for c in checks if c.kind == "max-drop" and c.outcome == "FAIL"]
     named = (*failed, *rules.measures, *subject.valued)
     return next(name for name in named if name not in LOWER_IS_BETTER)
+
+
+def _missing(dataset: Dataset, subject: Subject) -> Iterator[str]:
+    if subject.run is not None and subject.run.is_complete:
+        n_missing = missing_relevant(dataset, dataset.each_judgment())
+        if n_missing:
+            yield missing_text(n_missing)
 
 
 def _notes(
