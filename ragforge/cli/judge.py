@@ -247,6 +247,12 @@ def _tell(result: JudgingResult, *, per_query: bool) -> None:
     coverage = Counter(item.answerCoverage or "unknown" for item in result.summaries)
     covered = ", ".join(f"{name} {count}" for name, count in sorted(coverage.items()))
     of_queries = f"; answer coverage of queries: {covered}" if covered else ""
+    if result.n_pairs and not (result.n_judged or result.n_failed):
+        complain(
+            f"judge {result.judge}: the pool was judged already: all {result.n_pairs} pairs have a "
+            f"grade, and nothing was asked{of_queries}"
+        )
+        return
     complain(
         f"judge {result.judge}: {result.n_judged} of {result.n_pairs} pairs judged now, "
         f"{result.n_failed} failed; grades {grades}{of_queries}"

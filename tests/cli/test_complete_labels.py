@@ -93,3 +93,12 @@ def test_gate_and_report_tell_relevant_chunks_that_the_corpus_lacks(golden, caps
     told = "1 relevant chunk is not in the corpus: no run can find them"
     assert told in said.out
     assert told in (golden / "report.html").read_text()
+
+
+def test_a_pool_that_was_judged_already_is_told_as_such(golden, capsys):
+    """ "0 of 15 pairs judged" reads like a failure."""
+    run(capsys, "judge")
+
+    _, said = run(capsys, "judge")
+
+    assert "the pool was judged already: all 15 pairs have a grade" in said.err
