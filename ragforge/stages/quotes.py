@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Final
 
 from ragforge.corpus.anchors import FoldedText, Location, fold
 from ragforge.stages.asking import as_shown
+from ragforge.stages.substance import cuts_token, has_plain_word, has_substance
 from ragforge.stages.values import CURRENCIES, is_unit
 from ragforge.stages.words import content_stems, words
 
@@ -24,34 +26,6 @@ _CLOSES: Final = " \t\"'*_)\u201d\u2019\u00bb"
 _SENTENCE_ENDS: Final = frozenset(".!?;:\n\u3002\uff01\uff1f\uff1b")
 
 
-def proves(quote: str, text: str) -> bool:
-    """Whether a quote stands in a text and can prove what is said of it; see `find_proof`."""
-    return find_proof(quote, text) is not None
-
-
-def find_proof(quote: str, text: str) -> Location | None:
-    """Return where a quote first stands in a text as whole words that say something.
-
-    It begins and ends where words do ("lph" is no quote of "Alpha", "40" none of "1.40" or
-    "40.5"), and holds a content word, a number or, in scripts without blanks, two characters. A
-    bare number is no quote of an amount: of "7 kg" it is "7 kg". What holds only words such as
-    "no" or "it is" proves something as a whole sentence, and what holds only signs as the whole
-    text.
-
-    Args:
-        quote: What is said to stand in the text; blanks and compatibility forms do not matter.
-        text: As it is; what a model did not see of it (`visible`) is passed over.
-
-    Returns:
-        The place in `text`; None where the quote stands nowhere, or proves nothing anywhere.
-    """
-    shown = as_shown(text)
-    for place in FoldedText(shown.text).locations(quote):
-        if is_proof(quote, place, shown.text):
-            return Location(shown.places[place.start], shown.places[place.end - 1] + 1)
-    return None
-
-
 def is_proof(quote: str, place: Location, text: str) -> bool:
     """Whether a quote proves something at a place where it stands; see `find_proof`.
 
@@ -63,19 +37,69 @@ def is_proof(quote: str, place: Location, text: str) -> bool:
     return _is_whole(place, text) and _is_telling(quote, place, text)
 
 
+def is_evidence(quote: str, place: Location, text: str) -> bool:
+    """Whether a quote that stands at a place of a passage can prove that it is relevant.
+
+    It is stricter than `is_proof`, for a passage is longer than an answer and holds almost any
+    scrap: "T", "00" or "www" prove nothing here, nor does "com" of "redis.com".
+    """
+    if cuts_token(place, text) or not is_proof(quote, place, text):
+        return False
+    if _is_unspaced(quote) or has_substance(quote, text) or not words(quote):
+        return True
+    plain = has_plain_word(quote) or _UNSPACED.search(quote) is not None
+    return plain and _is_sentence(place, text)
+
+
+def proves(quote: str, text: str) -> bool:
+    """Whether a quote stands in a text and can prove what is said of it; see `find_proof`."""
+    return find_proof(quote, text) is not None
+
+
+def find_proof(
+    quote: str, text: str, accepts: Callable[[str, Location, str], bool] = is_proof
+) -> Location | None:
+    """Return where a quote first stands in a text as whole words that say something.
+
+    It begins and ends where words do ("lph" is no quote of "Alpha", "40" none of "1.40" or
+    "40.5"), and holds a content word, a number or, in scripts without blanks, two characters. A
+    bare number is no quote of an amount: of "7 kg" it is "7 kg". What holds only words such as
+    "no" or "it is" proves something as a whole sentence, and what holds only signs as the whole
+    text.
+
+    Args:
+        quote: What is said to stand in the text; blanks and compatibility forms do not matter.
+        text: As it is; what a model did not see of it (`visible`) is passed over.
+        accepts: What a quote must be at its place; `is_evidence` for grades of passages.
+
+    Returns:
+        The place in `text`; None where the quote stands nowhere, or proves nothing anywhere.
+    """
+    shown = as_shown(text)
+    for place in FoldedText(shown.text).locations(quote):
+        if accepts(quote, place, shown.text):
+            return Location(shown.places[place.start], shown.places[place.end - 1] + 1)
+    return None
+
+
 def has_content(text: str) -> bool:
     """Whether a text holds a content word, a number or two characters of a script without blanks.
 
     A single small letter is none; a single capital is, as in "vitamin C".
     """
-    folded = unicodedata.normalize("NFKC", text)
-    if len(_UNSPACED.findall(folded)) >= _LEAST_UNSPACED:
+    if _is_unspaced(text):
         return True
+    folded = unicodedata.normalize("NFKC", text)
     stems = [stem for stem in content_stems(folded) if not _UNSPACED.search(stem)]
     if any(len(stem) > 1 or not stem.islower() for stem in stems):
         return True
     capitals = re.findall(r"(?<!\w)[^\W\d_](?!\w)", folded)
     return any(letter.isupper() and content_stems(letter) for letter in capitals)
+
+
+def _is_unspaced(text: str) -> bool:
+    folded = unicodedata.normalize("NFKC", text)
+    return len(_UNSPACED.findall(folded)) >= _LEAST_UNSPACED
 
 
 def _is_whole(place: Location, text: str) -> bool:

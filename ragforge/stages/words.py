@@ -31,6 +31,11 @@ def content_stems(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in _STOP]
 
 
+def is_stop_word(word: str) -> bool:
+    """Whether a word, its case folded, is one that `content_stems` leaves out."""
+    return word in _STOP
+
+
 def stem(word: str) -> str:
     """Cut one common English ending off a word of a baseline; other languages pass unchanged."""
     for suffix in _SUFFIXES:

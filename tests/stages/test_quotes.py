@@ -1,7 +1,7 @@
 import pytest
 
 from ragforge.corpus.anchors import Location
-from ragforge.stages.quotes import find_proof, has_content, proves
+from ragforge.stages.quotes import find_proof, has_content, is_evidence, proves
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,13 @@ def test_parts_of_words_and_empty_words_prove_nothing(quote: str, text: str):
 def test_a_proof_is_told_as_it_stands_in_the_original():
     """What goes into a record must be the text's own words, hidden characters and all."""
     assert find_proof("Alpha  costs", "An Alphabet, the Al\u200bpha costs") == Location(17, 29)
+
+
+@pytest.mark.parametrize("quote", ["C", "5", "1 2 3"])
+def test_short_answers_are_quoted_whole_though_they_are_no_evidence_of_relevance(quote: str):
+    """A letter or digit may be all that an answer says; a passage says more."""
+    assert find_proof(quote, quote) == Location(0, len(quote))
+    assert find_proof(quote, quote, is_evidence) is None
 
 
 @pytest.mark.parametrize("text", ["of the", "e", "\u4ef7", "...", ""])

@@ -12,7 +12,7 @@ from ragforge.corpus.anchors import Location
 from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.records import Grade, Vote
 from ragforge.stages.asking import locate_shown, upto, visible
-from ragforge.stages.quotes import find_proof, is_proof
+from ragforge.stages.quotes import find_proof, is_evidence
 
 GRADES = (0, 1, 2, 3)
 LEAST_MASS = 0.9
@@ -112,7 +112,7 @@ def broken_rule(reply: RelevanceReply, text: str) -> str | None:
 
 
 def find_evidence(evidence: str, text: str) -> Location | None:
-    """Return where evidence proves something of a passage, as `find_proof` does.
+    """Return where evidence proves something of a passage; see `is_evidence`.
 
     What is as long as a grammar lets through may be cut within its last word; that one is left out.
     """
@@ -120,13 +120,15 @@ def find_evidence(evidence: str, text: str) -> Location | None:
     if at >= 0 and visible(text) == text:
         # Nearly all evidence is verbatim; folding a text takes a hundred times as long.
         place = Location(at, at + len(evidence))
-        if is_proof(evidence, place, text):
+        if is_evidence(evidence, place, text):
             return place
-    found = find_proof(evidence, text)
+    found = find_proof(evidence, text, is_evidence)
     if found is not None or len(evidence) < _EVIDENCE_CHARS:
         return found
     whole_words = evidence.rsplit(maxsplit=1)[0]
-    return find_proof(whole_words, text) if locate_shown(evidence, text) else None
+    if locate_shown(evidence, text) is None:
+        return None
+    return find_proof(whole_words, text, is_evidence)
 
 
 def evidence_in(reply: RelevanceReply, text: str) -> str:

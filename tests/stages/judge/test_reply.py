@@ -114,3 +114,92 @@ def test_evidence_that_a_grammar_cut_within_a_word_is_taken_up_to_it():
 
     assert find_evidence(text[:1004], text) == Location(0, 999)
     assert find_evidence(text[:504], text) is None
+
+
+SCRAPS = (
+    "The redis port is 6379 by default. T. Then T . 00 and 00. It may be set in z http www. "
+    "In the 5 rows 1 2 3 stand, at 14:00 or 42 % of 30 days, for $5 or 5 % of 7 kg. Yes."
+)
+TOKENS = (
+    "AT&T doesn't say, e.g. redis.com, if it's plan-B of C++ or C#, ?d=1. It is max_retries "
+    "by default.The l'eau of 30-40 euros."
+)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    ["T", "T.", "00", "00.", "T . 00", "5", "1 2 3", "www", "http", "z http", "In the 5", "the"],
+)
+def test_scraps_are_no_evidence_wherever_they_stand(evidence):
+    """A judge that quotes them has not shown that it read the passage, not even as a sentence."""
+    assert find_evidence(evidence, SCRAPS) is None
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        "6379",
+        "42 %",
+        "30 days",
+        "14:00",
+        "$5",
+        "5 %",
+        "7 kg",
+        "Yes.",
+        "by default",
+        "by default.",
+        "be set",
+        "port is 6379",
+    ],
+)
+def test_short_words_and_amounts_are_evidence(evidence):
+    """Many an answer is short, and a refusal of a good quote costs a call."""
+    assert find_evidence(evidence, SCRAPS) is not None
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    ["T", "AT", "g", "e.g.", "doesn", "com", "redis", "C", "C+", "B", "plan", "1", "it's"],
+)
+def test_parts_of_joined_tokens_are_no_evidence(evidence):
+    """What apostrophes, dots and other signs join is one word to its reader."""
+    assert find_evidence(evidence, TOKENS) is None
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        "AT&T",
+        "doesn't",
+        "redis.com",
+        "plan-B",
+        "C++",
+        "C#",
+        "max_retries",
+        "by default",
+        "The l'eau",
+        "eau",
+        "40 euros",
+    ],
+)
+def test_whole_joined_tokens_are_evidence(evidence):
+    """Names and versions are written with signs, and some signs part words after all."""
+    assert find_evidence(evidence, TOKENS) is not None
+
+
+@pytest.mark.parametrize(
+    ("evidence", "text", "is_taken"),
+    [
+        ("der", "Der Port ist 6379 und der Name der Datei ist frei.", False),
+        ("mit der", "Der Port ist 6379 und kommt mit der Datei.", False),
+        ("mit Datei", "Der Port ist 6379 und kommt mit Datei.", True),
+        ("MIT", "Die Lizenz ist MIT und nicht frei.", True),
+        ("war", "The war was over by then, and that is all.", True),
+        ("HTTP", "It speaks HTTP to the port.", True),
+        ("U.S.", "It is sold in the U.S. only.", True),
+        ("yang", "Itu adalah berkas yang ada di sini.", False),
+    ],
+)
+def test_function_words_of_the_language_of_a_passage_are_no_evidence(evidence, text, is_taken):
+    """What says nothing in one language is a name or a noun in another."""
+    assert (find_evidence(evidence, text) is not None) is is_taken

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.retrieval.tokens import tokenize
-from ragforge.stages.generate.gates.function_words import function_words
+from ragforge.stages.function_words import function_words
 from ragforge.stages.generate.gates.respelling import Spellings
 from ragforge.stages.words import stem, words
 
