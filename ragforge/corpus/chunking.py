@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -20,6 +21,9 @@ MIN_CHARS = 200
 _LEAST_MAX_CHARS = 20
 _WHOLE_FACTOR = 2
 _ID_CHARS = 16
+_OWN_ID = re.compile(rf"c_[a-z2-7]{{{_ID_CHARS}}}")
+_MOST_OCCURRENCES = 100
+"""Looked for of a text that a document repeats."""
 
 
 def chunk_document(
@@ -88,6 +92,17 @@ def chunk_id(doc_id: str, heading_path: tuple[str, ...], digest: str, occurrence
     joined = json.dumps([doc_id, heading_path, digest, occurrence], ensure_ascii=True)
     encoded = base64.b32encode(hashlib.sha256(joined.encode("ascii")).digest()).decode("ascii")
     return f"c_{encoded[:_ID_CHARS].lower()}"
+
+
+def fits_id(chunk: Chunk) -> bool:
+    """Whether the id of a chunk may come from what it holds; one of somebody else's fits all."""
+    if not _OWN_ID.fullmatch(chunk.chunk_id):
+        return True
+    digest = text_sha256(chunk.text)
+    return any(
+        chunk_id(chunk.doc_id, chunk.heading_path, digest, occurrence) == chunk.chunk_id
+        for occurrence in range(1, _MOST_OCCURRENCES + 1)
+    )
 
 
 def text_sha256(text: str) -> str:

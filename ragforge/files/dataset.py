@@ -310,12 +310,13 @@ class Dataset:
         """Write a run, with what it was made on; an older one of that name is replaced."""
         self._set.write(_run_file(checked_name(name)), rankings, lambda item: item.query_id, origin)
 
-    def run_origin(self, name: str) -> RunOrigin | None:
-        """Return what a run was made on; None where that is not recorded of the file as it is."""
-        entry = self.manifest.files.get(_run_file(name))
-        if entry is None or entry.run is None or self.changed_by_hand(_run_file(name)):
-            return None
-        return entry.run
+    def run_path(self, name: str) -> Path:
+        """Return the file of a run.
+
+        Raises:
+            DataError: There is none.
+        """
+        return self._set.named("runs", name)
 
     def remove_run(self, name: str) -> None:
         """Remove a run with its failures; its evaluations stay in the history.

@@ -140,6 +140,10 @@ class Manifest(BaseModel):
     licence: str = ""
     tool_version: str = ""
 
+    def origins_of(self, sha256: str) -> list[RunOrigin]:
+        """Return what is recorded of the runs with these bytes, whatever their names."""
+        return [entry.run for entry in self.files.values() if entry.run and entry.sha256 == sha256]
+
     def noting(
         self, models: Iterable[str], prompts: Mapping[str, str], spent: Spent | None
     ) -> "Manifest":

@@ -1,6 +1,7 @@
 """Whether runs were made on the chunks that a dataset has now: the one rule for all who read runs.
 
-A run that ragforge made has the digest of its chunks in the manifest. Any other is judged by how
+A run that ragforge made has the digest of its chunks in the manifest, and so has a file with the
+same bytes, whatever its name and place. Any other is judged by how
 many of the chunks that it retrieved are there: one that is not cannot be relevant, so that the run
 would be held against others that searched something else.
 """
@@ -9,7 +10,7 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.runs import Scattered, each_ranking, read_run
 from ragforge.files.sorted_lines import each_line
+from ragforge.files.versions.wholeness import chunks_digest, require_own_chunks
 
 MISSING_MOST: Final = 0.1
 """Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be
@@ -105,13 +107,14 @@ def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
     """Return the runs that may be measured: those that are named, or all but the stale ones.
 
     Args:
-        dataset: Has the runs; its chunks are only read where the manifest does not tell.
+        dataset: Has the runs; its chunks are only parsed where the manifest does not tell.
         names: As somebody asked for them; all runs are meant where empty. What has no file is
             passed on.
 
     Raises:
-        DataError: One that is named is stale, or cannot be read.
+        DataError: One that is named is stale, or cannot be read; or somebody changed the chunks.
     """
+    require_own_chunks(dataset)
     wanted = list(dict.fromkeys(names)) or dataset.run_names()
     looked_at = chunks_of_runs(dataset, wanted)
     stale = tuple(run for run in looked_at.values() if run.is_stale)
@@ -131,27 +134,28 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
     """Refuse run files made on other chunks, where the judgments are those of a dataset.
 
     Raises:
-        DataError: More than `MISSING_MOST` of the chunks that one lists are not in the set; or it
-            does not hold to its format.
+        DataError: The manifest has a run of these bytes, made on other chunks; or more than
+            `MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
+            its format. Or somebody changed the chunks.
     """
     dataset = Dataset(qrels_path.parent)
     if not (dataset.files / "manifest.json").is_file() or not _has_chunks(dataset):
         return
-    hits = {str(path): _hits_of_file(path) for path in run_paths if path.is_file()}
-    for name, (n_hits, n_there) in _counted(dataset, hits).items():
-        run = _standing(name, None, (n_hits, n_there))
+    require_own_chunks(dataset)
+    paths = {str(path): path for path in run_paths if path.is_file()}
+    found = _on_chunks(dataset, paths, lambda name: _hits_of_file(paths[name]))
+    for run in found.values():
         if run.is_stale:
             raise DataError(
-                f"{name}: is stale: {run.reason()} than those of {dataset.path}, which "
-                f"{qrels_path} judges; retrieve again on these"
+                f"{run.run}: is stale: {run.reason()}; retrieve again on those of {dataset.path}, "
+                f"which {qrels_path} judges"
             )
 
 
 def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunks]:
     """Return whether runs were made on the chunks that are there, by name.
 
-    Names without a file are left out. The manifest is believed: chunks that somebody changed by
-    hand are told by `validate`.
+    Names without a file are left out.
 
     Raises:
         DataError: A run or the chunks cannot be read.
@@ -160,15 +164,22 @@ def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunk
     listed = [name for name in names if name in there]
     if not _has_chunks(dataset):
         return {name: RunChunks(name, "nothing") for name in listed}
-    origins = {name: dataset.run_origin(name) for name in listed}
-    now = {origin.chunks_sha256 for origin in origins.values() if origin is not None}
-    current = _current(dataset, now) if now else ""
+    paths = {name: dataset.run_path(name) for name in listed}
+    return _on_chunks(dataset, paths, lambda name: _hits(dataset, name))
+
+
+def _on_chunks(
+    dataset: Dataset, paths: Mapping[str, Path], hits_of: Callable[[str], Counter[str]]
+) -> dict[str, RunChunks]:
+    """Return whether the runs in some files were made on the chunks of a set, by name."""
+    current = chunks_digest(dataset)
+    origins = {name: _origin(dataset, path, current) for name, path in paths.items()}
     open_ones = [
         name
         for name, origin in origins.items()
         if origin is None or origin.chunks_sha256 != current
     ]
-    counted = _counted(dataset, {name: _hits(dataset, name) for name in open_ones})
+    counted = _counted(dataset, {name: hits_of(name) for name in open_ones})
     return {
         name: _standing(name, origin, counted[name])
         if name in counted
@@ -182,12 +193,17 @@ def _has_chunks(dataset: Dataset) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def _current(dataset: Dataset, recorded: Set[str]) -> str:
-    """Return the digest of the chunks: as the manifest lists it, where that is what runs have."""
-    entry = dataset.manifest.files.get("chunks.jsonl")
-    if entry is not None and recorded == {entry.sha256}:
-        return entry.sha256
-    return digest_file(dataset.chunks_path)
+def _origin(dataset: Dataset, path: Path, current: str) -> RunOrigin | None:
+    """Return what a run file was made on; None where no run with its bytes is recorded.
+
+    Where runs of several chunks came to the same bytes, that of the chunks of now counts.
+    """
+    manifest = dataset.manifest
+    if not any(entry.run for entry in manifest.files.values()):
+        return None
+    origins = manifest.origins_of(digest_file(path))
+    of_now = (origin for origin in origins if origin.chunks_sha256 == current)
+    return next(of_now, origins[0] if origins else None)
 
 
 def _counted(dataset: Dataset, hits: Mapping[str, Counter[str]]) -> dict[str, tuple[int, int]]:

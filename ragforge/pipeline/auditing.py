@@ -14,6 +14,7 @@ from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.objects import write_object
 from ragforge.files.pairs import read_pairs
 from ragforge.files.texts import ChunkTexts
+from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer, silent
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import Bench, open_bench
@@ -103,6 +104,7 @@ async def audit_dataset(
         EndpointError, BudgetError: The audit was stopped; its replies are in the call store. Or
             every plain text failed.
     """
+    require_own_chunks(dataset)
     names, seed = plan.in_order, settings.model.seed
     queries = queries_of(dataset, settings.judge.split)
     candidates = _candidates(dataset, queries, plan, settings.judge.depth, observer)

@@ -8,6 +8,7 @@ from math import ceil
 from ragforge.config import JudgeSettings, Settings
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
+from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.llm.budget import Purse
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer, silent
@@ -128,6 +129,7 @@ async def complete_whole(
 
     Args and errors are those of `complete_dataset`.
     """
+    require_own_chunks(dataset)
     place = dataset.own_place
     with open_survey(dataset.chunks_path, place, observer, seed=settings.model.seed) as survey:
         purse = Purse()

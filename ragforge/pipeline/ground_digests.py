@@ -7,6 +7,7 @@ from typing import Final
 
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
+from ragforge.files.versions.wholeness import chunks_digest
 from ragforge.records import Judgment, Query
 from ragforge.report.judging import Settled
 
@@ -43,7 +44,7 @@ def judgments_digest(settled: Settled) -> str:
 def corpus_digest(dataset: Dataset) -> str:
     """Return what the chunks are; "" where there are none."""
     path = dataset.chunks_path
-    return digest_file(path) if path.exists() else ""
+    return (chunks_digest(dataset) or digest_file(path)) if path.exists() else ""
 
 
 def _item(query: Query) -> str:

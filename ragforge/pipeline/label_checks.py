@@ -6,6 +6,7 @@ from ragforge.config import Settings
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.texts import ChunkTexts
+from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.agreement import human_judgments, labels_of
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
@@ -38,6 +39,7 @@ async def judge_labels(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
+    require_own_chunks(dataset)
     queries = queries_of(dataset, settings.judge.split)
     asked = _graded_by_people(dataset, queries)
     with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in asked}) as texts:

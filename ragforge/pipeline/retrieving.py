@@ -10,6 +10,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.run_chunks import chunks_of_runs
 from ragforge.files.run_names import checked_name
+from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
@@ -83,11 +84,13 @@ async def make_runs(
         One result a spec, in their order; see `require_working` for one that must not fail.
 
     Raises:
-        UsageError, ConfigError, DataError: A retriever cannot be made; then none is asked.
+        UsageError, ConfigError, DataError: A retriever cannot be made, or somebody changed the
+            chunks; then none is asked.
         EndpointError: None could be built; nothing is written then.
     """
     for name in specs:
         checked_name(name)
+    require_own_chunks(dataset)
     queries = dataset.require_queries()
     # Before the chunks are read: were they replaced in between, the runs would count as stale.
     chunks_sha256 = corpus_digest(dataset)

@@ -13,6 +13,7 @@ from ragforge.files.item_values import values_in, values_path
 from ragforge.files.version_links import own_files
 from ragforge.files.version_places import CURRENT, number_of
 from ragforge.files.versions.wholeness import accept_changes, missing_files
+from ragforge.pipeline.lost_grades import LostGrades, lost_grades
 from ragforge.pipeline.refreshing.splits import names_of, with_names
 from ragforge.records import Baseline, Evaluation, Judgment, Query
 from ragforge.stages.generate.splits import Connections
@@ -67,6 +68,8 @@ def validate(dataset: Dataset) -> Findings:
     audit = dataset.manifest.audit
     found.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
     found.problems += _missing(dataset)
+    for lost in _read(lambda: [lost_grades(dataset)], found):
+        found.notes += _lost(lost)
     found.notes += [
         f"{name}: changed since ragforge wrote it"
         for name in dataset.manifest.files
@@ -82,10 +85,31 @@ def accept(dataset: Dataset) -> Findings:
     if any(problem not in missing for problem in found.problems):
         found.notes.append("nothing was accepted: first mend the problems")
         return found
+    lost = lost_grades(dataset)
+    if lost.n_of_judges:
+        dataset.write_judgments(lost.kept)
     accepted = accept_changes(dataset)
     found = validate(dataset)
     found.notes += [f"{name}: accepted as it is" for name in accepted]
+    found.notes += _lost(lost, dropped=True)
     return found
+
+
+def _lost(lost: LostGrades, *, dropped: bool = False) -> list[str]:
+    """Return a line about grades of judges whose text is gone, and one about those of people."""
+    notes = []
+    if lost.n_of_judges:
+        become = "dropped; `ragforge judge` makes new ones" if dropped else "--accept drops them"
+        notes.append(
+            f"judgments.jsonl: {lost.n_of_judges:,} grades of judges are of texts that their "
+            f"chunks no longer have: {become}"
+        )
+    if lost.n_of_people:
+        notes.append(
+            f"judgments.jsonl: {lost.n_of_people:,} grades of people are of texts that their "
+            "chunks no longer have: they stay"
+        )
+    return notes
 
 
 def _missing(dataset: Dataset) -> list[str]:

@@ -190,7 +190,7 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
 def _state(dataset: Dataset, asked: Asked) -> State:
     """Return what changes when a file does that the values rest on."""
     runs = [f"runs/{name}.jsonl" for name in ([asked.run] if asked.run else dataset.run_names())]
-    names = (*_FILES, *(["chunks.jsonl"] if asked.retriever else runs))
+    names = (*_FILES, "chunks.jsonl", *([] if asked.retriever else runs))
     paths = [path for path in (dataset.files / name for name in names) if path.exists()]
     stats = [(path.name, path.stat()) for path in paths]
     return dataset.files, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

@@ -10,6 +10,7 @@ from typing import Final
 from ragforge.config import SettingsFile, load
 from ragforge.files.dataset import Dataset
 from ragforge.files.versions.listing import bring
+from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import silent
 from ragforge.pipeline.retrieving import make_runs, require_working
 from ragforge.pipeline.run_names import named_specs
@@ -36,6 +37,8 @@ def retrieved_beside(
         RagforgeError: The retriever cannot be made, or failed on every query; or the settings file
             needs trust.
     """
+    # Here it goes by its own name, not by that of a folder for the time being.
+    require_own_chunks(dataset)
     if spec == "dense":
         # Embeddings are paid for, and must outlive the session.
         with contextlib.suppress(OSError):

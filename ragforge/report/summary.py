@@ -11,6 +11,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.history import History
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.run_chunks import usable_runs
+from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.measures.graders import Agreement
 from ragforge.records import JudgeAudit, Query
 from ragforge.report.answers.records import (
@@ -197,6 +198,7 @@ def summarise_system(
         DataError: There is no such system, or a file does not hold to its format.
         UsageError: The threshold cannot be taken.
     """
+    require_own_chunks(dataset)
     queries = {query.query_id: query for query in dataset.require_queries()}
     settled = settle(item for item in dataset.judgments() if item.query_id in queries)
     task = task_of(queries.values(), settled, (), dataset.rel_threshold(rel_threshold))

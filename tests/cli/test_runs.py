@@ -5,6 +5,8 @@ import json
 import pytest
 
 from ragforge.cli import main
+from ragforge.files.opening import open_dataset
+from ragforge.records import Chunk
 
 MODULE = """
 asked = []
@@ -345,3 +347,82 @@ def test_a_share_that_is_none_is_refused_before_anything_is_asked(dataset, calle
 
     assert code == 2
     assert "--max-failures 7" in err
+
+
+@pytest.fixture
+def grown(dataset, called):
+    """A set with a run of its chunks of before, whose ids are all there, and one of now."""
+    called("judge", "--dataset", dataset, "-q")
+    made = open_dataset(dataset)
+    made.write_chunks([*made.chunks(), Chunk(chunk_id="new", doc_id="d", text="Beeswax.")])
+    name = ["--retriever", "bm25", "--name", "new"]
+    assert called("retrieve", "--dataset", dataset, *name, "-q")[0] == 0
+    return dataset
+
+
+@pytest.mark.parametrize("command", ["compare", "evaluate"])
+def test_a_stale_run_is_refused_by_path_as_by_name(grown, called, command):
+    """Its ids are all there, so that counting them does not tell."""
+    runs = ["--run", grown / "runs" / "bm25.jsonl", "--run", grown / "runs" / "new.jsonl"]
+
+    code, out, err = called(command, "--qrels", grown / "judgments.jsonl", *runs)
+
+    assert (code, out) == (3, "")
+    assert "bm25.jsonl: is stale: it was made on other chunks than those of now" in err
+
+
+def test_a_copy_elsewhere_of_a_stale_run_is_refused(grown, called, tmp_path):
+    """Taken out of the set, it is what it was."""
+    copy = tmp_path / "mine.jsonl"
+    copy.write_bytes((grown / "runs" / "bm25.jsonl").read_bytes())
+
+    code, _, err = called("evaluate", "--qrels", grown / "judgments.jsonl", "--run", copy)
+
+    assert code == 3
+    assert "mine.jsonl: is stale" in err
+
+
+def test_a_stale_run_that_was_moved_stays_stale(grown, called):
+    """A name says nothing of what a run was made on."""
+    (grown / "runs" / "bm25.jsonl").rename(grown / "runs" / "before.jsonl")
+
+    code, _, err = called("compare", "--dataset", grown, "before", "new")
+
+    assert code == 3
+    assert "run 'before' is stale: it was made on other chunks" in err
+    listed = json.loads(called("runs", "list", "--dataset", grown, "--json")[1])["runs"]
+    assert [(item["run"], item["chunks"], item["is_recorded"]) for item in listed] == [
+        ("before", "others", True),
+        ("new", "now", True),
+    ]
+
+
+def test_a_stale_run_copied_over_a_fresh_one_is_stale(grown, called):
+    """What the manifest says of a name is of other bytes."""
+    stale = (grown / "runs" / "bm25.jsonl").read_bytes()
+    (grown / "runs" / "new.jsonl").write_bytes(stale)
+
+    code, _, err = called("evaluate", "--dataset", grown, "--run", "new")
+
+    assert code == 3
+    assert "run 'new' is stale: it was made on other chunks" in err
+
+
+def test_accepting_files_does_not_wash_a_stale_run(grown, called):
+    """The manifest would forget the only name that tells."""
+    (grown / "runs" / "bm25.jsonl").rename(grown / "runs" / "before.jsonl")
+
+    assert called("validate", "--dataset", grown, "--accept")[0] == 0
+    assert called("evaluate", "--dataset", grown, "--run", "before")[0] == 3
+
+
+def test_a_fresh_run_that_was_moved_is_measured_without_counting(grown, called):
+    """It was made on the chunks of now under its name of before as well."""
+    (grown / "runs" / "new.jsonl").rename(grown / "runs" / "mine.jsonl")
+
+    assert called("evaluate", "--dataset", grown, "--run", "mine")[0] == 0
+    listed = json.loads(called("runs", "list", "--dataset", grown, "--json")[1])["runs"]
+    assert [(item["run"], item["chunks"], item["is_recorded"]) for item in listed] == [
+        ("bm25", "others", True),
+        ("mine", "now", True),
+    ]

@@ -261,7 +261,7 @@ def test_a_run_is_bound_to_the_chunks_and_the_retriever_that_made_it(make, datas
     """Without that nobody could tell a run of other chunks from a bad one."""
     make({"mine": f"{theirs}:first"})
 
-    assert dataset.run_origin("mine") == RunOrigin(
+    assert dataset.manifest.files["runs/mine.jsonl"].run == RunOrigin(
         chunks_sha256=digest_file(dataset.chunks_path), retriever=f"{theirs}:first"
     )
 
@@ -270,7 +270,7 @@ def test_no_key_of_an_address_gets_into_the_manifest(make, dataset):
     """Sets are published, and some gateways take keys in the query."""
     make({"bm25": "bm25", "mine": "http://127.0.0.1:9/search?key=secret"})
 
-    assert dataset.run_origin("mine").retriever == "http://127.0.0.1:9/search"
+    assert dataset.manifest.files["runs/mine.jsonl"].run.retriever == "http://127.0.0.1:9/search"
     assert "secret" not in (dataset.files / "manifest.json").read_text("utf-8")
 
 

@@ -1,11 +1,12 @@
 """Whether the files of a version are those that its manifest lists, and taking over what is not."""
 
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
-from ragforge.files.manifest import FileEntry, digest_file
+from ragforge.files.manifest import FileEntry, Manifest, digest_file
 from ragforge.files.version_links import FOLDERS
 from ragforge.files.version_places import MANIFEST, VERSIONS, is_flat, version_name, versions_of
 from ragforge.files.versions.listing import count_records
@@ -22,7 +23,8 @@ READ: Final = (
 )
 """What the next version starts from. The chunks are not among them: those that somebody changed are
 compared with the documents one by one."""
-_NEEDED: Final = ("chunks.jsonl", "queries.jsonl")
+_CHUNKS: Final = "chunks.jsonl"
+_NEEDED: Final = (_CHUNKS, "queries.jsonl")
 """No set can be refreshed without them."""
 
 
@@ -51,6 +53,43 @@ def require_whole(dataset: Dataset) -> None:
             )
 
 
+def require_own_chunks(dataset: Dataset) -> None:
+    """Check that the chunks are those that ragforge last wrote, before they are measured or judged.
+
+    A set without chunks, or whose manifest does not list them, passes.
+
+    Raises:
+        DataError: Somebody changed them: what was graded and retrieved may be other texts.
+    """
+    entry, digest = dataset.manifest.files.get(_CHUNKS), chunks_digest(dataset)
+    if entry is not None and digest and digest != entry.sha256:
+        raise DataError(
+            f"{dataset.chunks_path}: was changed since ragforge wrote it, so that grades and runs "
+            f"may be of other texts; put back what was there"
+            f"{_ways_out(dataset, _CHUNKS, can_accept=True)}"
+        )
+
+
+def chunks_digest(dataset: Dataset) -> str:
+    """Return the sha256 of the file of chunks; "" where there are none.
+
+    A file that stays as it is gets read once in a process: 125 MB take 0.1 s.
+    """
+    path = dataset.chunks_path
+    if not path.is_file():
+        return ""
+    stat = path.stat()
+    if not stat.st_size:
+        return ""
+    return _digest(path, (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+
+
+@lru_cache(maxsize=16)
+def _digest(path: Path, stamp: tuple[int, ...]) -> str:
+    """Return the digest of a file in a state that its stamp tells from others."""
+    return digest_file(path)
+
+
 def missing_files(dataset: Dataset) -> list[str]:
     """Return the names of the files that the manifest lists and that are not there."""
     return [name for name in dataset.manifest.files if not (dataset.files / name).is_file()]
@@ -69,11 +108,12 @@ def accept_changes(dataset: Dataset) -> list[str]:
             digest = digest_file(path)
             if digest != entry.sha256:
                 accepted.append(name)
-                entry = FileEntry(sha256=digest, records=count_records(path))
+                entry = _entry(old, path, digest)
         elif name not in _NEEDED:
             accepted.append(name)
             continue
         files[name] = entry
+    files |= _renamed_runs(dataset, old)
     made_from = dict(old.made_from)
     if "queries.jsonl" in accepted and "model" in made_from and is_flat(dataset.home):
         # Else `generate` would take the file for its own and write over the edit.
@@ -81,6 +121,24 @@ def accept_changes(dataset: Dataset) -> list[str]:
     if accepted:
         dataset.write_manifest(old.model_copy(update={"files": files, "made_from": made_from}))
     return accepted
+
+
+def _entry(manifest: Manifest, path: Path, digest: str) -> FileEntry:
+    """Return what is to be listed of a file; a copy of a run was made on what that was made on."""
+    origins = manifest.origins_of(digest)
+    run = origins[0] if origins else None
+    return FileEntry(sha256=digest, records=count_records(path), run=run)
+
+
+def _renamed_runs(dataset: Dataset, manifest: Manifest) -> dict[str, FileEntry]:
+    """Return runs that are listed by another name only, which may be about to be forgotten."""
+    paths = {f"runs/{name}.jsonl": dataset.run_path(name) for name in dataset.run_names()}
+    entries = {
+        name: _entry(manifest, path, digest_file(path))
+        for name, path in paths.items()
+        if name not in manifest.files
+    }
+    return {name: entry for name, entry in entries.items() if entry.run is not None}
 
 
 def _is_of_this_version(name: str) -> bool:

@@ -204,7 +204,7 @@ def test_any_two_of_several_runs_are_compared(page_of, many_queries, make_rankin
     """The difference from the run in production is the one that counts."""
     dataset = many_queries(2)
     rankings = [make_ranking("q0000", "x"), make_ranking("q0001", "c0001")]
-    dataset.write_run("other", rankings, dataset.run_origin("new"))
+    dataset.write_run("other", rankings, dataset.manifest.files["runs/new.jsonl"].run)
 
     page = page_of(dataset, "#from=1&to=2&sort=diff")
 

@@ -98,7 +98,7 @@ def test_two_runs_are_needed_for_a_comparison(dataset):
 
 def test_three_runs_get_letters(two_runs):
     """Pairs alone do not show who belongs together."""
-    two_runs.write_run("third", two_runs.run("new"), two_runs.run_origin("new"))
+    two_runs.write_run("third", two_runs.run("new"), two_runs.manifest.files["runs/new.jsonl"].run)
     found = section(render_html(summary_of(two_runs)), "comparison")
 
     assert "Runs that share a letter were not told apart" in found
@@ -115,7 +115,9 @@ def test_base_is_what_others_are_held_against(two_runs):
 
 def test_a_run_of_other_queries_does_not_spoil_the_report(two_runs, make_ranking):
     """One bad file is no reason to see nothing of the others."""
-    two_runs.write_run("other", [make_ranking("elsewhere", "c1")], two_runs.run_origin("new"))
+    two_runs.write_run(
+        "other", [make_ranking("elsewhere", "c1")], two_runs.manifest.files["runs/new.jsonl"].run
+    )
 
     summary = summary_of(two_runs)
 
