@@ -15,6 +15,7 @@ from ragforge.files.jsonl import read_records
 from ragforge.files.spool import Spool
 from ragforge.files.texts import ChunkTexts
 from ragforge.files.traffic import TrafficRow, read_traffic
+from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer, silent
 from ragforge.pipeline.answered_questions import with_query_ids
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
@@ -126,9 +127,10 @@ async def ground_system(
         mode: A dry run writes nothing.
 
     Raises:
-        DataError: There are no such answers, or no chunks.
+        DataError: There are no such answers, or no chunks, or somebody changed these.
         EndpointError, BudgetError: As for `ground_traffic`.
     """
+    require_own_chunks(dataset)
     rows = _rows(dataset, answers, observer)
     place = _Place(out, dataset.store_path)
     return await _ground(

@@ -94,6 +94,27 @@ def test_what_somebody_put_in_the_place_of_a_run_is_judged_by_its_ids(dataset):
     )
 
 
+def test_bytes_of_runs_on_two_corpora_count_as_made_on_that_of_now(dataset):
+    """What came with the chunks changed no ranking, and both files are the same."""
+    dataset.write_run("before", [ranking("c00")], origin_of(dataset))
+    dataset.write_chunks(chunks(*THERE, "new"))
+    dataset.write_run("now", [ranking("c00")], origin_of(dataset))
+
+    found = chunks_of_runs(dataset, ["before", "now"])
+
+    assert [run.is_stale for run in found.values()] == [False, False]
+
+
+def test_chunks_that_the_manifest_does_not_list_are_measured(dataset):
+    """Whoever lays them beside a hand-made set has nothing to accept."""
+    dataset.write_run("theirs", [ranking("c00")])
+    files = {name: of for name, of in dataset.manifest.files.items() if name != "chunks.jsonl"}
+    dataset.write_manifest(dataset.manifest.model_copy(update={"files": files}))
+    dataset.chunks_path.write_text(dataset.chunks_path.read_text("utf-8") + "\n", "utf-8")
+
+    assert usable_runs(dataset).names == ("theirs",)
+
+
 @pytest.mark.parametrize(("n_gone", "is_stale"), [(0, False), (2, False), (3, True), (20, True)])
 def test_a_run_of_which_nothing_is_recorded_may_lack_a_tenth(dataset, n_gone, is_stale):
     """A live index may be some documents ahead; other chunks lack far more."""

@@ -198,6 +198,19 @@ def test_a_run_of_other_chunks_fails_the_test(run, dataset):
     result.stdout.fnmatch_lines(["*run 'bad' is stale: 0 of its 90 retrieved chunks*"])
 
 
+@pytest.mark.parametrize("given", [{"run": "bad"}, {"retriever": "bm25"}], ids=str)
+def test_edited_chunks_fail_the_test(run, dataset, given):
+    """The grades are of other texts; the set goes by its own name, also beside itself."""
+    path = dataset.chunks_path
+    path.write_text(path.read_text("utf-8").replace('"text":"', '"text":"Not '), "utf-8")
+
+    result = run(marked(GATE.format("'RR', min=0.1, allow=['holes']"), **given))
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*chunks.jsonl: was changed since ragforge wrote it*"])
+    result.stdout.fnmatch_lines([f"*validate --dataset {dataset.path} --accept*"])
+
+
 def test_the_only_run_that_is_not_stale_is_taken_and_the_other_told(run, dataset):
     """There is no other that could be meant."""
     origin = RunOrigin(chunks_sha256="of other chunks")
