@@ -1,7 +1,7 @@
 """Evaluations as they are kept: a line of the history, and the values behind it."""
 
 import operator
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -9,6 +9,14 @@ from ragforge.records.provenance import Provenance
 from ragforge.records.record import JudgeKind, NonEmpty, Record
 
 Count = Annotated[int, Field(ge=0)]
+
+_EVIDENCE_PROMPTS: Final = (
+    "generate_queries",
+    "generate_follow_ups",
+    "find_answer",
+    "recheck_answer",
+)
+"""Prompts that quotes come from, and no grade: what old evaluations tell evidence by."""
 
 
 def _is_none(value: object) -> bool:
@@ -83,6 +91,14 @@ class Grader(Record):
     """Judgments made."""
     n_evidence: Count = 0
     """Of these, grades of chunks because they hold quotes of the queries."""
+
+    @property
+    def is_judge(self) -> bool:
+        """Whether it graded: a chunk that holds a quote has its grade whoever found that quote.
+
+        Evaluations of before `n_evidence` tell it by the prompt that wrote or found the quotes.
+        """
+        return self.count > self.n_evidence and self.prompt not in _EVIDENCE_PROMPTS
 
 
 class Timing(Record):

@@ -181,6 +181,7 @@ def _at_worst(
         for query_id, ends in valued.possible.items()
         if name in shared.known.get(query_id, {})
         if query_id in pairs or query_id not in valued.values
+        if name not in shared.alike.get(query_id, ())
     }
     left_out = shared.left_out.get(name, {}) if shared.is_bounded else {}
     return {**failed, **left_out}

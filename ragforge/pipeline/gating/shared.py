@@ -41,7 +41,10 @@ class Shared:
     has_same_rankings: bool
     """Whether it ranks (or answers) all as the baseline did."""
     is_identical: bool
-    """Whether failures, and judgments without a grade, are the same as well."""
+    """Whether nothing failed besides that could have come out otherwise: of runs no retrieval, as
+    a failed judgment moves the values of one ranking equally."""
+    alike: Mapping[str, frozenset[str]]
+    """Query id to the measures that see one and the same ranking; see `CommonItem`."""
     is_bounded: bool = True
     """Whether what is left out counts at its worst."""
     mixed: MixedGrades | None = None
@@ -104,6 +107,7 @@ def shared_items(
         n_rescored=sum(item.is_rescored for item in same.values()),
         has_same_rankings=has_same_rankings,
         is_identical=is_identical,
+        alike={key: item.alike for key, item in same.items() if item.alike},
         is_bounded=is_bounded,
         mixed=mixed_of(found, yardstick),
         dataset=str(dataset.path),
@@ -116,9 +120,11 @@ def _identity(subject: Subject, before: Baseline) -> tuple[bool, bool]:
     is_same = old.digests.rankings == new.digests.rankings
     # A ranking has one value by the grades of now; the same answer may have been graded anew.
     has_same_rankings = is_same and (is_graded_alike or subject.run is not None)
-    has_lost = subject.run is not None and bool(subject.run.scores.failed)
-    has_same_failures = old.n_failed == new.n_failed and not has_lost
-    return has_same_rankings, has_same_rankings and is_graded_alike and has_same_failures
+    # Where the rankings are the same and none failed now, none had failed in the baseline.
+    has_failed = old.n_failed != new.n_failed
+    if subject.run is not None:
+        has_failed = bool(subject.run.scores.failed)
+    return has_same_rankings, has_same_rankings and not has_failed
 
 
 def _values(readings: Mapping[str, Reading]) -> dict[str, float]:

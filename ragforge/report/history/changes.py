@@ -114,7 +114,7 @@ def _n_valued(of: Evaluation) -> int:
 def _grading(before: Evaluation, now: Evaluation) -> Iterator[Change]:
     old, new = before.digests, now.digests
     same_judge = _judges(before) == _judges(now)
-    same_prompts = old.prompts == new.prompts
+    same_prompts = _prompts(before) == _prompts(now)
     if not same_judge:
         yield Change("judge", f"The judge changed: {_names(before)}; now {_names(now)}.")
     names = sorted(_prompts(before).keys() & _prompts(now).keys())
@@ -170,11 +170,11 @@ def _by_bridge(before: Evaluation, now: Evaluation) -> Literal["moved", "equal",
 
 
 def _judges(of: Evaluation) -> set[tuple[str | None, str]]:
-    return {(grader.kind, grader.model) for grader in of.graders}
+    return {(grader.kind, grader.model) for grader in of.graders if grader.is_judge}
 
 
 def _names(of: Evaluation) -> str:
-    return ", ".join(sorted({_name(grader) for grader in of.graders})) or "none"
+    return ", ".join(sorted({_name(grader) for grader in of.graders if grader.is_judge})) or "none"
 
 
 def _name(grader: Grader) -> str:
@@ -187,7 +187,7 @@ def _name(grader: Grader) -> str:
 def _prompts(of: Evaluation) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for grader in of.graders:
-        if grader.prompt:
+        if grader.prompt and grader.is_judge:
             found.setdefault(grader.prompt, set()).add(grader.prompt_sha256)
     return found
 

@@ -61,6 +61,9 @@ class CommonItem:
     """Whether its grades changed, so that its ranking was scored again."""
     lacking: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By measure that has no value as no judge graded what both rankings hold: as in `OneJudge`."""
+    alike: frozenset[str] = frozenset()
+    """Measures that see one and the same ranking: a failed judgment moves both values equally, so
+    that these are read as if none had failed."""
 
 
 def common_items(
@@ -106,6 +109,13 @@ def common_items(
         paired = [(old, new) for old, new in both if new is not None]
         sides = _Side(before.evaluation, yardstick), _Side(now.evaluation, yardstick)
         found |= _on_one_judge(paired, found, sides, by_measure, yardstick)
+    depths = {name: depth for name in by_measure if (depth := _depth_of(name)) is not None}
+    is_same_run = before.evaluation.digests.rankings == now.evaluation.digests.rankings
+    for old, new in both:
+        if new is not None:
+            deep = inf if is_same_run else _shared_depth(old, new)
+            names = {name for name, depth in depths.items() if depth <= deep}
+            found[old.query_id] = _read_alike(found[old.query_id], names)
     return found
 
 
@@ -117,6 +127,39 @@ def mixed_of(found: Mapping[str, CommonItem], yardstick: Yardstick | None) -> Mi
     return mixed_grades(lacking, len(found), yardstick.pair_judges)
 
 
+def _shared_depth(old: ItemValues, new: ItemValues) -> float:
+    """Return down to which rank two rankings are known to be one and the same."""
+    if old.ranking == new.ranking and old.n_retrieved == new.n_retrieved == len(old.ranking):
+        return inf
+    pairs = zip(old.ranking, new.ranking, strict=False)
+    least = min(len(old.ranking), len(new.ranking))
+    return next((rank for rank, (a, b) in enumerate(pairs) if a != b), least)
+
+
+def _depth_of(measure: str) -> float | None:
+    """Return how far down a measure looks; None where it may look at more than a ranking."""
+    try:
+        return parse_measure(measure).cutoff or inf
+    except UsageError:  # Of answers, or of a later version.
+        return None
+
+
+def _read_alike(item: CommonItem, names: Container[str]) -> CommonItem:
+    """Return an item without what failed judgments could change in some measures."""
+    known = {
+        name: (old.value, item.now[name].value)
+        for name, old in item.before.items()
+        if name in names and name in item.now
+    }
+    before, now = dict(item.before), dict(item.now)
+    alike = set()
+    for name, (old, new) in known.items():
+        if old is not None and new is not None:
+            before[name], now[name] = Reading(old, old, old), Reading(new, new, new)
+            alike.add(name)
+    return replace(item, before=before, now=now, alike=frozenset(alike))
+
+
 class _Side:
     """What is known of the rankings of one evaluation, read where it is needed."""
 
@@ -124,7 +167,7 @@ class _Side:
         self.judges = {
             (grader.kind, grader.model, grader.prompt_sha256)
             for grader in evaluation.graders
-            if grader.kind not in ("human", "rule") and grader.count > grader.n_evidence
+            if grader.is_judge and grader.kind not in ("human", "rule")
         }
         self._is_other = evaluation.digests.corpus != yardstick.corpus
         self._yardstick = yardstick

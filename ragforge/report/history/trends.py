@@ -82,7 +82,7 @@ def has_several_judges(*evaluations: Evaluation) -> bool:
         grader
         for item in evaluations
         for grader in item.graders
-        if grader.count > grader.n_evidence and grader.kind not in ("human", "rule")
+        if grader.is_judge and grader.kind not in ("human", "rule")
     ]
     judges = {(grader.kind, grader.model) for grader in graders}
     prompts = {(grader.prompt, grader.prompt_sha256) for grader in graders}
@@ -126,8 +126,21 @@ def trend(evaluations: Sequence[Evaluation], measure: str, same: BridgeMean | No
 def trend_on_bridge(before: Evaluation, now: Evaluation, measure: str, on: BridgeMean) -> Trend:
     """Return where a measure went on the items that are equal in two evaluations."""
     ends = None if on.low is None or on.high is None else Ends(on.low, on.high)
-    ends = _with_failures(ends, before.measures[measure], now.measures[measure])
+    if not (ends == Ends(0.0, 0.0) and _has_same_rankings(before, now, measure)):
+        ends = _with_failures(ends, before.measures[measure], now.measures[measure])
     return _trend(before, now, measure, ends, on)
+
+
+def _has_same_rankings(before: Evaluation, now: Evaluation, measure: str) -> bool:
+    """Whether both rank alike in every query, so that no failure can set them apart.
+
+    A failed judgment moves one and the same ranking equally. A query on which the retriever failed
+    has no ranking, and no value: where any has none and something failed, it may be one of these.
+    """
+    return before.digests.rankings == now.digests.rankings and not any(
+        of.measures[measure].n_failed and of.measures[measure].n < of.n_queries
+        for of in (before, now)
+    )
 
 
 def trend_of_means(before: Evaluation, now: Evaluation, measure: str) -> Trend:

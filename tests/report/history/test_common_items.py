@@ -30,7 +30,7 @@ def read():
 
     def score(ranking, qrels, *, known=("a", "b", "c"), of_now="new", **fields):
         corpus = "c1" if known is None else "c2"
-        now = of_item((), grades=of_now, judgments="j2", corpus=corpus)
+        now = of_item((), grades=of_now, judgments="j2", corpus=corpus, rankings="r2")
         yardstick = Yardstick({"q": qrels}, 2, corpus, "j2", lambda: set(known or ()))
         return common_items(of_item(ranking, **fields), now, yardstick)["q"].before
 
@@ -111,6 +111,23 @@ def test_reciprocal_rank_without_a_relevant_chunk_is_bounded_by_what_is_kept(rea
 def test_failed_judgments_of_today_are_bounds_of_the_earlier_ranking_too(read):
     """A failure must not help the run that it is held against."""
     assert read(("a", "b"), {"a": None, "b": 3})["RR"] == Reading(0.5, 0.5, 1.0)
+
+
+def test_failed_judgments_move_one_and_the_same_ranking_equally():
+    """They are no reason to doubt that nothing differs."""
+    yardstick = Yardstick({"q": {"a": None, "b": 3}}, 2, "c1", "j2", set)
+    now = of_item(("a", "b"), grades="new", judgments="j2", rankings="r2")
+
+    found = common_items(of_item(("a", "b")), now, yardstick)["q"]
+
+    assert (found.before["RR"], found.alike) == (exactly(0.5), frozenset(MEASURES))
+
+
+def test_a_ranking_that_goes_on_below_what_is_kept_is_the_same_only_so_far():
+    """What lies below may differ, and a measure without a cutoff looks at it."""
+    old, now = (of_item(("a", "b"), n_retrieved=9, rankings=f"r{n}") for n in (1, 2))
+
+    assert common_items(old, now)["q"].alike == {"P@2", "Judged@2"}
 
 
 def test_without_the_grades_of_today_a_changed_item_has_no_value():
