@@ -79,6 +79,7 @@ def compare_answers(
         judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
         graded_by=grades_of(graded),
         warnings=tuple(_warnings(systems)),
+        is_named=bool(names),
     )
     return decide(contest, options)
 

@@ -1,17 +1,19 @@
 """What comparing runs and comparing answer systems have in common: values in, a report out."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import Final
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.comparing import ALPHA, Comparison, all_pairs, compare_pairs
+from ragforge.measures.comparing import ALPHA, Comparison, Pair, all_pairs, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.letters import letters
+from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.samples import differences
 from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery, Unjudged
 from ragforge.report.graded_by import GradedBy
+from ragforge.report.shown import plural
 
 Values = Mapping[str, float]
 """By query id."""
@@ -49,6 +51,11 @@ class Contender:
         """Whether it has a value at all; without one it would only widen what is said of others."""
         return any(self.values.values())
 
+    @property
+    def n_values(self) -> int:
+        """Queries with a value, by the measure of which it has most."""
+        return max(map(len, self.values.values()), default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
@@ -81,6 +88,8 @@ class Contest:
     alike: frozenset[tuple[str, str]] = frozenset()
     """Couples with the same rankings: nothing differs."""
     warnings: tuple[str, ...] = ()
+    is_named: bool = False
+    """Whether somebody named what to compare, so that nobody is left out unasked."""
 
 
 def check_names(names: Sequence[str], baseline: str | None, kind: str, hint: str = "") -> None:
@@ -108,7 +117,7 @@ def check_names(names: Sequence[str], baseline: str | None, kind: str, hint: str
 def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     """Compare each two, or each with the baseline, by every measure; all is one family.
 
-    Those without any value are no part of it.
+    Those without any value are no part of it, nor is a couple of too few values to show anything.
 
     Raises:
         UsageError: The options cannot be taken.
@@ -119,6 +128,20 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     by_name = {item.name: item for item in contest.contenders if item.has_values}
     without_values = [item.name for item in contest.contenders if not item.has_values]
     _require_enough(contest.of, by_name, without_values, options.baseline)
+    most = max(item.n_values for item in by_name.values())
+    few = {
+        name: item.n_values
+        for name, item in by_name.items()
+        if item.n_values < LEAST_VALUES <= most
+    }
+    if not contest.is_named and options.baseline not in few and len(by_name) > len(few) + 1:
+        by_name = {name: item for name, item in by_name.items() if name not in few}
+    warnings = [
+        f"{name}: has a value in {plural(n, 'query', 'queries')} of {most:,}, and is left out: "
+        f"an interval takes {LEAST_VALUES}"
+        for name, n in few.items()
+        if name not in by_name
+    ]
     pairs = all_pairs(
         {name: item.values for name, item in by_name.items()},
         contest.measures,
@@ -126,9 +149,10 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         lower_is_better=contest.lower_is_better,
         alike=contest.alike,
     )
-    comparisons = compare_pairs(pairs, options.alpha)
+    comparisons = _compare_families(pairs, few, options.alpha)
     items = tuple(
-        _compared(comparison, by_name, contest, options.n_moved) for comparison in comparisons
+        _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
+        for comparison in comparisons
     )
     means = {
         measure: {name: _mean(item.values[measure]) for name, item in by_name.items()}
@@ -139,18 +163,57 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         names=tuple(by_name),
         measures=tuple(contest.measures),
         items=items,
-        letters={} if options.baseline else _letters(items, means, contest),
+        letters={} if options.baseline else _letters(items, means, contest, few),
         means=means,
+        n_values={
+            measure: {name: len(item.values[measure]) for name, item in by_name.items()}
+            for measure in contest.measures
+        },
         alpha=options.alpha,
         rel_threshold=contest.rel_threshold,
         judged_by=contest.judged_by,
         warnings=(
             *contest.warnings,
             *(f"{name}: has no value in any query, and is left out" for name in without_values),
-            *_remarks(comparisons),
+            *warnings,
+            *_remarks([item.comparison for item in items if not _is_of_few(item, few)]),
         ),
         graded_by=contest.graded_by,
         baseline=options.baseline,
+    )
+
+
+def _compare_families(
+    pairs: Sequence[Pair], few: Collection[str], alpha: float
+) -> list[Comparison]:
+    """Compare pairs in their order, those of runs with few values apart from the family of others.
+
+    They can show nothing, and would only widen what is said of the others.
+    """
+    is_apart = [pair.a in few or pair.b in few for pair in pairs]
+    family = [pair for pair, apart in zip(pairs, is_apart, strict=True) if not apart]
+    others = [pair for pair, apart in zip(pairs, is_apart, strict=True) if apart]
+    of_family = iter(compare_pairs(family, alpha) if family else ())
+    of_others = iter(compare_pairs(others, alpha) if others else ())
+    return [next(of_others if apart else of_family) for apart in is_apart]
+
+
+def _withheld_of_few(item: Compared, few: Mapping[str, int]) -> Compared:
+    """Return a comparison with nobody called better where failures left one side too few values."""
+    names = [name for name in (item.comparison.a, item.comparison.b) if name in few]
+    if not names or not item.n_left_out or item.comparison.is_identity:
+        return item
+    counts = " and ".join(
+        f"{name} has a value in {plural(few[name], 'query', 'queries')} only" for name in names
+    )
+    reason = f"{counts}, and an interval takes {LEAST_VALUES}"
+    return replace(item, withheld="; ".join(filter(None, (item.withheld, reason))))
+
+
+def _is_of_few(item: Compared, few: Collection[str]) -> bool:
+    """Whether it is said of the comparison already that one side has too few values."""
+    return bool(item.withheld and item.n_left_out) and bool(
+        {item.comparison.a, item.comparison.b} & {*few}
     )
 
 
@@ -220,15 +283,20 @@ def _letters(
     items: Sequence[Compared],
     means: Mapping[str, Mapping[str, float | None]],
     contest: Contest,
+    few: Collection[str],
 ) -> dict[str, dict[str, str]]:
+    """Return letters by measure; those with few values have none."""
     found = {}
+    items = [item for item in items if not {item.comparison.a, item.comparison.b} & {*few}]
     unknown = {item.comparison.measure for item in items if item.withheld}
     for measure in contest.measures:
         if measure in unknown:
             continue
         sign = -1 if measure in contest.lower_is_better else 1
         signed = {
-            name: None if mean is None else sign * mean for name, mean in means[measure].items()
+            name: None if mean is None else sign * mean
+            for name, mean in means[measure].items()
+            if name not in few
         }
         differing = [
             (item.comparison.a, item.comparison.b)

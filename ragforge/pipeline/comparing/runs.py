@@ -79,6 +79,8 @@ class _Field:
     """What lists call relevant, where they decide binary measures; see `measures.listed`."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
     """Who graded the queries that several judges did."""
+    is_named: bool = False
+    """Whether somebody named the runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def compare_runs(
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
         lost = (failed.get(name, set()) & qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
-    ground = replace(ground, is_complete=is_complete(dataset, judgments))
+    ground = replace(ground, is_complete=is_complete(dataset, judgments), is_named=bool(names))
     ground = _on_one_judge(ground, pair_judges(settled), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in queries.items()}
@@ -181,7 +183,7 @@ def compare_files(
     qrels = judged.grades
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
     is_binary = all((grade or 0) <= 1 for of in qrels.values() for grade in of.values())
-    ground = _field(qrels_path, qrels, settings, options, is_binary)
+    ground = replace(_field(qrels_path, qrels, settings, options, is_binary), is_named=True)
     if relevant is not None:
         ground = replace(ground, relevant=relevant, warnings=[*ground.warnings, judged.reading])
     held, asked = {}, {}
@@ -366,6 +368,7 @@ def _decided(
         graded_by=graded.graded_by,
         alike=frozenset(_alike(runs, compared)),
         warnings=(*ground.warnings, *_warnings(runs, ground)),
+        is_named=ground.is_named,
     )
     return decide(contest, options)
 

@@ -23,6 +23,7 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
         "alpha": report.alpha,
         "letters": report.letters,
         "means": report.means,
+        "n_values": report.n_values,
         "warnings": list(report.warnings),
         "rel_threshold": report.rel_threshold,
         "judged_by": list(report.judged_by),

@@ -1,6 +1,6 @@
 """What a comparison of runs, or of answer systems, says: the same for text, JSON and page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ragforge.measures.comparing import Comparison
@@ -100,3 +100,5 @@ class ComparisonReport:
     """Who gave the grades, who gave most first; empty where it is not known."""
     baseline: str | None = None
     """The run that all others are held against; None where each two are compared."""
+    n_values: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By measure and run: queries that its mean is over."""

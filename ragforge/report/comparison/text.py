@@ -205,7 +205,11 @@ def _percent(value: float | None) -> str:
 
 def _lettered(report: ComparisonReport, measure: str, name: str) -> str:
     mean = number(report.means[measure].get(name), DIGITS)
-    return f"{mean} {report.letters.get(measure, {}).get(name, '')}".rstrip()
+    counts = report.n_values.get(measure, {})
+    n = counts.get(name, 0)
+    of_fewer = f"(n={n:,})" if n < max(counts.values(), default=0) else ""
+    letter = report.letters.get(measure, {}).get(name, "")
+    return " ".join(filter(None, (mean, letter, of_fewer)))
 
 
 def _moved_row(what: str, query: MovedQuery, *, is_ranked: bool) -> tuple[str, ...]:
