@@ -128,20 +128,9 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     by_name = {item.name: item for item in contest.contenders if item.has_values}
     without_values = [item.name for item in contest.contenders if not item.has_values]
     _require_enough(contest.of, by_name, without_values, options.baseline)
-    most = max(item.n_values for item in by_name.values())
-    few = {
-        name: item.n_values
-        for name, item in by_name.items()
-        if item.n_values < LEAST_VALUES <= most
-    }
+    few = _with_few_values(by_name)
     if not contest.is_named and options.baseline not in few and len(by_name) > len(few) + 1:
         by_name = {name: item for name, item in by_name.items() if name not in few}
-    warnings = [
-        f"{name}: has a value in {plural(n, 'query', 'queries')} of {most:,}, and is left out: "
-        f"an interval takes {LEAST_VALUES}"
-        for name, n in few.items()
-        if name not in by_name
-    ]
     pairs = all_pairs(
         {name: item.values for name, item in by_name.items()},
         contest.measures,
@@ -175,12 +164,27 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         warnings=(
             *contest.warnings,
             *(f"{name}: has no value in any query, and is left out" for name in without_values),
-            *warnings,
+            *(
+                f"{name}: has a value in {plural(n, 'query', 'queries')} only, and is left out: "
+                f"an interval takes {LEAST_VALUES}"
+                for name, n in few.items()
+                if name not in by_name
+            ),
             *_remarks([item.comparison for item in items if not _is_of_few(item, few)]),
         ),
         graded_by=contest.graded_by,
         baseline=options.baseline,
     )
+
+
+def _with_few_values(by_name: Mapping[str, Contender]) -> dict[str, int]:
+    """Return how many values those have that lack enough for an interval, where others do not."""
+    most = max(item.n_values for item in by_name.values())
+    return {
+        name: item.n_values
+        for name, item in by_name.items()
+        if item.n_values < LEAST_VALUES <= most
+    }
 
 
 def _compare_families(
