@@ -1,7 +1,6 @@
 """Documents: files and folders of text, normalised, each under an id that survives a move."""
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,10 @@ from ragforge.corpus.formats import FORMATS, Format, Page
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.errors import DataError
 from ragforge.files.text import read_text
+from ragforge.files.unicode_forms import normalize
 
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85]")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
-_MOST_MARKS = 100
-_SIGNS = re.compile(r"[^\w\s\x00-\x7f]{101,}")
-"""Marks are no parts of words to Python; so many signs in a row may be marks."""
 _TITLE_WITHIN = 20_000
 """A title is looked for in so many characters at the top; parsing twice would double the cost."""
 _TITLE_OFTEN_WITHIN = 1000
@@ -104,23 +101,7 @@ def normalise(text: str) -> str:
     """
     if not text.isascii() or _LINE_ENDS.search(text) or _INVISIBLE.search(text):
         text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
-    # Ordering marks takes quadratic time in the length of their run.
-    return _fewer_marks(unicodedata.normalize("NFC", _fewer_marks(text)))
-
-
-def _fewer_marks(text: str) -> str:
-    """Return a text in which no character carries more marks than any script puts there."""
-    return text if text.isascii() else _SIGNS.sub(_cut_marks, text)
-
-
-def _cut_marks(signs: re.Match[str]) -> str:
-    kept: list[str] = []
-    n_marks = 0
-    for sign in signs[0]:
-        n_marks = n_marks + 1 if unicodedata.category(sign)[0] == "M" else 0
-        if n_marks <= _MOST_MARKS:
-            kept.append(sign)
-    return "".join(kept)
+    return normalize("NFC", text)
 
 
 def _refuse_named(source: FileSource, reason: str, named_must: bool) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragforge.files.unicode_forms import is_normalized, normalize
+
 _OTHER_BLANK = re.compile(r"[^\S ]")
 _BLANKS = re.compile(r"\s{2,}")
 _RUNS = re.compile(r"\s{2,}|\S+")
@@ -75,7 +77,7 @@ class FoldedText:
 
 def fold(text: str) -> str:
     """Return the form in which quotes are compared: NFKC, runs of blanks as one, none around."""
-    return " ".join(unicodedata.normalize("NFKC", text).split())
+    return " ".join(normalize("NFKC", text).split())
 
 
 def locate(quote: str, document_text: str) -> Location | None:
@@ -97,7 +99,7 @@ def _pieces(text: str) -> list[_Piece]:
     for stretch in [*_uneven(text), Location(len(text), len(text))]:
         original = text[stretch.start : stretch.end]
         even = _OTHER_BLANK.sub(" ", text[done : stretch.start])
-        uneven = " " if original.isspace() else unicodedata.normalize("NFKC", original)
+        uneven = " " if original.isspace() else normalize("NFKC", original)
         pieces.append(_Piece(length, even, done, stretch.start))
         pieces.append(_Piece(length + len(even), uneven, stretch.start, stretch.end))
         length += len(even) + len(uneven)
@@ -107,19 +109,19 @@ def _pieces(text: str) -> list[_Piece]:
 
 def _uneven(text: str) -> Iterator[Location]:
     """Yield the smallest parts that folding may change in length."""
-    plain = unicodedata.is_normalized("NFKC", text)
+    plain = is_normalized("NFKC", text)
     for run in (_BLANKS if plain else _RUNS).finditer(text):
         word = run[0]
         if word.isspace():
             yield Location(run.start(), run.end())
-        elif not unicodedata.is_normalized("NFKC", word):
+        elif not is_normalized("NFKC", word):
             yield from _uneven_in_word(word, run.start())
 
 
 def _uneven_in_word(word: str, offset: int) -> Iterator[Location]:
     bounds = [0, *(at for at, char in enumerate(word) if at and _starts_anew(char)), len(word)]
-    parts = [unicodedata.normalize("NFKC", word[a:b]) for a, b in pairwise(bounds)]
-    if "".join(parts) != unicodedata.normalize("NFKC", word):
+    parts = [normalize("NFKC", word[a:b]) for a, b in pairwise(bounds)]
+    if "".join(parts) != normalize("NFKC", word):
         bounds = [0, len(word)]
     yield from (Location(offset + a, offset + b) for a, b in pairwise(bounds))
 

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from ragforge.files.unicode_forms import normalize
+
 _UNSPACED = re.compile(
     "["
     "\u0e00-\u0eff"  # Thai, Lao
@@ -27,7 +29,7 @@ def tokenize(text: str) -> list[str]:
     There is no stop-word list and no stemming: both are wrong in all languages but one, and the
     inverse document frequency already makes frequent words weigh little.
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = normalize("NFKC", normalize("NFKC", text).casefold())
     separators = {ord(char): " " for char in set(folded) if not _in_word(char)}
     words = folded.translate(separators).split()
     if folded.isascii():

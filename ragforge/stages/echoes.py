@@ -8,6 +8,8 @@ from itertools import islice
 
 from pydantic import BaseModel
 
+from ragforge.files.unicode_forms import normalize
+
 _BEGINS = re.compile(r"\{\s*\"")
 _MOST_OBJECTS = 1000
 """Places of a text where an object may begin that are looked at; one with more counts as one that
@@ -43,7 +45,7 @@ def _folded(value: object) -> object:
         return [_folded(item) for item in value]
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = unicodedata.normalize("NFKC", str(value)).casefold()
+    text = normalize("NFKC", str(value)).casefold()
     if text.isascii():
         return "".join(text.split())
     return "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ragforge.corpus.anchors import FoldedText, Location, fold
+from ragforge.files.unicode_forms import normalize
 from ragforge.stages.asking import as_shown
 from ragforge.stages.substance import cuts_token, has_plain_word, has_substance
 from ragforge.stages.values import CURRENCIES, is_unit
@@ -89,7 +90,7 @@ def has_content(text: str) -> bool:
     """
     if _is_unspaced(text):
         return True
-    folded = unicodedata.normalize("NFKC", text)
+    folded = normalize("NFKC", text)
     stems = [stem for stem in content_stems(folded) if not _UNSPACED.search(stem)]
     if any(len(stem) > 1 or not stem.islower() for stem in stems):
         return True
@@ -98,7 +99,7 @@ def has_content(text: str) -> bool:
 
 
 def _is_unspaced(text: str) -> bool:
-    folded = unicodedata.normalize("NFKC", text)
+    folded = normalize("NFKC", text)
     return len(_UNSPACED.findall(folded)) >= _LEAST_UNSPACED
 
 
@@ -112,9 +113,9 @@ def _binds(text: str, at: int) -> bool:
     if not before or not behind:
         return False
     inner, outer = before[-1], behind[0]
-    if _UNSPACED.match(unicodedata.normalize("NFKC", inner)):
+    if _UNSPACED.match(normalize("NFKC", inner)):
         return False
-    if _UNSPACED.match(unicodedata.normalize("NFKC", outer)):
+    if _UNSPACED.match(normalize("NFKC", outer)):
         return False
     if _in_word(inner) and _in_word(outer):
         return True

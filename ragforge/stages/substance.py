@@ -1,12 +1,12 @@
 """What a quote must hold to be evidence of relevance: more than any passage holds."""
 
 import re
-import unicodedata
 from collections import Counter
 from functools import lru_cache
 from typing import Final
 
 from ragforge.corpus.anchors import Location
+from ragforge.files.unicode_forms import normalize
 from ragforge.stages.function_words import function_words, languages_by_word
 from ragforge.stages.values import is_unit
 from ragforge.stages.words import is_stop_word, words
@@ -48,7 +48,7 @@ def has_substance(quote: str, text: str) -> bool:
         quote: As it is.
         text: The passage, which shows the language.
     """
-    folded = unicodedata.normalize("NFKC", quote)
+    folded = normalize("NFKC", quote)
     if any(_is_telling_number(number) for number in _NUMBER.findall(folded)):
         return True
     if any(_is_telling_token(token, text) for token in _TOKEN.findall(folded)):
@@ -59,7 +59,7 @@ def has_substance(quote: str, text: str) -> bool:
 
 def has_plain_word(quote: str) -> bool:
     """Whether a quote holds a word of two letters or more, be it "no"."""
-    folded = unicodedata.normalize("NFKC", quote)
+    folded = normalize("NFKC", quote)
     parts = [part for part in _PART.findall(folded) if part not in _OF_ADDRESSES]
     return any(part.isalpha() and not _is_letter(part) for part in parts)
 

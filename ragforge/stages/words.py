@@ -1,7 +1,8 @@
 """Words as the offline baselines compare them: folded, lightly stemmed, stop words apart."""
 
 import re
-import unicodedata
+
+from ragforge.files.unicode_forms import normalize
 
 _IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 _WORD = re.compile(
@@ -22,7 +23,7 @@ _SHORTEST_STEM = 3
 
 def words(text: str) -> list[str]:
     """Return the words of a text, case and compatibility forms folded, in order."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = normalize("NFKC", text).casefold()
     return [match.group().replace("\u2019", "'") for match in _WORD.finditer(folded)]
 
 

@@ -5,8 +5,9 @@ hides a right answer from it.
 """
 
 import re
-import unicodedata
 from typing import Final
+
+from ragforge.files.unicode_forms import normalize
 
 _WHOLE_WORDS: Final = """
     no not nor never none nobody nothing nowhere neither without cannot cant dont n/a na nil null
@@ -53,5 +54,5 @@ _ABSENCE: Final = re.compile(
 
 def speaks_of_absence(text: str) -> bool:
     """Whether a text may say that something is not so, not said or not known."""
-    folded = unicodedata.normalize("NFKC", text).replace("\u2019", "'")
+    folded = normalize("NFKC", text).replace("\u2019", "'")
     return _ABSENCE.search(folded) is not None

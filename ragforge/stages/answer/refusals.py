@@ -8,8 +8,9 @@ or is a courtesy; "is not covered" can be the answer itself.
 # ruff: noqa: RUF001 -- letters of one script look like those of another; these are meant.
 
 import re
-import unicodedata
 from functools import cache
+
+from ragforge.files.unicode_forms import normalize
 
 _MOST_WORDS = 40
 """A longer answer that holds such words says something as well."""
@@ -268,7 +269,7 @@ def abstains(answer: str, query: str = "") -> bool:
         answer: What the system said.
         query: What it was asked; a number that does not come from there is a statement.
     """
-    folded = unicodedata.normalize("NFC", answer).replace("\u2019", "'")
+    folded = normalize("NFC", answer).replace("\u2019", "'")
     parts = [part.strip(_ENDS) for part in _SENTENCE_END.split(folded)]
     sentences = [part for part in parts if part]
     if not sentences:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
+from ragforge.files.unicode_forms import normalize
 from ragforge.records import AnswerGrade, Provenance, Query
 from ragforge.stages.answer.absence import speaks_of_absence
 from ragforge.stages.answer.cases import Case
@@ -112,11 +113,11 @@ def _is_empty(answer: str, expected: str | None) -> bool:
 
 def _folded(text: str) -> str:
     """Return a text with its ends, blanks and compatibility forms folded, and case as it is."""
-    composed = unicodedata.normalize("NFC", text)
+    composed = normalize("NFC", text)
     plain = "".join(
         character
         if unicodedata.decomposition(character).startswith(_AS_WRITTEN)
-        else unicodedata.normalize("NFKC", character)
+        else normalize("NFKC", character)
         for character in composed
     )
     spaced = " ".join(plain.translate(_QUOTES).translate(_DASHES).split())

@@ -6,10 +6,10 @@ and case folded. Every pattern takes time in proportion to the text.
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
+from ragforge.files.unicode_forms import normalize
 from ragforge.stages.asking import visible
 
 _TEXT: Final = r"(?:passage|text|chunk|document|paragraph|article|excerpt|snippet|context|section)"
@@ -174,7 +174,7 @@ FLAGS: Final = (*_WIRES, "hidden text")
 def flags(text: str) -> tuple[str, ...]:
     """Return what is suspicious in a chunk, in the order of `FLAGS`; () for nothing."""
     shown = visible(text)
-    seen = (shown if shown.isascii() else unicodedata.normalize("NFKC", shown)).lower()
+    seen = (shown if shown.isascii() else normalize("NFKC", shown)).lower()
     found = [name for name, wires in _WIRES.items() if any(_rings(wire, seen) for wire in wires)]
     is_smuggled = not text.isascii() and _SMUGGLED.search(text)
     return (*found, "hidden text") if is_smuggled else tuple(found)
