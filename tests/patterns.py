@@ -31,7 +31,7 @@ SAMPLES = {
 ALWAYS = tuple(" \na0A_-.[é")
 END = "\0"
 """No pattern expects it, so that a match that needs an end fails there."""
-FEW, FEW_S = 2_000, 0.002
+FEW, FEW_S = 2_000, 0.0005
 LONG, LONG_S = 60_000, 0.8
 MANY = 10
 """Repeats of so many are worth attacking."""
