@@ -18,7 +18,6 @@ from ragforge.files.names import (
     LANGUAGE,
     QUERY_ID,
     QUERY_ID_OF_PAIR,
-    RANKING,
     RELEVANT,
     Field,
     normal_name,
@@ -48,6 +47,15 @@ LABELS: Final = Field("labels", ("labels", "human_labels", "grades", *GRADES.acc
 CLICKED: Final = Field(
     "clicked", ("clicked", "clicks", "clicked_ids", "clicked_doc_ids", "clicked_chunk_ids")
 )
+RETRIEVED: Final = Field(
+    "retrieved",
+    (
+        *("retrieved_chunk_ids", "retrieved_doc_ids", "retrieved_ids", "retrieved_docs"),
+        *("retrieved_documents", "retrieved_chunks", "retrieved_context_ids", "retrieved"),
+        "ranking",
+    ),
+)
+"""Not `hits` or `results`: in a log they may be counts."""
 HUMAN_ANSWER: Final = Field(
     "expected_answer",
     (
@@ -164,20 +172,18 @@ def _query_id(row: Row) -> str:
 
 
 def _retrieved(row: Row) -> tuple[str, ...]:
-    """Return the ids of what was retrieved; nothing where it is told by texts alone."""
-    items = cell_items(row, RANKING)
+    """Return the ids of what was retrieved; nothing where they are not all given."""
+    items = cell_items(row, RETRIEVED)
     if not isinstance(items, list):
         return ()
-    ids = []
-    for item in items:
-        if not isinstance(item, Mapping):
-            ids.append(row.as_id(item, RANKING))
-            continue
-        inner = make_row(f"{row.where}: {RANKING.name}", item)
-        if not inner.has(ITEM_ID):
-            return ()
-        ids.append(inner.identifier(ITEM_ID))
-    return tuple(dict.fromkeys(ids))
+    ids = [_retrieved_id(item, row.where) for item in items]
+    return tuple(dict.fromkeys(filter(None, ids))) if all(ids) else ()
+
+
+def _retrieved_id(item: object, where: str) -> str:
+    """Return the id of something retrieved; "" where it has none."""
+    given = make_row(where, item).get(ITEM_ID) if isinstance(item, Mapping) else item
+    return str(given) if isinstance(given, str | int) and not isinstance(given, bool) else ""
 
 
 def _count(row: Row) -> int:

@@ -1,5 +1,6 @@
 """Taking in what users asked: labelled questions become queries, the others tell how people ask."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from ragforge.files.lines import plain_name
 from ragforge.files.queries import ImportedQuery
 from ragforge.files.query_log import read_labels
 from ragforge.files.relevance import Anchor, Relevance, grade_of_listed
-from ragforge.files.run_names import checked_name
 from ragforge.files.values import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.importing import add_logged
@@ -26,6 +26,8 @@ LANGUAGE: Final = "en"
 """Where the log names none."""
 Clicks = Literal["ignore", "relevant"]
 _EXAMPLES: Final = 3
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9._+-]")
+_MOST_NAME_CHARS: Final = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,7 @@ def import_logs(
             allow_missing=allow_missing,
         )
     dataset.write_real_queries(_beside(dataset.real_queries(), real))
-    run = checked_name(plain_name(paths[0]))
-    n_retrieved = _write_run(run, asked, dataset)
+    run, n_retrieved = _write_run(paths[0], asked, dataset)
     for message in (*reading.notes(), *there.notes()):
         observer(Event("note", message=message))
     return LogResult(
@@ -140,7 +141,7 @@ def import_logs(
         n_hidden=reading.n_hidden,
         n_rejected=len(there.rejected),
         n_disagreeing=took.n_disagreeing if took else 0,
-        run=run if n_retrieved else "",
+        run=run,
         n_retrieved=n_retrieved,
     )
 
@@ -162,8 +163,20 @@ def _check_labels(path: Path, reading: Reading, observer: Observer) -> None:
     observer(Event("note", message=f"{path}: {told}"))
 
 
-def _write_run(name: str, asked: Iterable[Asked], dataset: Dataset) -> int:
-    """Keep what was retrieved for the queries of a set, and return for how many."""
+def _run_name(path: Path, dataset: Dataset) -> str:
+    """Return the name of a log as that of a run, another one where a retriever made such a run."""
+    name = _NO_NAME.sub("-", plain_name(path)).lstrip("-._+")[:_MOST_NAME_CHARS] or "log"
+    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
+    is_retrieved = entry is not None and entry.run is not None and bool(entry.run.retriever)
+    return f"{name}-log" if is_retrieved else name
+
+
+def _write_run(path: Path, asked: Iterable[Asked], dataset: Dataset) -> tuple[str, int]:
+    """Keep what was retrieved for the queries of a set.
+
+    Returns:
+        The name of the run, and for how many queries it has a ranking; "" and 0 without any.
+    """
     there = _There(dataset.all_queries())
     rankings: dict[str, Ranking] = {}
     for one in asked:
@@ -175,9 +188,11 @@ def _write_run(name: str, asked: Iterable[Asked], dataset: Dataset) -> int:
                 for rank, chunk_id in enumerate(one.retrieved, 1)
             )
             rankings[query.query_id] = Ranking(query_id=query.query_id, ranking=hits)
-    if rankings:
-        dataset.write_run(name, rankings.values())
-    return len(rankings)
+    if not rankings:
+        return "", 0
+    name = _run_name(path, dataset)
+    dataset.write_run(name, rankings.values())
+    return name, len(rankings)
 
 
 def real_queries(asked: Iterable[Asked]) -> list[RealQuery]:

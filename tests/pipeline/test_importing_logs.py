@@ -3,6 +3,7 @@ import json
 import pytest
 
 from ragforge.errors import DataError
+from ragforge.files.manifest import RunOrigin
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.importing_logs import import_logs
@@ -381,3 +382,32 @@ def test_a_correct_answer_beside_labels_in_the_log_is_kept(dataset, bring):
 
     [query] = dataset.queries()
     assert query.expected_answer == "Ten percent."
+
+
+@pytest.mark.parametrize("name", ["week 47 (prod).jsonl", "_.jsonl", "größe.jsonl"])
+def test_a_log_may_have_any_name(dataset, tmp_path, name):
+    """What a file is called must not stop an import, least of all half way."""
+    path = tmp_path / name
+    path.write_text(json.dumps({"query": FEE, "retrievedIds": ["c1"], "relevantIds": ["c1"]}))
+
+    result = import_logs([path], dataset, silent)
+
+    assert dataset.run_names() == [result.run]
+
+
+def test_a_run_of_a_retriever_is_not_replaced_by_a_log(dataset, bring):
+    """It may have cost an hour."""
+    origin = RunOrigin(chunks_sha256="0", retriever="bm25")
+    dataset.write_run("log", [], origin)
+
+    result = bring({"query": FEE, "retrievedIds": ["c1"], "relevantIds": ["c1"]})
+
+    assert (result.run, dataset.run_names()) == ("log-log", ["log", "log-log"])
+
+
+@pytest.mark.parametrize("fields", [{"hits": "10"}, {"results": 3}, {"retrieved": [None, "c1"]}])
+def test_counts_and_gaps_are_no_rankings(dataset, bring, fields):
+    """Search consoles count hits; a rank that is missing would move all others."""
+    result = bring({"query": FEE, "relevantIds": ["c1"], **fields})
+
+    assert (result.run, dataset.run_names()) == ("", [])
