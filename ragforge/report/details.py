@@ -10,6 +10,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.report.estimate import Estimate
 from ragforge.report.judging import GRADES
+from ragforge.report.patterns import patterns
 from ragforge.report.runs import (
     DEPTH,
     PRIMARY,
@@ -45,6 +46,7 @@ def detailed(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunS
         slices=slices_of(run.scores, task.queries, documents),
         curve=recall_curve(run.scores, max(map(len, run.ranked.values()), default=0)),
         top_grades=_top_grades(run, task),
+        patterns=() if run.scores is None else tuple(patterns(run.scores)),
     )
 
 

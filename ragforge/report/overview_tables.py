@@ -54,6 +54,12 @@ def recall(summary: Summary) -> Table:
     return Table("Recall by how far down one looks", headers, rows, CURVE_NOTE)
 
 
+def patterns(summary: Summary) -> Table:
+    """What the measures of each run mean together."""
+    rows = tuple((run.name, sentence) for run in summary.runs for sentence in run.patterns)
+    return Table("What the measures mean together", ("run", "pattern, and where to look"), rows)
+
+
 def causes(summary: Summary) -> Table:
     """Why queries did badly."""
     rows = tuple(

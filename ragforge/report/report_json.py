@@ -57,6 +57,7 @@ def _run(summary: Summary, run: RunSummary) -> dict[str, object]:
     return {
         "name": run.name,
         "measures": {name: _estimate(found) for name, found in run.estimates.items()},
+        "patterns": list(run.patterns),
         "holes": asdict(run.holes),
         "latency": None if run.latency is None else asdict(run.latency),
         "recall": [

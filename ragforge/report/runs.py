@@ -136,6 +136,8 @@ class RunSummary:
     """Recall by how far down one looks; empty where nothing was measured."""
     top_grades: tuple[BucketCount, ...] = ()
     """What the top ranks hold: chunks by grade, unjudged and failed ones apart."""
+    patterns: tuple[str, ...] = ()
+    """What the measures mean together, a sentence each; empty where they say nothing more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ragforge.report.overview_tables import (
     causes,
     comparison_tables,
     latencies,
+    patterns,
     recall,
 )
 from ragforge.report.runs import PRIMARY, RunSummary
@@ -33,6 +34,7 @@ def all_tables(summary: Summary) -> list[Table]:
     tables = [
         changes_table(summary.history, names),
         headline(summary),
+        patterns(summary),
         trends_table(summary.history, names),
         *comparison_tables(summary),
         attention(summary),

@@ -36,7 +36,18 @@ def headline_block(summary: Summary) -> Html:
     headers = ["run", "n", "with failures", "unjudged@10", *summary.measures]
     numeric = [False, *[True] * (len(headers) - 1)]
     table = scroll_table("Runs by measures", headers, body, numeric)
-    return join([table, element("p", f"{MEAN_NOTE} {HOLES_NOTE}", class_="note")])
+    note = element("p", f"{MEAN_NOTE} {HOLES_NOTE}", class_="note")
+    return join([table, note, _patterns(summary)])
+
+
+def _patterns(summary: Summary) -> Html | None:
+    """Return what the measures of each run mean together; None where they say nothing more."""
+    items = [
+        element("li", run_name(summary, run.name), ": ", sentence)
+        for run in summary.runs
+        for sentence in run.patterns
+    ]
+    return element("ul", *items, class_="changes") if items else None
 
 
 def spread_block(summary: Summary) -> Html:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from evaluations import evaluation
+from ranked_sets import ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.history import History
@@ -79,6 +80,40 @@ def test_a_withheld_winner_is_unknown_in_every_form(two_runs):
         assert "UNKNOWN which is better in nDCG@10" in text
         assert "is better in nDCG@10 by" not in text
     assert '<span class="tie" title="nobody can tell">UNKNOWN</span>' in render_html(unknown)
+
+
+def test_what_the_measures_mean_together_stands_in_every_form(tmp_path):
+    """The page is read by people who never saw the terminal of `evaluate`."""
+    # Six queries, each with its one relevant chunk at rank 4, or at rank 1: RR 1/4, or 1.
+    made = ranked_set(tmp_path / "set", {"low": [4] * 6, "top": [1] * 6})
+    summary = summary_of(made)
+    sentence = "What is relevant is found, and stands too far down (RR 0.25, R@10 1.00): rerank."
+
+    page = section(render_html(summary), "retrieval")
+
+    assert page.count("<li>") == 1
+    assert f"<bdi>low</bdi>: {sentence}</li>" in page
+    assert f"| low | {sentence} |" in render_markdown(summary)
+    assert sentence in render_text(summary)
+    assert [run["patterns"] for run in report_json(summary, None)["runs"]] == [[sentence], []]
+
+
+def test_no_pattern_leaves_no_empty_list(two_runs):
+    """A heading without anything below it looks like a fault."""
+    # R@10 is 1 and RR 1 or 1/2; of one relevant chunk all possible precision is there.
+    summary = summary_of(two_runs)
+
+    assert "<ul" not in section(render_html(summary), "retrieval")
+    assert "What the measures mean together" not in render_markdown(summary)
+
+
+def test_names_and_sentences_of_patterns_are_text(two_runs):
+    """A name in a page must not become markup."""
+    summary = summary_of(two_runs)
+    named = tuple(replace(run, patterns=("a <b> | c",)) for run in summary.runs)
+
+    assert "a &lt;b&gt; | c" in render_html(replace(summary, runs=named))
+    assert "a &lt;b&gt; \\| c" in render_markdown(replace(summary, runs=named))
 
 
 def test_losses_lead_to_their_queries(two_runs):
