@@ -15,22 +15,34 @@ a question that is there already the larger count stands, so a log may come twic
 that people gave before. Labels may stand in a file of their own, by the ids of the log: --labels.
 What the logged system retrieved for the queries becomes a run.
 
+--sample N draws N different questions of the log as queries, to retrieve for and judge: a week's
+share of production. Those that are in the set already are left out, so each week brings new ones;
+what share of all that was asked the rest is, is printed. --draw frequency prefers what is asked
+often, in proportion; rarity what is asked seldom, in inverse proportion; even nothing. Each query
+keeps how often it was asked and with which probability it was drawn (`drawn`), so that
+`ragforge history --by batch` can weight it as it was asked. The same log again adds nothing.
+
 Examples:
   ragforge import golden.jsonl --documents docs/ --out set/
   ragforge import --logs log.jsonl --dataset set/ --as-queries
+  ragforge import --logs week47.jsonl --sample 200 --batch 2026-W47 --dataset set/
   ragforge import --logs logs.json --labels labels.json --chunks chunks.json --out set/
 """
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import Progress, complain
-from ragforge.report.shown import plural
+from ragforge.report.shown import one_line, plural
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from ragforge.files.dataset import Dataset
+    from ragforge.pipeline.log_samples import Drawing, LogSample
 
 
 _READINGS = ("complete", "pooled", "partial")
@@ -53,6 +65,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--as-queries",
         action="store_true",
         help="with --logs: questions without labels become queries too, to retrieve for and judge",
+    )
+    parser.add_argument(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="with --logs: make only N of the questions without labels queries, drawn at random",
+    )
+    parser.add_argument(
+        "--draw",
+        choices=("frequency", "rarity", "even"),
+        help="with --sample: which questions are preferred (default: frequency)",
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="with --sample: equal seeds draw alike (default: 0)"
+    )
+    parser.add_argument(
+        "--batch",
+        metavar="NAME",
+        help="with --sample: what the drawn queries are called together, such as 2026-W47 "
+        "(default: the name of the log)",
     )
     parser.add_argument(
         "--clicks",
@@ -94,6 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"--labels {arguments.labels}: expected {', '.join(_READINGS)}; a file of labels "
                 "goes with --logs"
             )
+    _check_sample(arguments)
     observer = Progress(arguments.quiet)
     dataset = _dataset(arguments, observer)
     told, found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
@@ -106,6 +139,42 @@ def run(arguments: argparse.Namespace) -> int:
         complain(told)
         print(dataset.path)
     return 0
+
+
+def _check_sample(arguments: argparse.Namespace) -> None:
+    """Refuse flags of a sample that cannot be, or would have no effect."""
+    from ragforge.errors import UsageError
+
+    flags = ("--draw", arguments.draw), ("--seed", arguments.seed), ("--batch", arguments.batch)
+    if arguments.sample is None:
+        given = [flag for flag, value in flags if value is not None]
+        if given:
+            raise UsageError(f"{given[0]} goes with --sample N")
+        return
+    if arguments.logs is None:
+        raise UsageError("--sample goes with --logs")
+    if arguments.as_queries:
+        raise UsageError("--as-queries takes all questions, --sample some; name one of them")
+    if arguments.sample < 1:
+        raise UsageError(f"--sample {arguments.sample}: expected at least 1")
+    if arguments.seed is not None and arguments.seed < 0:
+        raise UsageError(f"--seed {arguments.seed}: expected at least 0")
+    if arguments.batch is not None and not arguments.batch.strip():
+        raise UsageError("--batch: expected a name, got none")
+
+
+def _unlabelled(arguments: argparse.Namespace) -> "Literal['keep', 'add'] | LogSample":
+    """Return what becomes of the questions of a log that nobody labelled."""
+    from ragforge.pipeline.log_samples import LogSample
+
+    if arguments.sample is None:
+        return "add" if arguments.as_queries else "keep"
+    return LogSample(
+        n=arguments.sample,
+        draw=arguments.draw or "frequency",
+        seed=arguments.seed or 0,
+        batch=(arguments.batch or "").strip(),
+    )
 
 
 def _labels_file(arguments: argparse.Namespace) -> Path | None:
@@ -168,7 +237,7 @@ def _logs(
         made_by=arguments.made_by,
         allow_missing=arguments.allow_missing,
         clicks=arguments.clicks,
-        unlabelled="add" if arguments.as_queries else "keep",
+        unlabelled=_unlabelled(arguments),
     )
     found: dict[str, object] = {
         "rows": result.n_rows,
@@ -186,6 +255,7 @@ def _logs(
         "disagreeing": result.n_disagreeing,
         "run": result.run or None,
         "retrieved": result.n_retrieved,
+        **({"sample": _sample_json(result.drawing)} if result.drawing else {}),
     }
     labelled = plural(result.n_labelled, "labelled query", "labelled queries")
     judgments = plural(result.n_judgments, "judgment")
@@ -193,4 +263,58 @@ def _logs(
     added = ", which became queries too" if arguments.as_queries else ""
     rows = plural(result.n_rows, "row")
     run = f"; what was retrieved is run {result.run}" if result.run else ""
-    return f"{rows}: {labelled} with {judgments} taken in, {real} kept{added}{run}", found
+    kept = f"{real} kept{added}"
+    if result.drawing is not None:
+        kept = f"{_drawn(result.drawing)}\n{_strata(result.drawing)}"
+        run = f"\nwhat was retrieved is run {result.run}" if result.run else ""
+    return f"{rows}: {labelled} with {judgments} taken in, {kept}{run}", found
+
+
+def _drawn(drawing: "Drawing") -> str:
+    """Say what was drawn of a log, and what it stands for."""
+    distinct = plural(drawing.n_distinct, "different question")
+    there = f"{drawing.n_there:,} of them in the set already"
+    batch = one_line(drawing.batch, 60)
+    if drawing.before:
+        queries = plural(drawing.before, "query", "queries")
+        return (
+            f"{distinct} without labels, {there}\nbatch {batch} was drawn from this log before "
+            f"({queries}): nothing is added"
+        )
+    return (
+        f"{distinct} without labels, {there}\n{plural(len(drawing.queries), 'question')} drawn as "
+        f"queries of batch {batch} (--draw {drawing.draw} --seed {drawing.seed}), of questions "
+        f"that are {drawing.share:.1%} of all that was asked: the batch stands for these"
+    )
+
+
+def _strata(drawing: "Drawing") -> str:
+    from ragforge.report.table import render_table
+
+    rows = [
+        [
+            item.asked,
+            f"{item.n_distinct:,}",
+            f"{item.share:.1%}",
+            f"{item.n_there:,}",
+            f"{item.n_drawn:,}",
+        ]
+        for item in drawing.strata
+    ]
+    headers = ["asked", "questions", "of what was asked", "there already", "drawn"]
+    return render_table(headers, rows)
+
+
+def _sample_json(drawing: "Drawing") -> dict[str, object]:
+    return {
+        "batch": drawing.batch,
+        "draw": drawing.draw,
+        "seed": drawing.seed,
+        "asked": drawing.n_asked,
+        "distinct": drawing.n_distinct,
+        "there": drawing.n_there,
+        "drawn": len(drawing.queries),
+        "drawn_before": drawing.before,
+        "share": drawing.share,
+        "strata": [asdict(item) for item in drawing.strata],
+    }

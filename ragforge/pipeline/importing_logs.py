@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median_low
 from typing import Final, Literal
@@ -17,6 +17,7 @@ from ragforge.files.relevance import Anchor, Relevance, grade_of_listed
 from ragforge.files.values import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.importing import add_logged
+from ragforge.pipeline.log_samples import Drawing, LogSample, draw_questions, log_digest
 from ragforge.pipeline.logged_questions import Asked, Reading, most
 from ragforge.records import Hit, Query, Ranking, RealQuery
 from ragforge.stages.generate.accepting import query_id
@@ -62,6 +63,8 @@ class LogResult:
     """Name of the run that holds what was retrieved; "" where the logs do not tell."""
     n_retrieved: int = 0
     """Queries that have a ranking in it."""
+    drawing: Drawing | None = None
+    """What was drawn, where only a share was to be taken in."""
 
 
 def import_logs(
@@ -73,7 +76,7 @@ def import_logs(
     made_by: str = "",
     allow_missing: bool = False,
     clicks: Clicks = "ignore",
-    unlabelled: Literal["keep", "add"] = "keep",
+    unlabelled: Literal["keep", "add"] | LogSample = "keep",
 ) -> LogResult:
     """Add what users asked to a dataset.
 
@@ -95,9 +98,11 @@ def import_logs(
         allow_missing: As for `import_queries`.
         clicks: "relevant" to take what was clicked for relevant, "ignore" not to.
         unlabelled: "add" to make the questions without labels queries too, without an answer: to
-            be retrieved for and judged. "keep" for `real_queries.jsonl` alone.
+            be retrieved for and judged. "keep" for `real_queries.jsonl` alone. A sample makes those
+            that it draws queries, and leaves all others out.
 
     Raises:
+        UsageError: The set has the batch of a sample already, and it is another one.
         DataError: A log cannot be read, holds no question, none of the labelled passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
@@ -107,35 +112,34 @@ def import_logs(
         raise DataError(f"{paths[0]}: holds no question; expected at least one")
     if labels is not None:
         _check_labels(labels, reading, observer)
-    real = real_queries(one for one in asked if not one.is_labelled)
     there = _There(dataset.all_queries())
     labelled = _labelled(asked, there)
-    given_ids = {one.spelling: one.query_id for one in asked if one.query_id}
-    added = there.new(real, given_ids) if unlabelled == "add" else []
+    others = _others(asked, there, unlabelled, paths, dataset)
     took = None
-    if labelled or added:
+    if labelled or others.added:
         where = ", ".join(map(str, paths))
         took = add_logged(
-            [*labelled, *added],
+            [*labelled, *others.added],
             dataset,
             observer,
             made_by=made_by,
             where=where,
             allow_missing=allow_missing,
         )
-    dataset.write_real_queries(_beside(dataset.real_queries(), real))
-    run, n_retrieved = _write_run(paths[0], asked, dataset)
+    dataset.write_real_queries(_beside(dataset.real_queries(), others.real))
+    batch = others.drawing.batch if others.drawing else ""
+    run, n_retrieved = _write_run(batch or plain_name(paths[0]), asked, dataset)
     for message in (*reading.notes(), *there.notes()):
         observer(Event("note", message=message))
     return LogResult(
         n_rows=reading.n_rows,
         n_passed_over=reading.n_passed_over,
         n_labelled=len(labelled),
-        n_added=len(added),
+        n_added=len(others.added),
         n_judgments=took.n_judgments if took else 0,
         n_lost=took.n_lost if took else 0,
         n_missing=took.n_missing if took else 0,
-        n_real=len(real),
+        n_real=len(others.real),
         n_masked=reading.n_masked,
         n_clicked=reading.n_clicked,
         n_hidden=reading.n_hidden,
@@ -143,7 +147,46 @@ def import_logs(
         n_disagreeing=took.n_disagreeing if took else 0,
         run=run,
         n_retrieved=n_retrieved,
+        drawing=others.drawing,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The questions that nobody labelled."""
+
+    real: list[RealQuery]
+    """Those that are kept as what users ask."""
+    added: list[ImportedQuery]
+    """Those that become queries."""
+    drawing: Drawing | None = None
+
+
+def _others(
+    asked: Collection[Asked],
+    there: "_There",
+    unlabelled: Literal["keep", "add"] | LogSample,
+    paths: Sequence[Path],
+    dataset: Dataset,
+) -> _Others:
+    """Return what becomes of the questions that nobody labelled."""
+    real = real_queries(one for one in asked if not one.is_labelled)
+    if unlabelled == "keep":
+        return _Others(real, [])
+    new = there.new(real, {one.spelling: one.query_id for one in asked if one.query_id})
+    if unlabelled == "add":
+        return _Others(real, new)
+    drawing = draw_questions(
+        real,
+        new,
+        replace(unlabelled, batch=unlabelled.batch or plain_name(paths[0])),
+        log=log_digest(paths),
+        n_asked=sum(one.spellings.total() for one in asked),
+        there=dataset.all_queries(),
+    )
+    drawn = {item.query.query for item in drawing.queries}
+    kept = [one for one in real if one.query in drawn]
+    return _Others(kept, [*drawing.queries], drawing)
 
 
 def _check_labels(path: Path, reading: Reading, observer: Observer) -> None:
@@ -163,15 +206,15 @@ def _check_labels(path: Path, reading: Reading, observer: Observer) -> None:
     observer(Event("note", message=f"{path}: {told}"))
 
 
-def _run_name(path: Path, dataset: Dataset) -> str:
+def _run_name(log: str, dataset: Dataset) -> str:
     """Return the name of a log as that of a run, another one where a retriever made such a run."""
-    name = _NO_NAME.sub("-", plain_name(path)).lstrip("-._+")[:_MOST_NAME_CHARS] or "log"
+    name = _NO_NAME.sub("-", log).lstrip("-._+")[:_MOST_NAME_CHARS] or "log"
     entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
     is_retrieved = entry is not None and entry.run is not None and bool(entry.run.retriever)
     return f"{name}-log" if is_retrieved else name
 
 
-def _write_run(path: Path, asked: Iterable[Asked], dataset: Dataset) -> tuple[str, int]:
+def _write_run(log: str, asked: Iterable[Asked], dataset: Dataset) -> tuple[str, int]:
     """Keep what was retrieved for the queries of a set.
 
     Returns:
@@ -190,7 +233,7 @@ def _write_run(path: Path, asked: Iterable[Asked], dataset: Dataset) -> tuple[st
             rankings[query.query_id] = Ranking(query_id=query.query_id, ranking=hits)
     if not rankings:
         return "", 0
-    name = _run_name(path, dataset)
+    name = _run_name(log, dataset)
     dataset.write_run(name, rankings.values())
     return name, len(rankings)
 
@@ -236,18 +279,38 @@ class _There:
         standing = sorted(queries, key=lambda query: query.status == "retired")
         self._taken = Taken((query.query_id, query.asked) for query in standing)
         self.rejected: set[str] = set()
+        self.renamed: set[str] = set()
+        """Ids of the logs that other questions of the set have."""
 
     def same(self, query: Query) -> Query | None:
-        """Return the query that asks the same, or has the id that such a text gets."""
+        """Return the query that asks the same, or that did before it was worded otherwise."""
         clash = self._taken.clash(query.query)
         if clash is not None and clash.exact:
             return self._by_id[clash.query_id]
-        return self._by_id.get(query.query_id)
+        text_id = query_id(query.query, LANGUAGE)
+        if text_id in self._by_id:
+            return self._by_id[text_id]
+        named = self._by_id.get(query.query_id)
+        is_reworded = named is not None and (
+            named.revision > 1 or (clash is not None and clash.query_id == query.query_id)
+        )
+        return named if is_reworded else None
+
+    def named(self, query: Query) -> Query:
+        """Return a new query with an id that no other one has.
+
+        Where logs number their rows anew each week, an id says nothing of the question.
+        """
+        if query.query_id not in self._by_id:
+            return query
+        self.renamed.add(query.query_id)
+        return query.model_copy(update={"query_id": query_id(query.query, LANGUAGE)})
 
     def take(self, query: Query) -> Query | None:
         """Return the query that labels are for, the given one if it is new; None if rejected."""
         same = self.same(query)
         if same is None:
+            query = self.named(query)
             self._by_id[query.query_id] = query
             self._taken.add(query.query_id, query.query)
             return query
@@ -264,13 +327,13 @@ class _There:
             ids: Those that the logs give, by question.
         """
         found = []
-        for item in (_bare(one, ids.get(one.query, "")) for one in real):
-            clash = self._taken.clash(item.query.query)
-            same = self._by_id.get(clash.query_id if clash else item.query.query_id)
+        for query in (_bare(one, ids.get(one.query, "")) for one in real):
+            clash = self._taken.clash(query.query)
+            same = self._by_id[clash.query_id] if clash else self.same(query)
             if same is not None and same.status == "retired":
                 self.rejected.add(same.query_id)
             elif same is None:
-                found.append(item)
+                found.append(ImportedQuery(self.named(query)))
         return found
 
     def notes(self) -> Iterator[str]:
@@ -278,6 +341,12 @@ class _There:
         if self.rejected:
             shown = ", ".join(sorted(self.rejected)[:3])
             yield f"{len(self.rejected)} questions were rejected before and stay out: {shown}"
+        if self.renamed:
+            shown = ", ".join(sorted(self.renamed)[:3])
+            yield (
+                f"{len(self.renamed)} ids of the log are those of other questions of the set, so "
+                f"that these have ids of their own: {shown}"
+            )
 
 
 def _labelled(asked: Iterable[Asked], there: _There) -> list[ImportedQuery]:
@@ -322,8 +391,8 @@ def _query(one: Asked) -> Query:
     )
 
 
-def _bare(real: RealQuery, given_id: str) -> ImportedQuery:
+def _bare(real: RealQuery, given_id: str) -> Query:
     """Return a question that nobody labelled as a query."""
     name = given_id or query_id(real.query, LANGUAGE)
     language = real.language or LANGUAGE
-    return ImportedQuery(Query(query_id=name, query=real.query, language=language, origin="log"))
+    return Query(query_id=name, query=real.query, language=language, origin="log")

@@ -8,7 +8,7 @@ from ragforge.records import Judgment, Query
 
 _SETTLED: Final = (
     *("split", "split_before", "status", "revision", "gates", "measured", "reviewed", "pinned"),
-    *("history", "standalone"),
+    *("history", "standalone", "drawn"),
 )
 """What a file of questions and answers does not tell."""
 _MADE_HERE: Final = frozenset(

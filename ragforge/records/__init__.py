@@ -24,7 +24,7 @@ from ragforge.records.generation import (
     Spread,
 )
 from ragforge.records.grounding import Citation, Grounding
-from ragforge.records.logs import RealQuery
+from ragforge.records.logs import Draw, LogDraw, RealQuery
 from ragforge.records.plans import Rejected, Slot
 from ragforge.records.pools import PoolEntry
 from ragforge.records.provenance import Lineage, Provenance
@@ -82,6 +82,7 @@ __all__ = [
     "DocumentChange",
     "DocumentsDiff",
     "DormantGrade",
+    "Draw",
     "Evaluation",
     "Evidence",
     "Expectation",
@@ -105,6 +106,7 @@ __all__ = [
     "Judgment",
     "JudgmentsDiff",
     "Lineage",
+    "LogDraw",
     "Measured",
     "MeasuredMean",
     "MixedGrades",

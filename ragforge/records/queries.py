@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ragforge.records.logs import LogDraw
 from ragforge.records.provenance import Lineage, Provenance
 from ragforge.records.record import NonEmpty, Record
 
@@ -148,6 +149,8 @@ class Query(Record):
     reviewed: Review | None = None
     pinned: Pin | None = None
     lineage: Lineage | None = None
+    drawn: LogDraw | None = Field(default=None, exclude_if=lambda drawn: drawn is None)
+    """How it was drawn from a log; None of any other query."""
 
     @property
     def asked(self) -> str:

@@ -88,3 +88,51 @@ def test_words_that_do_not_go_together_are_refused(tmp_path, capsys, words, mess
     code, _, told = run(capsys, *words, "--dataset", tmp_path)
 
     assert (code, message in told) == (2, True)
+
+
+def test_a_share_of_a_week_is_drawn_and_told(documents, log, tmp_path, capsys):
+    """What a sample stands for has to be seen when it is taken."""
+    out = tmp_path / "set"
+    words = ("--logs", log, "--sample", 1, "--batch", "2026-W47")
+
+    code, _, told = run(capsys, *words, "--documents", documents, "--out", out)
+    again = run(capsys, *words, "--dataset", out, "--json")
+
+    # Of four rows two have labels: the draw is from half of what was asked.
+    assert code == 0
+    assert "2 different questions without labels, 0 of them in the set already" in told
+    assert "1 question drawn as queries of batch 2026-W47 (--draw frequency --seed 0)" in told
+    assert "are 50.0% of all that was asked" in told
+    assert json.loads(again[1])["sample"] == {
+        "batch": "2026-W47",
+        "draw": "frequency",
+        "seed": 0,
+        "asked": 4,
+        "distinct": 2,
+        "there": 1,
+        "drawn": 0,
+        "drawn_before": 1,
+        "share": 0.25,
+        "strata": [{"asked": "once", "n_distinct": 2, "n_there": 1, "n_drawn": 0, "share": 0.5}],
+    }
+    assert len(open_dataset(out).queries()) == 3
+    assert main(["validate", "--dataset", str(out)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--logs", "l.jsonl", "--draw", "even"], "--draw goes with --sample N"),
+        (["--logs", "l.jsonl", "--seed", "0"], "--seed goes with --sample N"),
+        (["golden.csv", "--sample", "5"], "--sample goes with --logs"),
+        (["--logs", "l.jsonl", "--sample", "0"], "--sample 0: expected at least 1"),
+        (["--logs", "l.jsonl", "--sample", "2", "--as-queries"], "--as-queries takes all"),
+        (["--logs", "l.jsonl", "--sample", "2", "--seed", "-1"], "--seed -1: expected at least 0"),
+        (["--logs", "l.jsonl", "--sample", "2", "--batch", " "], "--batch: expected a name"),
+    ],
+)
+def test_flags_of_a_sample_that_cannot_be_are_refused(tmp_path, capsys, words, message):
+    """A flag without effect misleads."""
+    code, _, told = run(capsys, *words, "--dataset", tmp_path)
+
+    assert (code, message in told) == (2, True)

@@ -411,3 +411,30 @@ def test_counts_and_gaps_are_no_rankings(dataset, bring, fields):
     result = bring({"query": FEE, "relevantIds": ["c1"], **fields})
 
     assert (result.run, dataset.run_names()) == ("", [])
+
+
+def test_labels_under_an_id_of_another_question_do_not_reach_that_one(dataset, bring):
+    """Logs that number their rows anew would put this week's grades at last week's question."""
+    bring({"query_id": "1", "query": FEE, "chunk_id": "c1", "label": 3})
+    bring({"query_id": "1", "query": "Beeswax for oak?", "chunk_id": "c2", "label": 3})
+
+    other = query_id("Beeswax for oak?", "en")
+    assert {one.query_id: one.query for one in dataset.queries()} == {
+        "1": FEE,
+        other: "Beeswax for oak?",
+    }
+    assert {(one.query_id, one.chunk_id) for one in dataset.judgments()} == {
+        ("1", "c1"),
+        (other, "c2"),
+    }
+
+
+def test_labels_of_a_question_that_was_edited_still_reach_it(dataset, bring):
+    """A person gave it other words, and it kept its id."""
+    edited = Query(query_id="1", query="How high is the return fee?", revision=2)
+    dataset.write_queries([edited])
+
+    bring({"query_id": "1", "query": FEE, "chunk_id": "c1", "label": 3})
+
+    assert [one.query for one in dataset.queries()] == ["How high is the return fee?"]
+    assert [(one.query_id, one.chunk_id) for one in dataset.judgments()] == [("1", "c1")]
