@@ -182,6 +182,8 @@ def _note(found: EvaluatedRuns, *, interval: bool) -> str:
     note = found.reading or f"relevant: grade >= {found.rel_threshold}"
     if found.is_complete:
         note += f"; {COMPLETE_LABELS}"
+    if found.n_by_document:
+        note += f"; by documents: {plural(found.n_by_document, 'query', 'queries')}"
     if interval:
         note += f"; (low-high): {LEVEL:.0%} confidence interval over queries"
     if found.n_unanswerable:
@@ -208,8 +210,9 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
             if 0 < scores.depth < (parse_measure(measure).cutoff or 0)
         ]
         if deeper:
+            what = plural(scores.depth, "document" if found.n_by_document else "chunk")
             yield (
-                f"{name}: no ranking has more than {plural(scores.depth, 'chunk')}; "
+                f"{name}: no ranking has more than {what}; "
                 f"{', '.join(deeper)} {'looks' if len(deeper) == 1 else 'look'} further down"
             )
 
@@ -239,6 +242,7 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
         "rel_threshold": found.rel_threshold,
         "reading": found.reading,
         "labels_complete": found.is_complete,
+        **({"queries_by_document": found.n_by_document} if found.n_by_document else {}),
         "judged_by": list(found.judged_by),
         "graded_by": graded_json(found.graded_by),
         "runs": runs,

@@ -9,6 +9,10 @@ review stays as it is when a file is imported again, with its grades. A relevant
 does not have is an error: without it recall would rise. --allow-missing keeps it, as a relevant
 chunk that no run can find.
 
+A label may name a whole document, by its id or the end of its path: store.md is help/store.md
+where no other document is called so. Its query is then measured by documents: what a run retrieved
+counts as the documents of the chunks, each at its best rank. Other queries are measured by chunks.
+
 A log of what users asked is brought in with --logs: questions that people labelled become queries,
 the others are added to real_queries.jsonl, whose length and style generated queries are to have. Of
 a question that is there already the larger count stands, so a log may come twice; so do the grades
@@ -221,7 +225,11 @@ def _set(
     }
     stay = result.n_held + result.n_retired
     kept = f"; {stay} settled in review stay as they are" if stay else ""
-    return f"{result.n_queries} queries, {result.n_judgments} judgments taken in{kept}", counts
+    n = result.n_documents
+    counts |= {"documents": n} if n else {}
+    whole = f", {n} of whole documents" if n else ""
+    taken = f"{result.n_queries} queries, {result.n_judgments} judgments{whole} taken in"
+    return f"{taken}{kept}", counts
 
 
 def _logs(

@@ -132,6 +132,11 @@ class Manifest(BaseModel):
     ] = None
     """Whether what is not labelled is not relevant (complete), was not in a pool, or is not known
     (partial), as the author says; None where that follows from who labelled."""
+    level: Annotated[
+        Literal["document", "both"] | None, Field(exclude_if=lambda level: level is None)
+    ] = None
+    """Whether labels name whole documents, or some do and others chunks; None where all name
+    chunks."""
     rel_threshold: Annotated[
         int | None, Field(ge=1, exclude_if=lambda threshold: threshold is None)
     ] = None

@@ -97,6 +97,12 @@ class _Collected:
 
     def add_pair(self, row: Row) -> None:
         query_id, chunk_id = query_of_pair(row), row.identifier(CHUNK_ID)
+        if row.given.get("level") == "document":
+            raise DataError(
+                f"{row.where}: level: {shown(chunk_id)} is a whole document, and a file of "
+                "judgments does not tell whose chunks count for it; measure with --dataset DIR, or "
+                "write qrels and runs of documents with `ragforge export --dataset DIR --as trec`"
+            )
         grades = self.queries.setdefault(query_id, Relevance({})).grades
         if chunk_id in grades:
             raise DataError(

@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import ids_of_corpus, level_warnings
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.runs import Scattered, each_ranking, read_run
 from ragforge.files.sorted_lines import each_line
@@ -121,12 +122,13 @@ def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
     if names and stale:
         raise _refusal(dataset, stale)
     left_out = {run.run for run in stale}
+    usable = tuple(name for name in wanted if name not in left_out)
     return UsableRuns(
         dataset,
-        tuple(name for name in wanted if name not in left_out),
+        usable,
         bool(names),
         stale,
-        tuple(_warnings(dataset, looked_at.values())),
+        (*_warnings(dataset, looked_at.values()), *level_warnings(dataset, usable)),
     )
 
 
@@ -231,7 +233,9 @@ def _hits_of_file(path: Path) -> Counter[str]:
 
 
 def _there(dataset: Dataset, wanted: Set[str]) -> set[str]:
-    """Return which of some chunks are in the set."""
+    """Return which of some chunks, or of documents where labels name them, are in the set."""
+    if dataset.manifest.level is not None:
+        return ids_of_corpus(dataset).intersection(wanted)
     path, there = dataset.chunks_path, set()
     for number, _, line in each_line(path):
         begun = _ID_FIRST.match(line)

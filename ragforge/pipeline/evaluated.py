@@ -16,6 +16,7 @@ from ragforge.errors import DataError
 from ragforge.files.branches import NO_FETCHING
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import content_id
+from ragforge.files.levels import document_level
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import Scores, parse_measure
 from ragforge.pipeline.ground_digests import (
@@ -61,6 +62,8 @@ class EvaluatedRun:
     """Queries left out, as no chunk is to answer them."""
     is_complete: bool = False
     """Whether what has no label is not relevant."""
+    n_by_document: int = 0
+    """Queries that are measured by documents, as labels of theirs name some."""
 
     @property
     def evaluation(self) -> Evaluation:
@@ -99,10 +102,12 @@ def evaluate_usable(
     queries = dataset.require_queries()
     answerable = {query.query_id for query in queries if query.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in answerable]
-    settled, judged_by = settle(judgments), judges(judgments, {})
+    level = document_level(dataset, judgments)
+    settled, judged_by = settle(level.judgments(judgments)), judges(judgments, {})
     threshold = dataset.rel_threshold(settings.rel_threshold)
     task = task_of(queries, settled, settings.measures, threshold)
-    task = replace(task, only_retrieved=only_retrieved, is_complete=is_complete(dataset, judgments))
+    complete = is_complete(dataset, judgments)
+    task = replace(task, only_retrieved=only_retrieved, is_complete=complete, level=level)
     measured = measure_runs(dataset, dataset.failures(), task, usable)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
@@ -152,6 +157,7 @@ class _State:
     only_retrieved: bool
     pair_judges: PairJudges
     is_complete: bool
+    n_by_document: int
 
 
 def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Settled) -> _State:
@@ -188,6 +194,7 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
         task.only_retrieved,
         pair_judges(settled),
         task.is_complete,
+        len(task.level.query_ids & task.qrels.keys()),
     )
 
 
@@ -208,6 +215,7 @@ def _recorded(
             judges=judged_by,
             n_unanswerable=n_left_out,
             is_complete=state.is_complete,
+            n_by_document=state.n_by_document,
         )
         for run in measured
         if run.scores is not None

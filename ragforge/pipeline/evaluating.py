@@ -46,6 +46,8 @@ class EvaluatedRuns:
     """Whether what has no label is not relevant."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first; empty where the file does not tell."""
+    n_by_document: int = 0
+    """Queries that are measured by documents, as labels of theirs name some."""
 
 
 def evaluate_dataset(
@@ -84,6 +86,7 @@ def evaluate_dataset(
         ),
         graded_by=grades_of(found[0].judges),
         is_complete=found[0].is_complete,
+        n_by_document=found[0].n_by_document,
     )
 
 

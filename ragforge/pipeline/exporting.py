@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import DocumentLevel, document_level, whole_documents
 from ragforge.files.output_places import check_outputs
 from ragforge.files.trec_writing import write_trec_qrels, write_trec_run
 from ragforge.records import Query
@@ -42,6 +43,10 @@ class _Contents:
     grades: _Grades
     """The grade that counts, by query and chunk; None where the judge failed."""
     rel_threshold: int
+    level: DocumentLevel
+    """Folds rankings for queries whose labels name documents."""
+    n_folded: int
+    """Grades of chunks that are written as those of their documents."""
 
 
 def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
@@ -61,9 +66,15 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     """
     queries = dataset.require_queries()
     threshold = dataset.rel_threshold("auto")
-    task = task_of(queries, settle(dataset.judgments()), rel_threshold=threshold)
+    judgments = dataset.judgments()
+    level = document_level(dataset, judgments)
+    task = task_of(queries, settle(level.judgments(judgments)), rel_threshold=threshold)
     grades = {query.query_id: dict[str, int | None]() for query in queries} | dict(task.qrels)
-    contents = _Contents(dataset, queries, grades, task.rel_threshold)
+    folded = sum(
+        item.level == "chunk" and item.query_id in level.query_ids and item.grade is not None
+        for item in judgments
+    )
+    contents = _Contents(dataset, queries, grades, task.rel_threshold, level, folded)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
     _check_place(out, form)
     return ExportResult(tuple(write(contents, out)), tuple(_lost(contents, form)))
@@ -87,7 +98,7 @@ def _write_trec(contents: _Contents, out: Path) -> Iterator[Path]:
     for name in contents.dataset.run_names():
         rankings = {
             ranking.query_id: {hit.chunk_id: hit.score for hit in ranking.ranking}
-            for ranking in contents.dataset.each_ranking(name)
+            for ranking in contents.level.rankings(contents.dataset.each_ranking(name))
             if ranking.query_id in wanted
         }
         path = _made(out / "runs" / f"{name}.trec")
@@ -96,16 +107,7 @@ def _write_trec(contents: _Contents, out: Path) -> Iterator[Path]:
 
 
 def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
-    chunks = (
-        {
-            "_id": chunk.chunk_id,
-            "title": chunk.heading_path[-1] if chunk.heading_path else "",
-            "text": chunk.text,
-            "metadata": {"source": chunk.doc_id},
-        }
-        for chunk in contents.dataset.chunks()
-    )
-    yield _json_lines(out / "corpus.jsonl", chunks)
+    yield _json_lines(out / "corpus.jsonl", _corpus(contents))
     questions = ({"_id": query.query_id, "text": query.asked} for query in contents.queries)
     yield _json_lines(out / "queries.jsonl", questions)
     of_split: dict[str, list[Query]] = {}
@@ -120,6 +122,28 @@ def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
         )
         header = ["query-id", "corpus-id", "score"]
         yield _table(out / "qrels" / f"{split}.tsv", [header, *rows])
+
+
+def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
+    """Yield what can be retrieved: chunks, whole documents where labels name them, or both."""
+    by_document = contents.level.query_ids
+    if any(query.query_id not in by_document for query in contents.queries if query.answerable):
+        for chunk in contents.dataset.chunks():
+            yield {
+                "_id": chunk.chunk_id,
+                "title": chunk.heading_path[-1] if chunk.heading_path else "",
+                "text": chunk.text,
+                "metadata": {"source": chunk.doc_id},
+            }
+    if by_document:
+        for document in whole_documents(contents.dataset):
+            title = document.heading_path[0] if document.heading_path else ""
+            yield {
+                "_id": document.doc_id,
+                "title": title,
+                "text": document.text,
+                "metadata": {"source": document.doc_id},
+            }
 
 
 def _write_json(contents: _Contents, out: Path) -> Iterator[Path]:
@@ -162,6 +186,7 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
     labelled = sum(bool(query.difficulty or query.type or query.category) for query in queries)
     losses = [
         (failed, "judgment without a grade", "judgments without a grade", FORMS),
+        (contents.n_folded, "grade of a chunk by itself", "grades of chunks by themselves", FORMS),
         (quotes, "quote of evidence", "quotes of evidence", FORMS),
         (len(dataset.answer_names()), "system's answers", "systems' answers", FORMS),
         (answers, "expected answer", "expected answers", ("trec", "beir")),

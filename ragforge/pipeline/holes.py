@@ -1,11 +1,13 @@
 """Holes of runs: retrieved chunks that nobody graded, which measures take for not relevant."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import DocumentLevel, document_level
 from ragforge.files.run_chunks import usable_runs
+from ragforge.records import Judgment, Ranking
 from ragforge.report.gathered import is_complete
 
 TOP: Final = 10
@@ -32,15 +34,17 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
         DataError: There is no such run.
     """
     accepted = {query.query_id for query in dataset.queries()}
-    graded = {
-        (one.query_id, one.chunk_id)
-        for one in dataset.each_judgment()
-        if one.grade is not None and one.query_id in accepted
-    }
+    level = DocumentLevel()
+    graded = {_pair(one) for one in dataset.each_judgment() if _counts(one, accepted)}
+    if dataset.manifest.level is not None:
+        level = document_level(dataset, dataset.each_judgment())
+        judgments = level.judgments(dataset.judgments())
+        graded = {_pair(one) for one in judgments if _counts(one, accepted)}
     if not graded or is_complete(dataset, dataset.each_judgment()):
         return []
     names = list(runs) or usable_runs(dataset).names
-    return [_holes(dataset, run, accepted, graded) for run in names]
+    rankings = {run: level.rankings(dataset.each_ranking(run)) for run in names}
+    return [_holes(run, rankings[run], accepted, graded) for run in names]
 
 
 def told(holes: RunHoles, dataset: Dataset) -> str:
@@ -53,11 +57,19 @@ def told(holes: RunHoles, dataset: Dataset) -> str:
     )
 
 
+def _counts(judgment: Judgment, accepted: Container[str]) -> bool:
+    return judgment.grade is not None and judgment.query_id in accepted
+
+
+def _pair(judgment: Judgment) -> tuple[str, str]:
+    return judgment.query_id, judgment.chunk_id
+
+
 def _holes(
-    dataset: Dataset, run: str, accepted: set[str], graded: set[tuple[str, str]]
+    run: str, rankings: Iterable[Ranking], accepted: set[str], graded: set[tuple[str, str]]
 ) -> RunHoles:
     n_retrieved = n_holes = 0
-    for ranking in dataset.each_ranking(run):
+    for ranking in rankings:
         if ranking.query_id in accepted:
             top = [(ranking.query_id, hit.chunk_id) for hit in ranking.ranking[:TOP]]
             n_retrieved += len(top)

@@ -5,11 +5,13 @@ from collections.abc import Collection, Iterable
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import Label, LabelNames
 from ragforge.files.queries import ImportedQuery
 from ragforge.files.relevance import HIGHEST_GRADE, Anchor
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.quoted_passages import Lost, find_passage
 from ragforge.records import Evidence, Judgment, Lineage, Provenance, Query
+from ragforge.report.shown import plural
 from ragforge.stages.generate.truth import derive
 
 LEAST_EVIDENCE_GRADE = 2
@@ -39,10 +41,7 @@ class ImportedTruth:
     ) -> None:
         chunks = list(dataset.chunks())
         self._index = ChunkIndex(chunks)
-        self._ids: dict[str, list[str]] = {}
-        for chunk in chunks:
-            self._ids.setdefault(chunk.doc_id, []).append(chunk.chunk_id)
-        self._ids.update({chunk.chunk_id: [chunk.chunk_id] for chunk in chunks})
+        self._labels = LabelNames(chunks)
         self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
         self._made_by = made_by
         self._provenance = Provenance(kind="human", model=made_by)
@@ -51,6 +50,8 @@ class ImportedTruth:
         self._allow_missing = allow_missing
         self.missing: list[str] = []
         """Relevant ids that are of no chunk and no document; they have judgments all the same."""
+        self._renamed: dict[str, str] = {}
+        """Names of documents as the file has them, and the ids that they mean."""
         self.queries: list[Query] = []
         self.judgments: dict[tuple[str, str], Judgment] = {}
         self.lost: list[str] = []
@@ -65,15 +66,20 @@ class ImportedTruth:
         """
         for item in imported:
             self._take(item)
-        gone = [*self.lost, *(f"{item} is no chunk" for item in self.missing)]
+        gone = [*self.lost, *(f"{item} is no chunk and no document" for item in self.missing)]
         if gone and len(self.judgments) == len(self.missing):
             told = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
             raise DataError(f"{where}: {told}; is it a set for other documents?")
         if self.missing:
             self._mind_missing(where, observer)
+            self._level_missing()
         if self.lost:
             told = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
             observer(Event("note", message=told))
+        if self._renamed:
+            told = "; ".join(f"{name} is {now}" for name, now in sorted(self._renamed.items())[:3])
+            n = plural(len(self._renamed), "document")
+            observer(Event("note", message=f"{n} by the end of the path: {told}"))
         if self._repeated:
             told = f"{len(self._repeated)} quotes stand several times in their document, the first"
             observer(Event("note", message=f"{told} is taken: {'; '.join(self._repeated[:3])}"))
@@ -95,6 +101,15 @@ class ImportedTruth:
             )
         observer(Event("note", message=f"{told}; no run can find them, and all are measured by it"))
 
+    def _level_missing(self) -> None:
+        """Take missing ids for documents where all that are there are documents."""
+        gone = {pair for pair, item in self.judgments.items() if not self._labels.find(pair[1])}
+        levels = {item.level for pair, item in self.judgments.items() if pair not in gone}
+        if levels == {"document"}:
+            for pair in gone:
+                update = {"level": "document"}
+                self.judgments[pair] = self.judgments[pair].model_copy(update=update)
+
     def _take(self, item: ImportedQuery) -> None:
         query = item.query
         for chunk_id, grade in item.grades.items():
@@ -111,18 +126,22 @@ class ImportedTruth:
         update = {"evidence": evidence, "lineage": lineage}
         self.queries.append(query.model_copy(update=update))
 
-    def _grade(self, query: Query, chunk_id: str, grade: int | None) -> None:
-        meant = self._ids.get(chunk_id, [])
-        if len(meant) > 1:
-            reason = f"is a document of {len(meant)} chunks; name one, or a quote"
-            self.lost.append(f"{query.query_id}: {chunk_id} {reason}")
-        elif grade is not None:
-            checked = _checked(query, chunk_id, grade)
-            if meant or checked:
-                known = meant[0] if meant else chunk_id
-                self._judge(query.query_id, known, self._relevant if checked == 1 else checked, "")
-            if checked and not meant:
-                self.missing.append(f"{query.query_id}: {chunk_id}")
+    def _grade(self, query: Query, name: str, grade: int | None) -> None:
+        if grade is None:
+            return
+        checked = _checked(query, name, grade)
+        meant = self._labels.find(name)
+        if len(meant) > 1 and checked:
+            shown = ", ".join(one.id for one in meant[:3])
+            self.missing.append(f"{query.query_id}: {name} (it may be any of {shown})")
+        elif not meant and checked:
+            self.missing.append(f"{query.query_id}: {name}")
+        label = meant[0] if len(meant) == 1 else Label(name, "chunk")
+        if label.level == "document" and label.id != name:
+            self._renamed[name] = label.id
+        if len(meant) == 1 or checked:
+            relevant = self._relevant if checked == 1 else checked
+            self._judge(query.query_id, label, relevant, "")
 
     def _quoted(self, query_id: str, anchors: Iterable[Anchor]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
@@ -136,7 +155,7 @@ class ImportedTruth:
             if found.n_places > 1:
                 self._repeated.append(f"{told} {found.n_places} times")
             for chunk_id, grade in found.grades.items():
-                self._judge(query_id, chunk_id, grade, found.evidence.quote)
+                self._judge(query_id, Label(chunk_id, "chunk"), grade, found.evidence.quote)
             if anchor.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(found.evidence)
         return tuple(evidence)
@@ -151,13 +170,14 @@ class ImportedTruth:
         for judgment in derived.judgments:
             self.judgments.setdefault((judgment.query_id, judgment.chunk_id), judgment)
 
-    def _judge(self, asked: str, chunk_id: str, grade: int, quote: str) -> None:
-        old = self.judgments.get((asked, chunk_id))
+    def _judge(self, asked: str, label: Label, grade: int, quote: str) -> None:
+        old = self.judgments.get((asked, label.id))
         if old is not None and (old.grade or 0) >= grade:
             return
-        self.judgments[asked, chunk_id] = Judgment(
+        self.judgments[asked, label.id] = Judgment(
             query_id=asked,
-            chunk_id=chunk_id,
+            chunk_id=label.id,
+            level=label.level,
             grade=grade,
             contains_answer=grade >= LEAST_EVIDENCE_GRADE,
             evidence=quote,

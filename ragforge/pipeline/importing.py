@@ -40,6 +40,8 @@ class ImportResult:
     """Grades that differ from those that people gave before, which stand."""
     n_missing: int = 0
     """Relevant ids that the corpus does not have; they are among the judgments."""
+    n_documents: int = 0
+    """Judgments of whole documents."""
 
 
 def import_queries(
@@ -56,8 +58,8 @@ def import_queries(
     edited, pinned or rejected it in review: then it stays as it is, and so do its grades. A query
     of another dataset keeps its lineage, its evidence is looked up anew, and grades that people
     gave it here stay. Where the file tells only relevant from not, relevant is grade 2: on a scale
-    to 3, grade 1 would say that no part of the answer is there. An id may be that of a document if
-    the document is one chunk.
+    to 3, grade 1 would say that no part of the answer is there. An id may be that of a document, or
+    the end of its path: see `LabelNames`.
 
     Args:
         path: Queries in any of the shapes that `read_queries` takes.
@@ -180,13 +182,24 @@ def _write(
     queries = [*kept_queries, *keeping_facts(found.queries, before.values())]
     dataset.write_queries(queries)
     others = [old for old in kept if (old.query_id, old.chunk_id) not in new]
-    dataset.write_judgments([*others, *new.values()])
+    judgments = [*others, *new.values()]
+    dataset.write_judgments(judgments)
+    _note_level(dataset, judgments)
     audit = review_audit(queries)
     if audit != dataset.manifest.audit:
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
     renew_card(dataset)
     counts = (len(found.queries), len(new), len(taking.lost), len(found.held), len(found.retired))
-    return ImportResult(dataset, *counts, n_missing=len(taking.missing))
+    n_documents = sum(item.level == "document" for item in new.values())
+    return ImportResult(dataset, *counts, n_missing=len(taking.missing), n_documents=n_documents)
+
+
+def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:
+    """Keep in the manifest whether labels name documents."""
+    levels = {item.level for item in judgments if item.source == "human"}
+    level = ("both" if "chunk" in levels else "document") if "document" in levels else None
+    if level != dataset.manifest.level:
+        dataset.write_manifest(dataset.manifest.model_copy(update={"level": level}))
 
 
 def _told(

@@ -166,6 +166,8 @@ def _started(
 ) -> list[_Started]:
     chunks: list[Chunk] = list(dataset.chunks())
     known = frozenset(chunk.chunk_id for chunk in chunks)
+    if dataset.manifest.level is not None:
+        known |= {chunk.doc_id for chunk in chunks}
     note = _note_to(observer)
     timeout_s = settings.model.timeout_s
     return [

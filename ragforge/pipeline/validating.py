@@ -3,13 +3,14 @@
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History, read_history
 from ragforge.files.item_values import values_in, values_path
+from ragforge.files.levels import ids_of_corpus
 from ragforge.files.version_links import own_files
 from ragforge.files.version_places import CURRENT, number_of
 from ragforge.files.versions.wholeness import accept_changes, missing_files
@@ -21,6 +22,12 @@ from ragforge.stages.generate.splits import Connections
 T = TypeVar("T")
 
 _EXAMPLES = 3
+
+_LEVELS: Final = {
+    "document": "labels name whole documents: runs of chunks are measured by their documents",
+    "both": "some labels name whole documents: their queries are measured by documents, the others "
+    "by chunks",
+}
 
 
 @dataclass(slots=True)
@@ -43,10 +50,12 @@ def validate(dataset: Dataset) -> Findings:
     _check_evidence(dataset, queries, texts, found)
     judged = "judgments.jsonl"
     found.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
+    known = texts if dataset.manifest.level is None else ids_of_corpus(dataset)
+    found.problems += _level_problems(dataset, judgments)
     by_people = {j.chunk_id for j in judgments if j.source == "human"}
     made = (j.chunk_id for j in judgments if j.chunk_id not in by_people)
     found.problems += _unknown(judged, "chunk", made, texts)
-    found.notes += _unfindable(judgments, texts)
+    found.notes += _unfindable(judgments, known)
     for documents in _read(lambda: [_documents(dataset, queries)], found):
         found.notes += _splits(queries, documents)
     checks = _read(dataset.label_checks, found)
@@ -57,7 +66,7 @@ def validate(dataset: Dataset) -> Findings:
     for name in dataset.run_names():
         rankings, where = _read(partial(dataset.run, name), found), f"runs/{name}.jsonl"
         hits = (hit.chunk_id for item in rankings for hit in item.ranking)
-        found.problems += _unknown(where, "chunk", hits, texts)
+        found.problems += _unknown(where, "chunk", hits, known)
         found.notes += _unknown(where, "query", (r.query_id for r in rankings), query_ids)
     for name in dataset.answer_names():
         answers, where = _read(partial(dataset.answers, name), found), f"answers/{name}.jsonl"
@@ -65,6 +74,7 @@ def validate(dataset: Dataset) -> Findings:
     for name in dataset.answer_grade_names():
         _read(partial(dataset.answer_grades, name), found)
     _check_history(dataset, found)
+    found.notes += [_LEVELS[level]] if (level := dataset.manifest.level) is not None else []
     audit = dataset.manifest.audit
     found.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
     found.problems += _missing(dataset)
@@ -93,6 +103,13 @@ def accept(dataset: Dataset) -> Findings:
     found.notes += [f"{name}: accepted as it is" for name in accepted]
     found.notes += _lost(lost, dropped=True)
     return found
+
+
+def _level_problems(dataset: Dataset, judgments: Iterable[Judgment]) -> list[str]:
+    """Return a line where the manifest does not say that labels name documents."""
+    if dataset.manifest.level is not None or all(item.level == "chunk" for item in judgments):
+        return []
+    return ["manifest.json: level: labels name documents; expected document or both, got none"]
 
 
 def _lost(lost: LostGrades, *, dropped: bool = False) -> list[str]:
@@ -241,16 +258,22 @@ def _ungraded(checks: list[Judgment], judgments: list[Judgment]) -> list[str]:
 
 
 def _unfindable(judgments: Iterable[Judgment], known: Container[str]) -> list[str]:
-    """Return one line about chunks that people call relevant and the corpus does not have."""
-    relevant = {item.chunk_id for item in judgments if item.source == "human" and item.grade}
-    gone = sorted(chunk_id for chunk_id in relevant if chunk_id not in known)
-    if not gone:
-        return []
-    shown = ", ".join(gone[:_EXAMPLES])
-    return [
-        f"judgments.jsonl: {len(gone)} relevant chunks of people's are not in the corpus, such as "
-        f"{shown}: no run can find them"
-    ]
+    """Return a line about chunks, and one about documents, that the corpus does not have.
+
+    That is such as people call relevant.
+    """
+    relevant = [item for item in judgments if item.source == "human" and item.grade]
+    found = []
+    for level in ("chunk", "document"):
+        of_level = {item.chunk_id for item in relevant if item.level == level}
+        gone = sorted(name for name in of_level if name not in known)
+        if gone:
+            shown = ", ".join(gone[:_EXAMPLES])
+            found.append(
+                f"judgments.jsonl: {len(gone)} relevant {level}s of people's are not in the "
+                f"corpus, such as {shown}: no run can find them"
+            )
+    return found
 
 
 def _unknown(where: str, what: str, ids: Iterable[str], known: Container[str]) -> list[str]:

@@ -14,7 +14,7 @@ from ragforge.report.causes.worst import BadQuery, WorstReport, run_findings, wo
 from ragforge.report.gathered import Gathered, gather
 from ragforge.report.graded_by import grades_of
 from ragforge.report.judging import judges
-from ragforge.report.queries.chunk_starts import ChunkStart, chunk_start
+from ragforge.report.queries.chunk_starts import ChunkStart, ShownStarts
 from ragforge.report.runs import PRIMARY, MeasuredRun
 
 
@@ -100,10 +100,9 @@ def _starts(dataset: Dataset, shown: Mapping[str, tuple[str, ...]]) -> dict[str,
     """Read the chunks that are shown; it ends with the last of them, as they are sorted."""
     if not shown or not (dataset.chunks_path).exists():
         return {}
-    starts: dict[str, ChunkStart] = {}
+    starts = ShownStarts(shown)
     for chunk in dataset.chunks():
-        if chunk.chunk_id in shown:
-            starts[chunk.chunk_id] = chunk_start(chunk, shown[chunk.chunk_id])
-        if len(starts) == len(shown):
+        starts.take(chunk)
+        if starts.has_all:
             break
-    return starts
+    return starts.found()

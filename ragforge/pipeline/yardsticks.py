@@ -1,6 +1,7 @@
 """What earlier rankings are scored on: the grades of today."""
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import document_level, ids_of_corpus
 from ragforge.pipeline.ground_digests import corpus_digest, grades_of, judgments_digest
 from ragforge.records import Evaluation
 from ragforge.report.history.common_items import Yardstick
@@ -25,7 +26,7 @@ def yardstick_of(
         rel_threshold=evaluation.rel_threshold,
         corpus=evaluation.digests.corpus,
         judgments=evaluation.digests.judgments,
-        chunk_ids=lambda: {chunk.chunk_id for chunk in dataset.chunks()},
+        chunk_ids=lambda: ids_of_corpus(dataset),
         moved=dataset.past.moved_chunks,
         pair_judges=by,
     )
@@ -39,13 +40,14 @@ def yardstick_now(dataset: Dataset, rel_threshold: int) -> Yardstick:
         rel_threshold: Lowest grade that counts as relevant.
     """
     answerable = {query.query_id for query in dataset.queries() if query.answerable}
-    settled = settle(item for item in dataset.judgments() if item.query_id in answerable)
+    judgments = [item for item in dataset.judgments() if item.query_id in answerable]
+    settled = settle(document_level(dataset, judgments).judgments(judgments))
     return Yardstick(
         qrels={query_id: grades_of(settled.get(query_id, {})) for query_id in answerable},
         rel_threshold=rel_threshold,
         corpus=corpus_digest(dataset),
         judgments=judgments_digest(settled),
-        chunk_ids=lambda: {chunk.chunk_id for chunk in dataset.chunks()},
+        chunk_ids=lambda: ids_of_corpus(dataset),
         moved=dataset.past.moved_chunks,
         pair_judges=pair_judges(settled),
     )

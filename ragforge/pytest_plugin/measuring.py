@@ -13,6 +13,7 @@ import pytest
 from ragforge.config import SettingsFile
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import document_level
 from ragforge.files.opening import open_dataset
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
@@ -224,12 +225,14 @@ def _apart(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
 
 def _measured(dataset: Dataset, usable: UsableRuns, asked: Asked) -> Measured:
     [run] = evaluate_usable(usable, asked.settings)
+    judgments, found = dataset.judgments(), usable.dataset.run(run.measured.name)
+    level = document_level(dataset, judgments)
     return Measured(
         dataset=dataset,
         run=run,
         queries={query.query_id: query for query in dataset.queries()},
-        rankings={item.query_id: item for item in usable.dataset.run(run.measured.name)},
-        settled=settle(dataset.judgments()),
+        rankings={item.query_id: item for item in level.rankings(found)},
+        settled=settle(level.judgments(judgments)),
         warnings=usable.warnings,
     )
 

@@ -58,7 +58,7 @@ from ragforge.records.refresh import (
     VersionCheck,
     VersionDiff,
 )
-from ragforge.records.relevance import Judgment, Vote
+from ragforge.records.relevance import Judgment, Level, Vote
 from ragforge.records.runs import Hit, Ranking
 
 __all__ = [
@@ -105,6 +105,7 @@ __all__ = [
     "JudgeKind",
     "Judgment",
     "JudgmentsDiff",
+    "Level",
     "Lineage",
     "LogDraw",
     "Measured",

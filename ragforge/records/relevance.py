@@ -25,6 +25,10 @@ class Vote(Record):
     call_key: str = ""
 
 
+Level = Literal["chunk", "document"]
+"""What a judgment is of: a chunk, or a whole document."""
+
+
 class Judgment(Record):
     """A grade of one chunk for one query: 0 off topic, 1 same topic, 2 part of the answer, 3 all.
 
@@ -33,6 +37,8 @@ class Judgment(Record):
 
     query_id: NonEmpty
     chunk_id: NonEmpty
+    """Where a whole document was judged, the id of the document."""
+    level: Level = Field(default="chunk", exclude_if=lambda level: level == "chunk")
     grade: Grade | None
     contains_answer: bool | None = None
     evidence: str = ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ragforge.files.dataset import Dataset
 from ragforge.records import Chunk
-from ragforge.report.queries.chunk_starts import ChunkStart, chunk_start
+from ragforge.report.queries.chunk_starts import ChunkStart, ShownStarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Census:
     n_documents: int
     n_chunks: int
     starts: dict[str, ChunkStart]
-    """The chunks that are shown."""
+    """The chunks and documents that are shown."""
     documents: dict[str, str]
     """Chunk id to document, of the queries' sources."""
 
@@ -35,7 +35,7 @@ def take_census(
         others: Who else is to see every chunk, such as `CauseFinder.take`.
     """
     n_chunks, seen = 0, set()
-    starts: dict[str, ChunkStart] = {}
+    starts = ShownStarts(shown)
     documents: dict[str, str] = {}
     if (dataset.chunks_path).exists():
         for chunk in dataset.chunks():
@@ -43,8 +43,7 @@ def take_census(
             for take in others:
                 take(chunk)
             seen.add(chunk.doc_id)
-            if chunk.chunk_id in shown:
-                starts[chunk.chunk_id] = chunk_start(chunk, shown[chunk.chunk_id])
+            starts.take(chunk)
             if chunk.chunk_id in sources:
                 documents[chunk.chunk_id] = chunk.doc_id
-    return Census(len(seen), n_chunks, starts, documents)
+    return Census(len(seen), n_chunks, starts.found(), documents)

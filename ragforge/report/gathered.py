@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import document_level
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.records import Failure, Judgment, Query
@@ -20,8 +21,9 @@ class Gathered:
     queries: dict[str, Query]
     """The accepted ones, by id."""
     judgments: list[Judgment]
-    """Of these queries."""
+    """Of these queries, as they were given."""
     settled: Settled
+    """As they are measured on: of documents where labels name documents."""
     failures: list[Failure]
     task: Task
     runs: list[MeasuredRun]
@@ -53,10 +55,11 @@ def gather(
     queries = {query.query_id: query for query in dataset.require_queries()}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     failures = dataset.failures()
-    settled = settle(judgments)
+    level = document_level(dataset, judgments)
+    settled = settle(level.judgments(judgments))
     threshold = dataset.rel_threshold(rel_threshold)
     task = task_of(queries.values(), settled, measures, threshold)
-    task = replace(task, is_complete=is_complete(dataset, judgments))
+    task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     usable = usable_runs(dataset, run_names)
     return Gathered(
         queries=queries,
@@ -77,15 +80,18 @@ def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
 
 
 def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:
-    """Return how many chunks people call relevant that a dataset does not have, each once a query.
+    """Return how much of what people call relevant a dataset does not have, each once a query.
 
-    No run can find them. Only sets of people have such; the chunks of others are not looked at.
+    No run can find it: chunks, and documents where labels name them. Only sets of people have such;
+    the chunks of others are not looked at.
     """
     relevant = [item for item in judgments if item.source == "human" and item.grade]
     if not relevant or not dataset.chunks_path.exists():
         return 0
     wanted = {item.chunk_id for item in relevant}
-    there = {chunk.chunk_id for chunk in dataset.chunks() if chunk.chunk_id in wanted}
+    there = set[str]()
+    for chunk in dataset.chunks():
+        there |= {chunk.chunk_id, chunk.doc_id} & wanted
     return sum(item.chunk_id not in there for item in relevant)
 
 
@@ -130,7 +136,7 @@ def measure_runs(
     return [
         measure_run(
             name,
-            () if name in lost - there else dataset.each_ranking(name),
+            () if name in lost - there else task.level.rankings(dataset.each_ranking(name)),
             failed.get(name, ()),
             task,
         )

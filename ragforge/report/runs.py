@@ -7,6 +7,7 @@ from statistics import fmean, median
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
+from ragforge.files.levels import DocumentLevel
 from ragforge.measures import Scores, evaluate
 from ragforge.records import Hit, Query, Ranking
 from ragforge.report.estimate import Estimate
@@ -155,6 +156,12 @@ class Task:
     """Whether queries that a run lacks are left out, rather than counted as 0."""
     is_complete: bool = False
     """Whether what has no label is not relevant, so that no chunk is a hole."""
+    level: DocumentLevel = field(default_factory=DocumentLevel)
+    """Folds to documents what is measured on them."""
+
+    def noun(self, query_id: str) -> str:
+        """Return what is retrieved and labelled for a query: chunk or document."""
+        return "document" if query_id in self.level.query_ids else "chunk"
 
 
 @dataclass(frozen=True, slots=True)

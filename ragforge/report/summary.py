@@ -9,6 +9,7 @@ from ragforge.corpus.quality import ChunkQuality
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History
+from ragforge.files.levels import document_level
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.run_chunks import usable_runs
 from ragforge.files.versions.wholeness import require_own_chunks
@@ -200,7 +201,9 @@ def summarise_system(
     """
     require_own_chunks(dataset)
     queries = {query.query_id: query for query in dataset.require_queries()}
-    settled = settle(item for item in dataset.judgments() if item.query_id in queries)
+    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    level = document_level(dataset, judgments)
+    settled = settle(level.judgments(judgments))
     task = task_of(queries.values(), settled, (), dataset.rel_threshold(rel_threshold))
     systems = read_systems(dataset, dataset.failures(), queries)
     records = next((item for item in systems if item.system == system), None)
@@ -210,7 +213,7 @@ def summarise_system(
     rankings = {
         name: {
             item.query_id: rank_order(item.ranking)
-            for item in dataset.run(name)
+            for item in level.rankings(dataset.run(name))
             if item.query_id in task.qrels
         }
         for name in (() if records.names_contexts else usable_runs(dataset).names)

@@ -10,6 +10,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluation import relevance_in_force
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import document_level
 from ragforge.files.qrels import read_judged_qrels
 from ragforge.files.qrels_judges import judgments_in
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
@@ -119,7 +120,8 @@ def compare_runs(
     check_names(wanted, options.baseline, "run", "; ".join((hint, *usable.warnings)))
     queries = {item.query_id: item for item in dataset.require_queries() if item.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
-    settled = settle(judgments)
+    level = document_level(dataset, judgments)
+    settled = settle(level.judgments(judgments))
     qrels = {
         query_id: {item: judged.grade for item, judged in settled.get(query_id, {}).items()}
         for query_id in queries
@@ -131,7 +133,7 @@ def compare_runs(
     retrieved = []
     for name in wanted:
         hopeless = name not in there and failed.get(name, set()) & queries.keys()
-        rankings = [] if hopeless else dataset.run(name)
+        rankings = [] if hopeless else level.rankings(dataset.run(name))
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
         lost = (failed.get(name, set()) & qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))

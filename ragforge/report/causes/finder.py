@@ -90,6 +90,7 @@ class CauseFinder:
             measure=self._measure,
             marks=self._marks,
             has_full_grades=self._has_full_grades,
+            noun=self._task.noun(bad.query_id),
         )
 
     def _look_for_quotes(self, case: Case) -> None:

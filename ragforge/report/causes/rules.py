@@ -33,6 +33,8 @@ class Case:
     marks: ChunkMarks
     has_full_grades: bool
     """Whether some judgment of the set says that a chunk answers on its own."""
+    noun: str = "chunk"
+    """What is ranked and labelled: chunk or document."""
 
     @property
     def cutoff(self) -> int:
@@ -126,7 +128,7 @@ def _unjudged_on_top(case: Case) -> str | None:
     holes = sum(map(case.is_hole, case.top))
     above = sum(map(case.is_hole, case.above))
     if above and 2 * above >= len(case.above):
-        return f"{above} of the {plural(len(case.above), 'chunk')} above have no grade"
+        return f"{above} of the {plural(len(case.above), case.noun)} above have no grade"
     if 2 * holes > len(case.top) or (holes and case.measure.name == "Judged"):
         return f"{holes} of the top {len(case.top)} have no grade"
     return None
@@ -173,7 +175,8 @@ def _better_without(case: Case, dropped: Set[str]) -> bool:
 def _not_retrieved(case: Case) -> str | None:
     if case.first is not None:
         return None
-    return f"{plural(len(case.relevant), 'relevant chunk')} known, none in {len(case.ranked)} ranks"
+    known = plural(len(case.relevant), f"relevant {case.noun}")
+    return f"{known} known, none in {len(case.ranked)} ranks"
 
 
 def _beyond_cutoff(case: Case) -> str | None:

@@ -1,7 +1,7 @@
 """As much of a chunk as is shown, and where in it the evidence stands."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -57,6 +57,39 @@ def chunk_start(chunk: Chunk, quotes: Iterable[str] = ()) -> ChunkStart:
             offset = max(0, min(found.start - _BEFORE, len(text) - CHUNK_CHARS))
     part = Excerpt(text[offset : offset + CHUNK_CHARS], len(text))
     return ChunkStart(chunk.doc_id, " / ".join(chunk.heading_path), part, offset)
+
+
+class ShownStarts:
+    """Collects the starts of what is shown: chunks, and documents by their first chunk.
+
+    Args:
+        shown: Ids, with the quotes to be seen in each.
+    """
+
+    def __init__(self, shown: Mapping[str, Sequence[str]]) -> None:
+        self._shown = shown
+        self._chunks: dict[str, ChunkStart] = {}
+        self._documents: dict[str, ChunkStart] = {}
+        self._firsts: dict[str, int] = {}
+
+    def take(self, chunk: Chunk) -> None:
+        """Take the next chunk of the corpus; most are of no account."""
+        if chunk.chunk_id in self._shown:
+            self._chunks[chunk.chunk_id] = chunk_start(chunk, self._shown[chunk.chunk_id])
+        if chunk.doc_id in self._shown:
+            first = self._firsts.get(chunk.doc_id)
+            if first is None or chunk.start < first:
+                self._firsts[chunk.doc_id] = chunk.start
+                self._documents[chunk.doc_id] = chunk_start(chunk)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether nothing is left to be found; a document may have an earlier chunk."""
+        return len(self._chunks) == len(self._shown)
+
+    def found(self) -> dict[str, ChunkStart]:
+        """Return the starts by id; an id that is of a chunk is that of no document."""
+        return {**self._documents, **self._chunks}
 
 
 def spans(text: str, quotes: Sequence[str]) -> tuple[Span, ...]:
