@@ -14,6 +14,9 @@
   first to last of N
               the same for the newest N evaluations: the last of them against the first. It is no
               slope; what came in between is not in it.
+  items that would show a difference
+              where the verdict is STABLE: how many it takes to show the difference seen, and one of
+              --difference, in 4 of 5 samples, by the spread of the differences per item.
   changed     what is not as it was in the last evaluation that differs: scale, corpus, items,
               judge, prompts, judgments, retriever, failures, tool. What follows from another change
               is left out.
@@ -29,6 +32,7 @@ Examples:
 import argparse
 from contextlib import suppress
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from ragforge.report.history.of_run import RunHistory
 
 ROWS = 20
+_LEAST_DIFFERENCE = 0.05
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +75,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=int, default=ROWS, metavar="N", help=f"evaluations to list (default: {ROWS})"
     )
+    parser.add_argument(
+        "--difference",
+        type=float,
+        default=_LEAST_DIFFERENCE,
+        metavar="X",
+        help="least difference that matters; how many queries it takes is told where no verdict is "
+        f"(default: {_LEAST_DIFFERENCE})",
+    )
     add_json(parser)
 
 
@@ -77,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if arguments.n < 1:
         raise UsageError(f"-n {arguments.n}: expected at least 1")
+    if not 0 < arguments.difference < inf:
+        raise UsageError(f"--difference {arguments.difference:g}: expected a number above 0")
     from ragforge.files.history import read_history
     from ragforge.files.opening import open_dataset
     from ragforge.measures import parse_measure
@@ -93,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         for note in notes:
             complain(f"warning: {note}")
         if arguments.json:
-            told.append(_json(path, notes, runs, arguments.n))
+            told.append(_json(path, notes, runs, arguments))
         else:
             _print(path, runs, arguments)
     if arguments.json:
@@ -111,7 +126,7 @@ def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) 
     width = get_terminal_size().columns
     for found in runs:
         where = f"{path}, " if len(arguments.dataset) > 1 else ""
-        show(f"{where}{history_text(found, arguments.n, width)}\n")
+        show(f"{where}{history_text(found, arguments.n, width, arguments.difference)}\n")
 
 
 def _stale(dataset: "Dataset", names: "Collection[str]") -> "Iterator[str]":
@@ -127,7 +142,11 @@ def _stale(dataset: "Dataset", names: "Collection[str]") -> "Iterator[str]":
                 )
 
 
-def _json(path: Path, notes: list[str], runs: "list[RunHistory]", n: int) -> dict[str, object]:
+def _json(
+    path: Path, notes: list[str], runs: "list[RunHistory]", arguments: argparse.Namespace
+) -> dict[str, object]:
+    from ragforge.report.history.trends import queries_needed_by
+
     return {
         "dataset": str(path),
         "notes": notes,
@@ -139,13 +158,20 @@ def _json(path: Path, notes: list[str], runs: "list[RunHistory]", n: int) -> dic
                 "n_repeats": found.n_repeats,
                 "changes": [asdict(item) for item in found.changes],
                 "trends": [asdict(item) for item in found.trends],
+                "queries_needed": {
+                    item.measure: asdict(needed)
+                    for item in found.trends
+                    if (needed := queries_needed_by(item, arguments.difference)) is not None
+                },
                 "last": found.window_size,
                 "trends_over_last": [asdict(item) for item in found.window],
                 "moved": [
                     {"measure": item.measure, "cause": item.cause, "all_items": item.full}
                     for item in found.moved
                 ],
-                "evaluations": [item.model_dump(mode="json") for item in found.evaluations[-n:]],
+                "evaluations": [
+                    item.model_dump(mode="json") for item in found.evaluations[-arguments.n :]
+                ],
                 **_missing(found),
             }
             for found in runs

@@ -12,7 +12,7 @@ alone is too short. Differences that hardly spread get what so many like them al
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, fsum, sqrt
+from math import ceil
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.measures.corrections import holm
@@ -20,7 +20,15 @@ from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
 from ragforge.measures.paired import PairedTest, randomisation_test, t_test
 from ragforge.measures.power import EffectSize, detectable_difference, effect_size, queries_needed
-from ragforge.measures.samples import Floats, check_share, differences, is_constant, mean, sample
+from ragforge.measures.samples import (
+    Floats,
+    check_share,
+    differences,
+    is_constant,
+    mean,
+    sample,
+    standard_deviation,
+)
 from ragforge.measures.unseen import difference_interval, is_bounded
 
 Winner: TypeAlias = Literal["A", "B", "TIE"]
@@ -255,10 +263,9 @@ def _power(found: Floats, alpha: float) -> Power | None:
     n = len(found)
     if n < 2:
         return None
-    centre = mean(found)
     if is_constant(found):
         return Power(0.0, None, None)
-    sd = sqrt(fsum(((found - centre) ** 2).tolist()) / (n - 1))
+    sd = standard_deviation(found)
     detectable = detectable_difference(sd, n, alpha)
     half = queries_needed(detectable / 2, sd, alpha) if detectable else None
     return Power(sd, detectable, half)

@@ -6,7 +6,7 @@ overflow, so that nothing behind this module has to look again.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import fsum, lcm
+from math import fsum, lcm, sqrt
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -83,6 +83,12 @@ def mean(values: Floats) -> float:
     """Return the mean of at least one value: the same in any order, and never beyond the values."""
     exact = fsum(values.tolist()) / len(values)
     return min(max(exact, float(values.min())), float(values.max()))
+
+
+def standard_deviation(values: Floats) -> float:
+    """Return the standard deviation of at least two values, with the divisor n - 1."""
+    centre = mean(values)
+    return sqrt(fsum(((values - centre) ** 2).tolist()) / (len(values) - 1))
 
 
 def lattice_cells(offsets: Floats) -> int | None:

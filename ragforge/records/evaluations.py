@@ -57,6 +57,11 @@ class BridgeMean(Record):
     """Items whose earlier ranking cannot be scored on the later grades; they are not in `n`."""
     n_mixed: Count = Field(default=0, exclude_if=operator.not_)
     """Of these, items whose two rankings no one judge graded; see `MixedGrades`."""
+    sd: Annotated[float, Field(ge=0)] | None = Field(default=None, exclude_if=_is_none)
+    """Standard deviation of the differences per item, with the divisor n - 1; None with fewer than
+    five, and in evaluations that do not tell."""
+    n_tied: Count = Field(default=0, exclude_if=operator.not_)
+    """Items of which the difference is 0."""
 
 
 class MixedGrades(Record):

@@ -105,6 +105,8 @@ def test_a_set_without_evaluations_says_how_to_make_one(tmp_path, capsys):
         (["-m", "AP"], "never measured by AP; there are: RR"),
         (["-m", "nonsense"], "nonsense"),
         (["-n", "0"], "-n 0: expected at least 1"),
+        (["--difference", "0"], "--difference 0: expected a number above 0"),
+        (["--difference", "nan"], "--difference nan: expected a number above 0"),
     ],
 )
 def test_what_is_not_there_is_a_usage_error(evaluated, capsys, words, message):
@@ -127,3 +129,21 @@ def test_validate_reads_the_history(evaluated, capsys):
     told = capsys.readouterr().err
     assert "history.jsonl:3: the last line is torn" in told
     assert "jsonl.gz: is damaged" in told
+
+
+def test_items_that_a_verdict_would_need_are_in_json_too(tmp_path, capsys):
+    """Eight items, of which two moved by a half, up and down: sd is the root of .5 over 7."""
+    path = tmp_path / "set"
+    for ranks in ([1, 2, 1, 1, 2, 1, 2, 1], [2, 1, 1, 1, 2, 1, 2, 1]):
+        ranked_set(path, {"bm25": ranks})
+        assert main(["evaluate", "--dataset", str(path), "-m", "RR", "-q"]) == 0
+    capsys.readouterr()
+
+    main(["history", "--dataset", str(path), "--json", "--difference", "0.2"])
+
+    [run] = json.loads(capsys.readouterr().out)["datasets"][0]["runs"]
+    assert run["trends"][0]["sd"] == pytest.approx((0.5 / 7) ** 0.5)
+    # (1.960 + 0.842)^2 (.5 / 7) / .04 is 14.02, so 15 by the normal distribution; t takes two more.
+    assert run["queries_needed"] == {
+        "RR": {"for_seen": None, "least": 0.2, "for_least": 17, "is_lower_end": True}
+    }

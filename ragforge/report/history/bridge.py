@@ -10,7 +10,13 @@ from ragforge.measures import parse_measure
 from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, LEVEL
-from ragforge.measures.samples import Floats, differences, mean
+from ragforge.measures.samples import (
+    Floats,
+    differences,
+    is_constant,
+    mean,
+    standard_deviation,
+)
 from ragforge.measures.unseen import difference_interval
 from ragforge.records import Baseline, BridgeMean, Evaluation, MixedGrades
 from ragforge.report.history.common_items import (
@@ -109,7 +115,15 @@ def _paired(measure: str, items: Sequence[CommonItem], alike: bool) -> BridgeMea
         n_rescored=sum(again for _, _, again in known),
         n_left_out=n_left_out,
         n_mixed=sum(measure in item.lacking for item in items),
+        sd=_sd(moved),
+        n_tied=int((moved == 0).sum()),
     )
+
+
+def _sd(moved: Floats) -> float | None:
+    if len(moved) < LEAST_VALUES:
+        return None
+    return 0.0 if is_constant(moved) else standard_deviation(moved)
 
 
 def _widest(

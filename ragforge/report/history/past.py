@@ -8,7 +8,8 @@ from ragforge.files.history import History
 from ragforge.records import Evaluation
 from ragforge.report.comparison.words import signed
 from ragforge.report.history.changes import Change, changes
-from ragforge.report.history.trends import Trend, trend
+from ragforge.report.history.text import needed_text
+from ragforge.report.history.trends import LEAST_DIFFERENCE, Trend, trend
 from ragforge.report.mixed_words import judge_command, judges_shown, missing_grades
 from ragforge.report.runs import PRIMARY
 from ragforge.report.shown import MISSING, number
@@ -168,7 +169,7 @@ def trends_table(history: History, runs: Sequence[str]) -> Table:
         "set changed and no item is known to be the same, it is UNKNOWN: easier queries would pass "
         "for a better retriever."
     )
-    note = " ".join([note, *_mixed(history, runs, measure)])
+    note = " ".join([note, *_mixed(history, runs, measure), *_needed(trends(history, runs))])
     return Table(f"{measure} since the last evaluation", headers, rows, note)
 
 
@@ -183,6 +184,13 @@ def _mixed(history: History, runs: Sequence[str], measure: str) -> Iterator[str]
                 f"{found.run}: of {mixed.measures[measure]:,} items no one judge graded both "
                 f"rankings ({judges_shown(mixed.judges)}); {missing_grades(mixed, command)}."
             )
+
+
+def _needed(found: Iterable[Trend]) -> Iterator[str]:
+    """Say of which runs how many items would tell, where no difference was shown."""
+    for item in found:
+        if text := needed_text(item, LEAST_DIFFERENCE):
+            yield f"{item.run}: items that would show a difference in 4 of 5 samples: {text}."
 
 
 def _trend_row(history: History, found: Trend) -> tuple[str, ...]:

@@ -8,7 +8,14 @@ from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
 from ragforge.report.graded_by import silent_of
 from ragforge.report.history.moved import Moved
 from ragforge.report.history.of_run import RunHistory, Step
-from ragforge.report.history.trends import Trend, has_several_judges, is_open, is_same_set
+from ragforge.report.history.trends import (
+    LEAST_DIFFERENCE,
+    Trend,
+    has_several_judges,
+    is_open,
+    is_same_set,
+    queries_needed_by,
+)
 from ragforge.report.mixed_words import judge_command, judges_shown, missing_grades
 from ragforge.report.shown import MISSING, duration, number, one_line, plural, share
 from ragforge.report.table import display_width, render_table
@@ -18,6 +25,8 @@ NOTE: Final = (
     "moved, one is wrong."
 )
 _LEAST_BAR: Final = 20
+_MOST_ITEMS: Final = 1_000_000
+"""Beyond so many nobody asks how many exactly."""
 _LEAST_SPAN: Final = 0.05
 """Of the axis; noise is not to look like a trend."""
 _OF_CAUSES: Final = {
@@ -31,13 +40,16 @@ _OF_CAUSES: Final = {
 }
 
 
-def history_text(found: RunHistory, rows: int = 20, width: int = 80) -> str:
+def history_text(
+    found: RunHistory, rows: int = 20, width: int = 80, least: float = LEAST_DIFFERENCE
+) -> str:
     """Return what a run's history says, what changed first.
 
     Args:
         found: The run.
         rows: Evaluations to list, the newest; those that only repeat one another are one row.
         width: Columns of the terminal.
+        least: The least difference that matters.
     """
     last = found.evaluations[-1]
     count = plural(len(found.evaluations), "evaluation")
@@ -46,7 +58,7 @@ def history_text(found: RunHistory, rows: int = 20, width: int = 80) -> str:
     shown = found.steps[-rows:]
     listed = _listed(shown, found.measures[0]) if found.measures else ""
     drawn = _drawn(shown, found.measures[0], width) if found.measures else []
-    parts = ["\n".join([title, *_changes(found)]), _trends(found), listed, "\n".join(drawn)]
+    parts = ["\n".join([title, *_changes(found)]), _trends(found, least), listed, "\n".join(drawn)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -94,7 +106,7 @@ def _again(of: BridgeMean) -> str:
     return f" ({'; '.join(told)})" if told else ""
 
 
-def _trends(found: RunHistory) -> str:
+def _trends(found: RunHistory, least: float) -> str:
     if found.before is None:
         return ""
     window = {item.measure: item for item in found.window}
@@ -110,7 +122,38 @@ def _trends(found: RunHistory) -> str:
             long = window.get(item.measure)
             row.append(f"{long.verdict} {_difference(long)}, {_over(long)}" if long else MISSING)
         rows.append(row)
-    return "\n".join([render_table(headers, rows), *_trend_notes(found)])
+    needed = "\n".join(_needed(found.trends, least))
+    table = render_table(headers, rows)
+    return "\n".join(filter(None, [table, *_trend_notes(found), needed]))
+
+
+def needed_text(found: Trend, least: float) -> str:
+    """Say how many items a verdict would need; "" where there is one, or nothing tells.
+
+    Args:
+        found: Where a measure went.
+        least: The least difference that matters.
+    """
+    needed = queries_needed_by(found, least)
+    if needed is None:
+        return ""
+    more = "at least " if needed.is_lower_end else ""
+    text = f"one of {least:.3g} takes {_count(needed.for_least, more)}"
+    if needed.for_seen is not None:
+        text = f"{_signed(found.diff)} as seen takes {_count(needed.for_seen, more)}, {text}"
+    return f"{found.measure}, over {found.n:,}: {text}"
+
+
+def _count(n: int, more: str) -> str:
+    return f"more than {_MOST_ITEMS:,}" if n > _MOST_ITEMS else f"{more}{n:,}"
+
+
+def _needed(trends: Iterable[Trend], least: float) -> Iterator[str]:
+    """Say how many items it takes where no difference was shown."""
+    listed = list(filter(None, (needed_text(item, least) for item in trends)))
+    if listed:
+        yield "Items that would show a difference in 4 of 5 samples, were they spread as these:"
+        yield from (f"  {text}" for text in listed)
 
 
 def _all(found: RunHistory, trend: Trend) -> str:

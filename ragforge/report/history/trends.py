@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import hypot
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ragforge.measures.intervals import Ends
+from ragforge.measures.power import queries_needed
 from ragforge.measures.rates import LEAST_VALUES, least_share
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean
 from ragforge.report.graded_by import silent_of
 from ragforge.report.history.bridge import is_bounded, is_comparable
 
+LEAST_DIFFERENCE: Final = 0.05
+"""What a difference has to be for people to care, where they do not say."""
+_NOTHING: Final = 1e-9
 Verdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
 
 
@@ -36,11 +40,52 @@ class Trend:
     """Ends of the 95 % interval, further apart by what failures could change."""
     until: str = ""
     """The later evaluation."""
+    sd: float | None = None
+    """Standard deviation of the differences per item; None where it is not known."""
+    n_tied: int = 0
+    """Items of which the difference is 0."""
 
     @property
     def is_identity(self) -> bool:
         """Whether nothing differs: only the same rankings have an interval from 0 to 0."""
         return self.low == self.high == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesNeeded:
+    """How many items would tell two evaluations apart, were they spread as those that are there."""
+
+    for_seen: int | None
+    """Of which the difference that was seen would be shown in 4 of 5 samples; None where it is 0,
+    or where what failed keeps it open and not how few there are."""
+    least: float
+    """The least difference that matters."""
+    for_least: int
+    is_lower_end: bool
+    """Whether it may take more: most items tie, and the few others tell little of the spread."""
+
+
+def queries_needed_by(found: Trend, least: float) -> QueriesNeeded | None:
+    """Return how many items a verdict would need, where a measure neither rises nor falls.
+
+    Args:
+        found: Where it went.
+        least: The least difference that matters, above 0.
+
+    Returns:
+        None where there is a verdict, nothing differs, or the spread is not known.
+
+    Source: `ragforge.measures.power`, at 80 % and the 5 % level, as `ragforge compare`.
+    """
+    if found.verdict != "STABLE" or not found.sd or found.diff is None:
+        return None
+    seen = queries_needed(found.diff, found.sd) if abs(found.diff) > _NOTHING else None
+    return QueriesNeeded(
+        for_seen=None if seen is None or seen <= found.n else seen,
+        least=least,
+        for_least=queries_needed(least, found.sd),
+        is_lower_end=found.n_tied > found.n / 2,
+    )
 
 
 def until_change(evaluations: Sequence[Evaluation]) -> Sequence[Evaluation]:
@@ -190,6 +235,8 @@ def _trend(
         low=ends.low if ends is not None else None,
         high=ends.high if ends is not None else None,
         until=now.evaluation_id,
+        sd=on.sd if on is not None else None,
+        n_tied=on.n_tied if on is not None else 0,
     )
 
 

@@ -166,3 +166,30 @@ def test_the_longer_trend_says_that_it_is_from_first_to_last():
     found = history_text(run_history(made, window=window, window_size=3))
 
     assert "first to last of 3" in found
+
+
+def test_items_that_a_verdict_would_need_are_told():
+    """STABLE by twenty queries says little; by how many it would say more is the next question."""
+    same = BridgeMean(n=20, before=0.6, now=0.65, diff=0.05, low=-0.05, high=0.15, sd=0.1)
+    before = evaluation(0.6)
+    now = evaluation(
+        0.65, bridge_to=before.evaluation_id, bridge={"RR": same}, digests={"rankings": "r2"}
+    )
+
+    found = history_text(run_history([before, now]), least=0.1)
+
+    assert (
+        "Items that would show a difference in 4 of 5 samples, were they spread as these:\n"
+        "  RR, over 20: +0.050 as seen takes 34, one of 0.1 takes 10\n"
+    ) in found
+
+
+def test_a_number_of_items_that_nobody_has_is_not_told_exactly():
+    """A difference of a millionth takes 10 to the 11."""
+    same = BridgeMean(n=20, before=0.6, now=0.600001, diff=0.000001, low=-0.1, high=0.1, sd=0.1)
+    before = evaluation(0.6)
+    now = evaluation(
+        0.600001, bridge_to=before.evaluation_id, bridge={"RR": same}, digests={"rankings": "r2"}
+    )
+
+    assert "takes more than 1,000,000, one of 0.05 takes 34" in text(before, now)

@@ -8,7 +8,12 @@ from ragforge.report.history.bridge import bridge
 from ragforge.report.history.changes import changes
 from ragforge.report.history.moved import moved
 from ragforge.report.history.of_run import run_history, steps
-from ragforge.report.history.trends import trend, trend_of_means
+from ragforge.report.history.trends import (
+    QueriesNeeded,
+    queries_needed_by,
+    trend,
+    trend_of_means,
+)
 
 BEFORE = evaluation()
 
@@ -410,3 +415,52 @@ def test_evidence_of_a_model_s_queries_is_no_second_judge():
     old, new = evaluation(0.4, graders=both), evaluation(0.6, graders=both)
 
     assert trend([old, new], "RR").verdict == "IMPROVING"
+
+
+def spread(diff, sd, **fields):
+    """Return the trend of a bridge over twenty items."""
+    ends = {"low": diff - 0.1, "high": diff + 0.1, **fields}
+    mean = BridgeMean(n=20, before=0.6, now=0.6 + diff, diff=diff, sd=sd, **ends)
+    now = evaluation(bridge_to=BEFORE.evaluation_id, bridge={"RR": mean})
+    return trend([BEFORE, now], "RR")
+
+
+def test_a_verdict_that_is_open_says_how_many_items_it_needs():
+    """Half a standard deviation takes 34 pairs, a whole one 10 (G*Power, paired t, 80 %)."""
+    assert queries_needed_by(spread(0.05, 0.1), 0.1) == QueriesNeeded(34, 0.1, 10, False)
+
+
+def test_a_difference_of_nothing_needs_no_number_of_items():
+    """None would ever show it."""
+    assert queries_needed_by(spread(0.0, 0.1), 0.05) == QueriesNeeded(None, 0.05, 34, False)
+
+
+def test_failures_that_keep_a_verdict_open_are_not_mended_by_more_items():
+    """A whole standard deviation takes 10, and there are 20: their number is not what lacks."""
+    found = queries_needed_by(spread(0.1, 0.1, low=-0.3, high=0.5), 0.05)
+
+    assert found == QueriesNeeded(None, 0.05, 34, False)
+
+
+def test_items_that_mostly_tie_tell_little_of_the_spread():
+    """Eleven of twenty did not move at all."""
+    assert queries_needed_by(spread(0.05, 0.1, n_tied=11), 0.1).is_lower_end
+
+
+@pytest.mark.parametrize(
+    "found",
+    [spread(0.05, 0.02, low=0.01, high=0.09), spread(0.05, None), spread(0.0, 0.0)],
+    ids=["shown", "of before", "no spread"],
+)
+def test_nothing_is_said_where_nothing_lacks_or_nothing_is_known(found):
+    """A number without a ground would be taken for one with."""
+    assert queries_needed_by(found, 0.05) is None
+
+
+def test_a_bridge_keeps_the_spread_of_its_differences():
+    """Differences 0, 0, 0, .1 and -.1: the root of .02 over 4."""
+    [mean] = bridge(
+        baseline([0.5] * 5), baseline([0.5, 0.5, 0.5, 0.6, 0.4], digests={"rankings": "r2"})
+    ).values()
+
+    assert (mean.sd, mean.n_tied) == (pytest.approx(0.0707106781), 3)

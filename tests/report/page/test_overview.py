@@ -206,6 +206,22 @@ def test_trend_draws_full_and_bridge_scores_and_marks_changes(dataset):
     assert "2026-01-01: items" in found
 
 
+def test_items_that_a_verdict_would_need_are_told(dataset):
+    """Half a standard deviation takes 34 (G*Power, paired t, 80 %): the next question."""
+    before = evaluation(0.6)
+    same = BridgeMean(n=20, before=0.6, now=0.65, diff=0.05, low=-0.05, high=0.15, sd=0.1)
+    now = evaluation(
+        0.65, digests={"rankings": "r2"}, bridge_to=before.evaluation_id, bridge={"RR": same}
+    )
+    summary = with_past(dataset, before, now)
+
+    told = (
+        "bm25: items that would show a difference in 4 of 5 samples: RR, over 20: +0.050 as seen "
+        "takes 34, one of 0.05 takes 34."
+    )
+    assert all(told in " ".join(render(summary).split()) for render in RENDERERS)
+
+
 def test_one_evaluation_is_no_trend(dataset):
     """A line needs two points."""
     assert 'id="trend"' not in render_html(with_past(dataset, evaluation()))
