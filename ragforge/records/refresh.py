@@ -57,7 +57,8 @@ class SourceDocument(Record):
 class MovedChunk(Record):
     """A chunk whose text is found under other ids; a row of `moved_chunks.jsonl`.
 
-    Earlier rankings and grades name chunks as they were called then.
+    Earlier rankings and grades name chunks as they were called then. In sets whose labels name
+    documents it may be a document that was renamed.
     """
 
     before: NonEmpty
@@ -78,7 +79,7 @@ class DormantGrade(Record):
     doc_id: NonEmpty
     """The document of the chunk, by its id of now."""
     text_sha256: NonEmpty
-    """Of the chunk's text with runs of blanks folded."""
+    """Of the chunk's text with runs of blanks folded; of a document that one of `documents.jsonl`."""
 
 
 class Cause(Record):

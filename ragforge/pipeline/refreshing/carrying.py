@@ -12,6 +12,7 @@ from ragforge.pipeline.graded_quotes import Followed
 from ragforge.pipeline.pooling import Standing
 from ragforge.pipeline.refreshing.document_chunks import DocumentChunks
 from ragforge.pipeline.refreshing.grade_counts import count_grades
+from ragforge.pipeline.refreshing.labelled_documents import with_documents
 from ragforge.pipeline.refreshing.moved_chunks import (
     MovedChunks,
     find_moved,
@@ -54,7 +55,7 @@ def carry_judgments(
         Numbers of grades, as they are in `staged` now.
     """
     earlier = parent.past.moved_chunks()
-    moves = find_moved(diff, named_chunks(parent))
+    moves = with_documents(find_moved(diff, named_chunks(parent)), parent, diff)
     records = moved_since(earlier, moves, diff)
     if records or earlier:
         staged.past.write_moved_chunks(records)

@@ -84,7 +84,10 @@ def moved_since(
         diff: What changed since.
     """
     back = (
-        {chunk.chunk_id for chunk in diff.added() if chunk.chunk_id in earlier} if earlier else ()
+        {chunk.chunk_id for chunk in diff.added() if chunk.chunk_id in earlier}
+        | earlier.keys() & diff.documents.added
+        if earlier
+        else ()
     )
     found = {
         before: tuple(sorted({now for chunk_id in then for now in moved.of(chunk_id)}))

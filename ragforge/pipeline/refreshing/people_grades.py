@@ -14,6 +14,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.keys import pair_of
 from ragforge.pipeline.carried_grades import at_chunks
 from ragforge.pipeline.graded_quotes import Followed, GradedQuotes, place_grades
+from ragforge.pipeline.refreshing.labelled_documents import documents_back, waiting_label
 from ragforge.pipeline.refreshing.moved_chunks import MovedChunks, doc_id_now, new_places
 from ragforge.pipeline.refreshing.settled import SettledItem
 from ragforge.records import DormantGrade, Evidence, Judgment
@@ -134,21 +135,31 @@ def peoples_grades(
         quotes=GradedQuotes(lost, diff.removed(), queries, lambda doc_id: doc_id_now(diff, doc_id)),
         items=named,
         moves=moves,
-        back=new_places(diff, map(_text_of, dormant)),
+        back={
+            **new_places(diff, (_text_of(one) for one in dormant if _is_of_chunk(one.judgment))),
+            **documents_back(dormant, diff),
+        },
         changed=diff.moves,
     )
 
 
 def _gone(lost: Sequence[Judgment], diff: CorpusDiff) -> Iterator[DormantGrade]:
-    wanted = {judgment.chunk_id for judgment in lost}
+    wanted = {judgment.chunk_id for judgment in lost if _is_of_chunk(judgment)}
     chunks = {
         chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), text_sha256(chunk.text))
         for chunk in (diff.removed() if wanted else ())
         if chunk.chunk_id in wanted
     }
     for judgment in lost:
+        if not _is_of_chunk(judgment):
+            yield waiting_label(judgment, doc_id_now(diff, judgment.chunk_id), diff)
+            continue
         doc_id, digest = chunks[judgment.chunk_id]
         yield DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
+
+
+def _is_of_chunk(judgment: Judgment) -> bool:
+    return judgment.level == "chunk"
 
 
 def _renamed(one: DormantGrade, diff: CorpusDiff) -> DormantGrade:

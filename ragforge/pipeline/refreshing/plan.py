@@ -8,6 +8,7 @@ from ragforge.pipeline.bench import of_member
 from ragforge.pipeline.generation.real_queries import real_queries
 from ragforge.pipeline.refreshing.coverage_plans import estimate_coverage, plan_coverage
 from ragforge.pipeline.refreshing.items import plan_items, settle_items
+from ragforge.pipeline.refreshing.labelled_documents import counts_of_labelled, settle_labelled
 from ragforge.pipeline.refreshing.passages import CorpusNow
 from ragforge.pipeline.refreshing.recheckers import recheckers_of
 from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
@@ -45,6 +46,9 @@ async def plan_version(version: Version) -> RefreshPlan:
         )
     )
     version.settled.replace(with_sources(version.settled.items, version.diff))
+    labelled = settle_labelled(version.settled, version.parent, version.diff, version.number)
+    version.settled.replace(labelled)
+    items |= counts_of_labelled(labelled, items)
     version.staged.write_queries(version.settled.queries)
     await version.carry()
     pools = await version.estimate_pools()

@@ -22,6 +22,7 @@ from ragforge.pipeline.refreshing.delta_pools import DeltaPools, judge_new_chunk
 from ragforge.pipeline.refreshing.grade_counts import count_grades
 from ragforge.pipeline.refreshing.graded_pools import without_judge
 from ragforge.pipeline.refreshing.items import settle_items
+from ragforge.pipeline.refreshing.labelled_documents import settle_labelled
 from ragforge.pipeline.refreshing.ledgers import ledger_of
 from ragforge.pipeline.refreshing.passages import CorpusNow
 from ragforge.pipeline.refreshing.recheckers import Recheckers
@@ -123,6 +124,7 @@ class Version:
             self.ledger(sights),
         )
         self.settled.replace(with_sources(self.settled.items, self.diff))
+        self.settled.replace(settle_labelled(self.settled, self.parent, self.diff, self.number))
         self.calls["verify"] += self.settled.n_calls
         self.staged.replace_failures("recheck", self.settled.failures, _is_query)
         self._write_queries()

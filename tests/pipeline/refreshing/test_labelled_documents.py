@@ -1,0 +1,144 @@
+"""Labels of whole documents, over nights in which their documents change, go and come back."""
+
+import json
+
+import pytest
+from nights import WIDE, Night
+from pipeline.generation.making import run
+
+GOLDEN = [
+    {"query": "When is the store open?", "relevant": ["store.md"]},
+    {"query": "What does service take, by the faq?", "relevant": ["service.md", "faq.md"]},
+]
+OPEN, REPAIRS = "When is the store open?", "What does service take, by the faq?"
+
+
+def text(word, *parts):
+    said = [
+        f"## About {word}, {part}\n\nThe {word} is told of in {part}, at length and with care."
+        for part in parts
+    ]
+    return f"# {word}\n\n" + "\n\n".join(said) + "\n"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A set of two queries whose labels name documents of several chunks."""
+    flags = ("--max-chars", "100", "--churn-most", "1", *WIDE)
+    night = Night(tmp_path_factory.mktemp("labelled") / "base", flags)
+    night.docs.mkdir(parents=True)
+    for word in ("store", "service", "faq", "tea"):
+        (night.docs / f"{word}.md").write_text(text(word, "one", "two"), encoding="utf-8")
+    path = night.folder / "golden.json"
+    path.write_text(json.dumps(GOLDEN), encoding="utf-8")
+    words = ["import", str(path), "--documents", str(night.docs), "--out", str(night.set)]
+    assert run([*words, "--max-chars", "100", "-q"]).code == 0
+    return night
+
+
+@pytest.fixture
+def night(tmp_path, base):
+    """The set, to be changed."""
+    return base.copy(tmp_path / "night")
+
+
+def labels(night):
+    """Return the documents that are labelled, by question."""
+    texts = {query.query_id: query.query for query in night.dataset.all_queries()}
+    found = {}
+    for one in night.dataset.judgments():
+        assert (one.level, one.grade, one.source) == ("document", 2, "human")
+        found.setdefault(texts[one.query_id], []).append(one.chunk_id)
+    return found
+
+
+def status(night):
+    return {query.query: query.status for query in night.queries.values()}
+
+
+def test_an_edited_document_keeps_its_label(night):
+    """The author labelled the document, whatever stands in it tonight."""
+    (night.docs / "store.md").write_text(text("store", "three", "four"), encoding="utf-8")
+
+    assert night.refresh().code == 0
+
+    assert labels(night) == {OPEN: ["store.md"], REPAIRS: ["faq.md", "service.md"]}
+    assert night.dataset.manifest.version == 2
+
+
+def test_a_label_goes_with_a_document_that_is_renamed(night):
+    """A moved file is the same answer under another name."""
+    (night.docs / "help").mkdir()
+    (night.docs / "store.md").rename(night.docs / "help" / "shop.md")
+
+    assert night.refresh().code == 0
+
+    assert labels(night)[OPEN] == ["help/shop.md"]
+    assert night.dataset.past.moved_chunks()["store.md"] == ("help/shop.md",)
+
+
+def test_a_label_of_a_document_that_is_gone_is_in_no_denominator(night):
+    """What nobody can find any more must not lower recall; the other label stands."""
+    (night.docs / "service.md").unlink()
+
+    done = night.json()
+
+    assert labels(night)[REPAIRS] == ["faq.md"]
+    assert done["judgments"]["dormant"] == 1
+    assert status(night) == {OPEN: "accepted", REPAIRS: "accepted"}
+
+
+def test_a_query_whose_only_document_is_gone_retires(night):
+    """It would count 0 for ever."""
+    (night.docs / "store.md").unlink()
+
+    assert night.json()["items"] == {"kept": 1, "retired": 1}
+
+    assert status(night) == {OPEN: "retired", REPAIRS: "accepted"}
+    [change] = night.dataset.past.diff().changes
+    assert [(one.kind, one.doc_id) for one in change.causes] == [("document removed", "store.md")]
+
+
+def test_a_dry_run_says_that_it_will_retire(night):
+    """A plan that keeps what it will not keep is no plan."""
+    (night.docs / "store.md").unlink()
+
+    planned = night.json("--dry-run")["plan"]["items"]
+
+    assert (planned["kept"], planned["retired"]) == (1, 1)
+
+
+def test_it_comes_back_with_its_document(night):
+    """People's labels are not given up."""
+    before = (night.docs / "store.md").read_text(encoding="utf-8")
+    (night.docs / "store.md").unlink()
+    assert night.refresh().code == 0
+    (night.docs / "open.md").write_text(before, encoding="utf-8")
+
+    assert night.json()["items"] == {"kept": 1, "revived": 1}
+
+    assert labels(night)[OPEN] == ["open.md"]
+    assert status(night) == {OPEN: "accepted", REPAIRS: "accepted"}
+    assert night.dataset.past.dormant_grades() == []
+
+
+def test_documents_that_are_cut_anew_keep_their_labels(night):
+    """Labels of documents are what outlives other chunks."""
+    assert run([*night.words("-q"), "--max-chars", "2000"]).code == 0
+
+    assert labels(night) == {OPEN: ["store.md"], REPAIRS: ["faq.md", "service.md"]}
+
+
+def test_earlier_evaluations_know_a_renamed_document(night):
+    """The ranking is the same: the history must neither fall nor say that it does not know."""
+    retrieve = ["retrieve", "--dataset", str(night.set), "--retriever", "bm25", "-q"]
+    measure = ["evaluate", "--dataset", str(night.set), "-m", "RR", "-q"]
+    assert run(retrieve).code == run(measure).code == 0
+    (night.docs / "store.md").rename(night.docs / "shop.md")
+    assert night.refresh().code == 0
+    assert run(retrieve).code == run(measure).code == 0
+
+    told = run(["history", "--dataset", str(night.set), "--json"]).json
+
+    [trend] = told["datasets"][0]["runs"][0]["trends"]
+    assert (trend["n"], trend["diff"]) == (2, 0.0)
