@@ -147,8 +147,10 @@ class _Moves:
         }
         wanted = set(self._old.values())
         self._by_text: dict[tuple[str, str], list[str]] = {}
+        self._documents = set[str]()
         for chunk in read_records(prepared.path, Chunk):
             content = _content(chunk)
+            self._documents.add(chunk.doc_id)
             if content in wanted:
                 self._by_text.setdefault(content, []).append(chunk.chunk_id)
 
@@ -156,6 +158,12 @@ class _Moves:
         """Return the ids that a chunk has now, its own alone where it still reads the same."""
         found = self._by_text.get(self._old.get(chunk_id, ("", "")), [])
         return [chunk_id] if chunk_id in found else found
+
+    def of_judgment(self, judgment: Judgment) -> list[str]:
+        """Return where a judgment holds now; one of a document where that is there."""
+        if judgment.level == "chunk":
+            return self.of(judgment.chunk_id)
+        return [judgment.chunk_id] if judgment.chunk_id in self._documents else []
 
 
 def _content(chunk: Chunk) -> tuple[str, str]:
@@ -171,7 +179,7 @@ def _carried(
     for judgment in judgments:
         if judgment.source == "evidence":
             continue
-        now = moves.of(judgment.chunk_id)
+        now = moves.of_judgment(judgment)
         if not now and (judgment.query_id, judgment.chunk_id) not in followed:
             found.n_dropped += 1
         else:

@@ -79,7 +79,7 @@ class DormantGrade(Record):
     doc_id: NonEmpty
     """The document of the chunk, by its id of now."""
     text_sha256: NonEmpty
-    """Of the chunk's text with runs of blanks folded; of a document that one of `documents.jsonl`."""
+    """Of the chunk's text with runs of blanks folded; of a document as in `documents.jsonl`."""
 
 
 class Cause(Record):

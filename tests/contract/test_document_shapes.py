@@ -248,6 +248,18 @@ def test_a_missing_document_stays_in_the_denominator(here, capsys):
     assert "1 relevant documents of people's are not in the corpus" in capsys.readouterr().err
 
 
+def test_other_chunks_under_a_set_keep_labels_of_documents(here):
+    """Labels of documents are what outlives another chunk size."""
+    imported("golden.json", GOLDEN)
+    before = Path("set/judgments.jsonl").read_bytes()
+    words = ["generate", "--rederive", "--documents", "docs", "--out", "set", "-q"]
+
+    assert main(words) == 0
+
+    assert len(Path("set/chunks.jsonl").read_text("utf-8").splitlines()) == len(WORDS)
+    assert Path("set/judgments.jsonl").read_bytes() == before
+
+
 CHUNKS = [
     {"id": f"{name}#{place}", "document": f"{name}.md", "text": f"The {name} is sold in {place}."}
     for name in ("tea", "salt", "rice")
