@@ -20,6 +20,10 @@
   changed     what is not as it was in the last evaluation that differs: scale, corpus, items,
               judge, prompts, judgments, retriever, failures, tool. What follows from another change
               is left out.
+--by batch shows instead how each run does, by its newest evaluation, on each batch of queries that
+`import --logs --sample` drew: a series of weeks. The mean as asked weighs each query by how often
+it was asked. Batches are different questions, so a difference is no trend of the set, and its
+interval is one of two samples.
 Lines that are torn, were changed by hand or hold numbers that cannot be are left out, and told on
 stderr.
 
@@ -27,6 +31,7 @@ Examples:
   ragforge history --dataset set/
   ragforge history --dataset set/ --run bm25 -m nDCG@10 -n 50
   ragforge history --dataset set-a/ --dataset set-b/ --json
+  ragforge history --dataset set/ --by batch --run bm25
 """
 
 import argparse
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from ragforge.files.dataset import Dataset
+    from ragforge.report.history.batches import BatchSeries
     from ragforge.report.history.of_run import RunHistory
 
 ROWS = 20
@@ -83,6 +89,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="least difference that matters; how many queries it takes is told where no verdict is "
         f"(default: {_LEAST_DIFFERENCE})",
     )
+    parser.add_argument(
+        "--by",
+        choices=("batch",),
+        help="show how runs do on each batch that `import --logs --sample` drew, such as weeks",
+    )
     add_json(parser)
 
 
@@ -92,30 +103,75 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-n {arguments.n}: expected at least 1")
     if not 0 < arguments.difference < inf:
         raise UsageError(f"--difference {arguments.difference:g}: expected a number above 0")
-    from ragforge.files.history import read_history
-    from ragforge.files.opening import open_dataset
     from ragforge.measures import parse_measure
-    from ragforge.pipeline.history import run_histories
     from ragforge.report.history.text import NOTE
 
     measures = list(dict.fromkeys(str(parse_measure(name)) for name in arguments.measure))
-    told = []
-    for path in arguments.dataset:
-        dataset = open_dataset(path)
-        history = read_history(dataset.home)
-        runs = run_histories(dataset, history, arguments.run, measures)
-        notes = [*history.notes, *_stale(dataset, [item.run for item in runs])]
-        for note in notes:
-            complain(f"warning: {note}")
-        if arguments.json:
-            told.append(_json(path, notes, runs, arguments))
-        else:
-            _print(path, runs, arguments)
+    tell = _tell_batches if arguments.by else _tell_runs
+    told = [tell(path, measures, arguments) for path in arguments.dataset]
     if arguments.json:
         print(dumps({"datasets": told}))
-    else:
+    elif not arguments.by:
         print(NOTE)
     return 0
+
+
+def _tell_runs(path: Path, measures: list[str], arguments: argparse.Namespace) -> dict[str, object]:
+    """Print the history of each run of a set; return it for JSON, where nothing is printed."""
+    from ragforge.files.history import read_history
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.history import run_histories
+
+    dataset = open_dataset(path)
+    history = read_history(dataset.home)
+    runs = run_histories(dataset, history, arguments.run, measures)
+    notes = [*history.notes, *_stale(dataset, [item.run for item in runs])]
+    for note in notes:
+        complain(f"warning: {note}")
+    if not arguments.json:
+        _print(path, runs, arguments)
+        return {}
+    return _json(path, notes, runs, arguments)
+
+
+def _tell_batches(
+    path: Path, measures: list[str], arguments: argparse.Namespace
+) -> dict[str, object]:
+    """Print how the runs of a set do on each batch; return it for JSON, as `_tell_runs`."""
+    from ragforge.files.history import read_history
+    from ragforge.files.opening import open_dataset
+    from ragforge.pipeline.history import batch_histories
+
+    dataset = open_dataset(path)
+    history = read_history(dataset.home)
+    found = batch_histories(dataset, history, arguments.run, measures, newest=arguments.n)
+    notes = [*history.notes, *_stale(dataset, history.runs)]
+    for note in notes:
+        complain(f"warning: {note}")
+    if not arguments.json:
+        _print_batches(path, found)
+        return {}
+    return _batches_json(path, notes, found)
+
+
+def _print_batches(path: Path, found: "list[BatchSeries]") -> None:
+    from ragforge.report.history.batches import batches_text
+
+    if not found:
+        print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
+    for series in found:
+        show(f"{batches_text(series)}\n")
+
+
+def _batches_json(path: Path, notes: list[str], found: "list[BatchSeries]") -> dict[str, object]:
+    from ragforge.report.history.batches import BATCH_NOTE
+
+    return {
+        "dataset": str(path),
+        "notes": notes,
+        "series": [asdict(series) for series in found],
+        "reading": BATCH_NOTE,
+    }
 
 
 def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) -> None:

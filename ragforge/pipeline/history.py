@@ -1,8 +1,8 @@
 """Keeping evaluations in the history of their dataset, and finding those to compare with."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.errors import DataError, UsageError
@@ -12,7 +12,8 @@ from ragforge.files.item_values import drop_old_values, drop_stray_values, value
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import EvaluatedRun, sealed
 from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
-from ragforge.records import Baseline, BridgeMean, Evaluation
+from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
+from ragforge.report.history.batches import BatchRun, BatchSeries, batch_series
 from ragforge.report.history.bridge import Crossing, crossing
 from ragforge.report.history.common_items import Yardstick
 from ragforge.report.history.of_run import RunHistory, last_two_states, run_history
@@ -24,6 +25,7 @@ from ragforge.report.history.trends import (
     trend_of_means,
     trend_on_bridge,
 )
+from ragforge.report.judging import judges
 
 WINDOW: Final = 10
 """Evaluations that the longer trend reaches over."""
@@ -139,12 +141,98 @@ def run_histories(
     Raises:
         UsageError: There is no such run or measure.
     """
+    names = _evaluated(dataset, history, run_names)
+    return [_of_run(dataset, history, name, measures, window) for name in names]
+
+
+def batch_histories(
+    dataset: Dataset,
+    history: History,
+    run_names: Iterable[str] = (),
+    measures: Sequence[str] = (),
+    *,
+    newest: int,
+) -> list[BatchSeries]:
+    """Return how runs do on the batches that were drawn from logs, by their newest evaluations.
+
+    Args:
+        dataset: Whose history it is.
+        history: As it was read.
+        run_names: Which runs; all where empty.
+        measures: Canonical names; the first of the newest evaluation where empty.
+        newest: Batches to show at most, the last by name.
+
+    Returns:
+        A series a measure; nothing where no run was evaluated.
+
+    Raises:
+        UsageError: The set has no batch, or there is no such run.
+        DataError: Values of an evaluation are damaged.
+    """
+    batches: dict[str, dict[str, LogDraw]] = {}
+    for query in dataset.queries():
+        if query.drawn is not None and query.answerable:
+            batches.setdefault(query.drawn.batch, {})[query.query_id] = query.drawn
+    if not batches:
+        raise UsageError(
+            f"{dataset.path}: --by batch: no query was drawn from a log; "
+            "`ragforge import --logs LOG --sample N --batch NAME` draws"
+        )
+    names = _evaluated(dataset, history, run_names)
+    graders = _judges_of(dataset, batches)
+    kept = {name: values_in(dataset.home, history, history.of_run(name)[-1]) for name in names}
+    runs = [
+        BatchRun(found, _is_logged(dataset, name), graders)
+        for name, found in kept.items()
+        if found is not None
+    ]
+    lost = tuple(
+        f"run {name}: the values of its newest evaluation are not kept; evaluate it again"
+        for name, found in kept.items()
+        if found is None
+    )
+    wanted = measures or [name for run in runs for name in run.evaluation.measures][:1]
+    made = [batch_series(measure, batches, runs, newest=newest) for measure in wanted]
+    return [replace(series, notes=(*series.notes, *lost)) for series in made]
+
+
+def _is_logged(dataset: Dataset, run: str) -> bool:
+    """Whether a run is of a log, or of elsewhere: nobody asked it for all queries of the set."""
+    entry = dataset.manifest.files.get(f"runs/{run}.jsonl")
+    return entry is None or entry.run is None or not entry.run.retriever
+
+
+def _judges_of(
+    dataset: Dataset, batches: Mapping[str, Mapping[str, LogDraw]]
+) -> dict[str, frozenset[str]]:
+    """Return by batch who judged its queries, people and rules aside."""
+    batch_of = {query_id: batch for batch, drawn in batches.items() for query_id in drawn}
+    judged: dict[str, list[Judgment]] = {}
+    for item in dataset.judgments():
+        if item.query_id in batch_of:
+            judged.setdefault(batch_of[item.query_id], []).append(item)
+    return {
+        batch: frozenset(
+            f"{judge.model or judge.kind} (prompt {judge.prompt_sha256[:8]})"
+            for judge in judges(items, {})
+            if judge.kind not in ("", "human", "rule") and judge.count > judge.n_evidence
+        )
+        for batch, items in judged.items()
+    }
+
+
+def _evaluated(dataset: Dataset, history: History, run_names: Iterable[str]) -> list[str]:
+    """Return the runs that are asked for, all of a history where none is named.
+
+    Raises:
+        UsageError: One was never evaluated.
+    """
     names = list(dict.fromkeys(run_names)) or list(history.runs)
     for name in names:
         if name not in history.runs:
             there = ", ".join(history.runs) or "none yet"
             raise UsageError(f"{dataset.path}: no evaluation of run {name!r}; there are: {there}")
-    return [_of_run(dataset, history, name, measures, window) for name in names]
+    return names
 
 
 def _of_run(

@@ -7,6 +7,8 @@ from ranked_sets import ranked_set
 
 from ragforge.cli import main
 from ragforge.files.history import read_history
+from ragforge.files.opening import open_dataset
+from ragforge.records import Judgment
 
 
 @pytest.fixture
@@ -147,3 +149,78 @@ def test_items_that_a_verdict_would_need_are_in_json_too(tmp_path, capsys):
     assert run["queries_needed"] == {
         "RR": {"for_seen": None, "least": 0.2, "for_least": 17, "is_lower_end": True}
     }
+
+
+@pytest.fixture
+def weeks(tmp_path):
+    """A set with two weeks of six questions each; the log ranks the right chunk first, or second.
+
+    Week 47 asks q1 again, which is there already, so that its batch is q6 to q11.
+    """
+    path, chunks = tmp_path / "set", tmp_path / "chunks.jsonl"
+    rows = [{"id": f"c{n}", "document": f"d{n}", "text": f"About device{n}."} for n in range(12)]
+    chunks.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for week, numbers, first in ((46, range(6), 6), (47, [1, *range(6, 12)], 3)):
+        log = tmp_path / f"week{week}.jsonl"
+        logged = [
+            {
+                "query": f"device{n}",
+                "retrieved": [f"c{n}", "c0"] if n % 6 < first else ["c0", f"c{n}"],
+            }
+            for n in numbers
+        ]
+        log.write_text("".join(f"{json.dumps(row)}\n" for row in logged))
+        into = ["--dataset", str(path)] if week == 47 else ["--chunks", str(chunks)]
+        out = [] if week == 47 else ["--out", str(path)]
+        batch = ["--sample", "10", "--batch", f"2026-W{week}", "-q"]
+        assert main(["import", "--logs", str(log), *into, *out, *batch]) == 0
+    dataset = open_dataset(path)
+    dataset.write_judgments(
+        Judgment(
+            query_id=query.query_id,
+            chunk_id=query.query.replace("device", "c"),
+            grade=3,
+            source="human",
+        )
+        for query in dataset.queries()
+    )
+    assert main(["evaluate", "--dataset", str(path), "-m", "RR", "-q"]) == 0
+    return path
+
+
+def test_weeks_of_production_make_a_series(weeks, capsys):
+    """RR is 1 in all six of week 46; in week 47 half are at rank 2, so 3/4."""
+    capsys.readouterr()
+
+    assert main(["history", "--dataset", str(weeks), "--by", "batch", "--json"]) == 0
+
+    [series] = json.loads(capsys.readouterr().out)["datasets"][0]["series"]
+    assert [
+        (row["batch"], row["run"], row["n"], row["as_asked"]["mean"], row["since"])
+        for row in series["rows"]
+    ] == [("2026-W46", "2026-W46", 6, 1.0, ""), ("2026-W47", "2026-W47", 6, 0.75, "2026-W46")]
+    # Of seven questions of week 47 one was there.
+    assert series["rows"][1]["share"] == pytest.approx(6 / 7)
+    assert series["rows"][1]["diff"] == pytest.approx(-0.25)
+    assert series["notes"] == [
+        "batch 2026-W46, run 2026-W47: not shown, it has rankings for 1 of 6 queries"
+    ]
+
+
+def test_a_series_is_printed_with_what_it_is_not(weeks, capsys):
+    """A mean of other questions beside this one looks like a trend."""
+    capsys.readouterr()
+
+    assert main(["history", "--dataset", str(weeks), "--by", "batch", "-m", "RR"]) == 0
+
+    told = capsys.readouterr().out
+    assert "-0.250 [" in told
+    assert "no trend of the set" in told
+    assert "85.7%" in told
+
+
+def test_a_set_without_batches_says_how_to_draw_one(evaluated, capsys):
+    """An empty table explains nothing."""
+    assert main(["history", "--dataset", str(evaluated), "--by", "batch"]) == 2
+
+    assert "`ragforge import --logs LOG --sample N --batch NAME` draws" in capsys.readouterr().err
