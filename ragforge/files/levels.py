@@ -147,6 +147,11 @@ class LabelNames:
             return [Label(self._of_document[doc_ids[0]], "chunk")]
         return [Label(doc_id, "document") for doc_id in doc_ids]
 
+    def id_of(self, name: str) -> str:
+        """Return the id of the one chunk or document that a name means, else the name."""
+        found = self.find(name)
+        return found[0].id if len(found) == 1 else name
+
 
 def _plain(name: str) -> str:
     """Return a path with slashes, without a beginning that says where it stands."""

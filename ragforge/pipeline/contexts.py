@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ragforge.corpus.anchors import ChunkIndex
+from ragforge.files.levels import DocumentNames
 from ragforge.foreign.reading import spaced
 from ragforge.records import Chunk
 from ragforge.systems import Passage
@@ -39,8 +40,12 @@ class Contexts:
     def _id_by_text(self) -> dict[str, str]:
         return {spaced(chunk.text): chunk.chunk_id for chunk in reversed(self._chunks)}
 
+    @cached_property
+    def _documents(self) -> DocumentNames:
+        return DocumentNames(self._doc_ids)
+
     def find(self, context: Iterable[Passage]) -> Found:
-        """Return the chunks; of a passage in no chunk the id it came with."""
+        """Return the chunks; of a passage in no chunk its document, else the id it came with."""
         found = [self._chunk_id(passage) for passage in context]
         ids = dict.fromkeys(chunk_id for chunk_id in found if chunk_id is not None)
         return Found(tuple(ids), found.count(None))
@@ -51,19 +56,27 @@ class Contexts:
         return held[0].chunk_id if held else None
 
     def _chunk_id(self, passage: Passage) -> str | None:
-        for chunk_id in passage.ids:
-            if chunk_id in self._ids:
-                return chunk_id
+        known = next((name for name in passage.ids if name in self._ids), None)
+        if known is not None:
+            return known
         for text in passage.texts:
             whole = self._id_by_text.get(spaced(text))
             if whole is not None:
                 return whole
+        doc_id = self._doc_id(passage.ids)
+        if doc_id is not None and set(passage.texts) <= set(passage.ids):
+            return doc_id
         for text in passage.texts:
             if text not in passage.ids or _is_text(text):
                 held = self._holding(text, passage.doc_ids)
                 if held is not None:
                     return held
-        return next((name for name in passage.ids if not _is_text(name)), None)
+        return doc_id or next((name for name in passage.ids if not _is_text(name)), None)
+
+    def _doc_id(self, names: Iterable[str]) -> str | None:
+        """Return the first document that is named, by its id or the end of its path."""
+        found = (self._documents.find(name) for name in names)
+        return next((doc_ids[0] for doc_ids in found if len(doc_ids) == 1), None)
 
     def _holding(self, text: str, doc_ids: Iterable[str]) -> str | None:
         """Return a chunk with a quote; of the documents named first, then of any."""

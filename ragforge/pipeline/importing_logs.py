@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.levels import LabelNames
 from ragforge.files.lines import plain_name
 from ragforge.files.queries import ImportedQuery
 from ragforge.files.query_log import read_labels
@@ -215,21 +216,20 @@ def _run_name(log: str, dataset: Dataset) -> str:
 
 
 def _write_run(log: str, asked: Iterable[Asked], dataset: Dataset) -> tuple[str, int]:
-    """Keep what was retrieved for the queries of a set.
+    """Keep what was retrieved for the queries of a set: chunks, or documents by their names.
 
     Returns:
         The name of the run, and for how many queries it has a ranking; "" and 0 without any.
     """
     there = _There(dataset.all_queries())
     rankings: dict[str, Ranking] = {}
+    names = LabelNames(dataset.chunks())
     for one in asked:
         query = there.same(_query(one)) if one.retrieved else None
         if query is not None and query.status == "accepted":
             # Scores of a log are of any scale; the order is what counts.
-            hits = tuple(
-                Hit(chunk_id=chunk_id, score=1 / rank)
-                for rank, chunk_id in enumerate(one.retrieved, 1)
-            )
+            ids = dict.fromkeys(names.id_of(name) for name in one.retrieved)
+            hits = tuple(Hit(chunk_id=item, score=1 / rank) for rank, item in enumerate(ids, 1))
             rankings[query.query_id] = Ranking(query_id=query.query_id, ranking=hits)
     if not rankings:
         return "", 0

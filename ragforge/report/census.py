@@ -18,6 +18,8 @@ class Census:
     """The chunks and documents that are shown."""
     documents: dict[str, str]
     """Chunk id to document, of the queries' sources."""
+    whole: frozenset[str] = frozenset()
+    """Of the sources, ids that are of documents and not of chunks."""
 
 
 def take_census(
@@ -31,7 +33,7 @@ def take_census(
     Args:
         dataset: Whose chunks are read, one by one.
         shown: Chunks whose starts are kept, with the quotes to be seen in them.
-        sources: Chunks whose documents are kept.
+        sources: Chunks whose documents are kept; documents among them are told apart.
         others: Who else is to see every chunk, such as `CauseFinder.take`.
     """
     n_chunks, seen = 0, set()
@@ -46,4 +48,5 @@ def take_census(
             starts.take(chunk)
             if chunk.chunk_id in sources:
                 documents[chunk.chunk_id] = chunk.doc_id
-    return Census(len(seen), n_chunks, starts.found(), documents)
+    whole = frozenset(seen.intersection(sources) - documents.keys())
+    return Census(len(seen), n_chunks, starts.found(), documents, whole)

@@ -16,8 +16,10 @@ from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.measures.graders import Agreement
 from ragforge.records import JudgeAudit, Query
 from ragforge.report.answers.records import (
+    Grades,
     Relevance,
     SystemRecords,
+    context_names,
     read_systems,
     source_chunks,
 )
@@ -27,7 +29,7 @@ from ragforge.report.causes.finder import CauseFinder
 from ragforge.report.census import Census, take_census
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.details import detailed
-from ragforge.report.gathered import gather, missing_relevant, task_of
+from ragforge.report.gathered import gather, is_complete, missing_relevant, task_of
 from ragforge.report.graded_by import GradedBy, grades_of
 from ragforge.report.inspection import Inspection
 from ragforge.report.judging import (
@@ -162,10 +164,13 @@ def summarise(
     draft = QueryDraft(found, max_bytes)
     finder, inspection = CauseFinder(found.runs, task), Inspection()
     takers = finder.take, inspection.take
-    chunks = take_census(dataset, draft.chunk_quotes, source_chunks(queries.values()), takers)
+    grades_by_chunk = _grades(found.settled)
+    named = source_chunks(queries.values()) | context_names(found.systems, grades_by_chunk)
+    chunks = take_census(dataset, draft.chunk_quotes, named, takers)
     replies = stored_replies(dataset.store_path, draft.call_keys)
     causes = finder.causes()
-    relevance = _relevance(found.settled, task, {run.name: run.ranked for run in found.runs})
+    rankings = {run.name: run.ranked for run in found.runs}
+    relevance = _relevance(grades_by_chunk, task, rankings, chunks)
     graded = {item.system: item.grades.values() for item in found.systems}
     return Summary(
         making=_making(dataset),
@@ -205,6 +210,7 @@ def summarise_system(
     level = document_level(dataset, judgments)
     settled = settle(level.judgments(judgments))
     task = task_of(queries.values(), settled, (), dataset.rel_threshold(rel_threshold))
+    task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     systems = read_systems(dataset, dataset.failures(), queries)
     records = next((item for item in systems if item.system == system), None)
     if records is None:
@@ -218,8 +224,10 @@ def summarise_system(
         }
         for name in (() if records.names_contexts else usable_runs(dataset).names)
     }
-    chunks = take_census(dataset, {}, source_chunks(queries.values()))
-    return _of_system(records, _relevance(settled, task, rankings), chunks)
+    grades = _grades(settled)
+    named = source_chunks(queries.values()) | context_names([records], grades)
+    chunks = take_census(dataset, {}, named)
+    return _of_system(records, _relevance(grades, task, rankings, chunks), chunks)
 
 
 def _in_words(causes: Mapping[str, Mapping[str, Causes]]) -> dict[str, dict[str, str]]:
@@ -234,14 +242,28 @@ def _highest_grade(task: Task) -> int | None:
     return max((grade for grade in found if grade is not None), default=None)
 
 
-def _relevance(
-    settled: Settled, task: Task, rankings: Mapping[str, Mapping[str, Sequence[str]]]
-) -> Relevance:
-    grades = {
+def _grades(settled: Settled) -> dict[str, dict[str, int | None]]:
+    return {
         query_id: {chunk_id: judgment.grade for chunk_id, judgment in judged.items()}
         for query_id, judged in settled.items()
     }
-    return Relevance(grades, task.rel_threshold, rankings)
+
+
+def _relevance(
+    grades: Grades,
+    task: Task,
+    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+    chunks: Census,
+) -> Relevance:
+    return Relevance(
+        grades,
+        task.rel_threshold,
+        rankings,
+        is_complete=task.is_complete,
+        by_document=task.level.query_ids,
+        documents=chunks.documents,
+        whole=chunks.whole,
+    )
 
 
 def _of_system(records: SystemRecords, relevance: Relevance, chunks: Census) -> AnswerSummary:

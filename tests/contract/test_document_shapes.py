@@ -309,3 +309,74 @@ def test_documents_in_a_ranking_of_a_query_about_chunks_are_told_of(here, capsys
         "run same: ranks documents for 1 queries whose labels name chunks; no document can be "
         "relevant there"
     ]
+
+
+ANSWERED = [
+    {**row, "expected_answer": said}
+    for row, said in zip(GOLDEN, ("from nine to five", "two weeks"), strict=True)
+]
+
+
+@pytest.mark.parametrize(
+    ("sources", "reading"),
+    [
+        ({"opening hours": ["store.md"], "repair times": ["tea.md"]}, "fix retrieval first"),
+        ({"opening hours": ["store.md"], "repair times": ["tea.md", "faq.md"]}, "the model"),
+    ],
+)
+def test_answers_with_documents_for_sources_are_diagnosed(here, capsys, sources, reading):
+    """The first answer is right, and made from its document; the second is wrong."""
+    imported("golden.json", ANSWERED)
+    said = {"opening hours": "from nine to five", "repair times": "ten metres"}
+    rows = [
+        {"query": query, "generatedAnswer": said[query], "retrievedDocs": sources[query]}
+        for query in said
+    ]
+    write("answers.json", rows)
+    words = ["answer", "--dataset", "set", "--answers", "answers.json", "--name", "rag"]
+
+    found = told(capsys, *words)
+
+    [diagnosis] = found["diagnosis"]
+    readings = {name: of["count"] for name, of in diagnosis["readings"].items() if of["count"]}
+    assert readings == {"working": 1, reading: 1}
+
+
+def test_documents_for_sources_are_held_against_labels_of_chunks(here, capsys):
+    """The label names a chunk of tea.md, and the source all of it: retrieval was good."""
+    queries = [{"query": "a", "relevant": ["tea#1"], "expected_answer": "in a shop"}]
+    of_chunks(queries, ["tea#1"])
+    write("answers.json", [{"query": "a", "answer": "in a shop", "contexts": ["tea.md"]}])
+
+    found = told(capsys, "answer", "--dataset", "set", "--answers", "answers.json")
+
+    [diagnosis] = found["diagnosis"]
+    assert diagnosis["readings"]["working"]["count"] == 1
+
+
+LOGS = [
+    {"queryId": "u-1", "query": "opening hours", "retrievedDocs": ["faq.md", "store.md"]},
+    {
+        "queryId": "u-2",
+        "query": "repair times",
+        "retrievedDocs": ["service.md", "tea.md", "faq.md"],
+    },
+]
+LABELS = {
+    "u-1": {"relevantDocs": ["store.md"], "correctAnswer": "from nine to five"},
+    "u-2": {"relevantDocs": ["service.md", "faq.md"]},
+}
+
+
+def test_logs_that_name_documents_become_queries_and_a_run_of_documents(here, capsys):
+    """Both labels and rankings are as their authors have them: the numbers are those above."""
+    write("logs.json", LOGS)
+    write("labels.json", LABELS)
+    words = ["import", "--logs", "logs.json", "--labels", "labels.json", "--documents", "docs"]
+    assert main([*words, "--max-chars", "150", "--out", "set", "-q"]) == 0
+
+    found = told(capsys, "evaluate", "--dataset", "set", *measures(EXPECTED))
+
+    assert means(found, "logs") == EXPECTED
+    assert found["queries_by_document"] == 2
+    assert main(["validate", "--dataset", "set"]) == 0

@@ -1,7 +1,7 @@
 """Retrieval or the model: which of the two is to blame for a bad answer, query by query."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ragforge.measures.rates import Rate, mean_rate
@@ -87,10 +87,12 @@ def _diagnose(
     cells: dict[tuple[bool, bool], list[str]] = {key: [] for key in READINGS}
     undecided: dict[str, list[str]] = {}
     unanswered = records.unanswered
-    for query_id in query_ids:
+    asked = list(query_ids)
+    held = {item: relevance.held_against(item, contexts.get(item, ())) for item in asked}
+    for query_id in asked:
         answer = records.grades.get(query_id)
-        context = contexts.get(query_id, ())
-        retrieval = _is_good(relevance.grades.get(query_id, {}), context, relevance.threshold)
+        of_query = held[query_id]
+        retrieval = _is_good(of_query.grades, of_query.context, relevance.threshold)
         if query_id in unanswered:
             undecided.setdefault(NO_ANSWER, []).append(query_id)
         elif answer is None or answer.verdict is None:
@@ -104,7 +106,11 @@ def _diagnose(
         run,
         _cells(cells, n_undecided),
         tuple(Undecided(reason, tuple(found)) for reason, found in sorted(undecided.items())),
-        context_use(records, contexts, relevance),
+        context_use(
+            records,
+            {query_id: of_query.context for query_id, of_query in held.items()},
+            replace(relevance, grades={key: of_query.grades for key, of_query in held.items()}),
+        ),
     )
 
 

@@ -68,6 +68,14 @@ class SystemRecords:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What an answer was made from, and the grades of that and of what it lacks."""
+
+    context: tuple[str, ...]
+    grades: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Relevance:
     """What is known about relevance, to hold contexts against."""
 
@@ -75,6 +83,36 @@ class Relevance:
     threshold: int
     rankings: Mapping[str, Mapping[str, Sequence[str]]]
     """Chunk ids, best first, by run and query."""
+    is_complete: bool = False
+    """Whether what has no label is not relevant."""
+    by_document: frozenset[str] = frozenset()
+    """Queries whose grades and rankings are those of documents."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Chunk id to document, of what contexts are made of and what is graded beside them."""
+    whole: frozenset[str] = frozenset()
+    """Ids in contexts that are of documents."""
+
+    def held_against(self, query_id: str, context: Sequence[str]) -> "Held":
+        """Return a context with the grades that it is held against.
+
+        By documents where the labels of the query, or the context, name documents.
+        """
+        grades: Mapping[str, int | None] = self.grades.get(query_id, {})
+        if query_id in self.by_document or not self.whole.isdisjoint(context):
+            context = tuple(dict.fromkeys(self.documents.get(name, name) for name in context))
+            grades = self._folded(grades)
+        if self.is_complete:
+            grades = {**dict.fromkeys(context, 0), **grades}
+        return Held(tuple(context), grades)
+
+    def _folded(self, grades: Mapping[str, int | None]) -> dict[str, int | None]:
+        """Return the highest grade of each document; None where no chunk of it has one."""
+        found: dict[str, int | None] = {}
+        for name, grade in grades.items():
+            doc_id = self.documents.get(name, name)
+            known = [one for one in (grade, found.get(doc_id)) if one is not None]
+            found[doc_id] = max(known, default=None)
+        return found
 
 
 def read_systems(
@@ -120,6 +158,17 @@ def source_chunks(queries: Iterable[Query]) -> set[str]:
     return {
         chunk_id for query in queries if not query.evidence for chunk_id in query.source_chunk_ids
     }
+
+
+def context_names(systems: Iterable[SystemRecords], grades: Grades) -> set[str]:
+    """Return what contexts name, where some of it may be documents, and what is graded there."""
+    found: set[str] = set()
+    for system in systems:
+        for query_id, answer in system.answers.items():
+            graded = grades.get(query_id, {})
+            if any(name not in graded for name in answer.chunk_ids):
+                found |= {*answer.chunk_ids, *graded}
+    return found
 
 
 def documents_of(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
