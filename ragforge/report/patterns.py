@@ -17,6 +17,8 @@ _LOW: Final = 0.5
 _MOST: Final = 2
 """Sentences; a third would only say one of them again."""
 _FEWEST_QUERIES: Final = 5
+_MOST_MISSING: Final = 0.1
+"""Share of the queries that a run may lack before that is what its measures show."""
 _DEPTH_OF_PRECISION: Final = 5
 
 
@@ -30,6 +32,13 @@ def patterns(scores: Scores) -> list[str]:
     """
     if len(scores.query_ids) < _FEWEST_QUERIES:
         return []
+    missing = set(scores.missing_from_run).intersection(scores.query_ids)
+    if len(missing) > _MOST_MISSING * len(scores.query_ids):
+        return [
+            f"{len(missing):,} of {len(scores.query_ids):,} queries are not in the run and count "
+            "0, so that its measures say little else: retrieve for them, or measure the others "
+            "alone (--only-retrieved)."
+        ]
     found = scores.rescore(_NEEDED, rel_threshold=scores.rel_threshold)
     return list(_sentences(found))[:_MOST]
 

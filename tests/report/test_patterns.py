@@ -36,3 +36,15 @@ def test_precision_is_held_against_what_is_possible():
 def test_a_handful_of_queries_is_no_pattern():
     """One odd query would decide."""
     assert patterns(scores({"a": 1}, FILLER, n=4)) == []
+
+
+def test_queries_that_a_run_lacks_are_named_before_any_pattern():
+    """A log of one week has that week's questions; the others' zeros say nothing of its index."""
+    qrels = {f"q{number}": {"a": 1} for number in range(10)}
+    run = {f"q{number}": ["a"] for number in range(4)}
+
+    assert patterns(evaluate(qrels, run, ["RR"])) == [
+        "6 of 10 queries are not in the run and count 0, so that its measures say little else: "
+        "retrieve for them, or measure the others alone (--only-retrieved)."
+    ]
+    assert patterns(evaluate(qrels, run, ["RR"], only_retrieved=True)) == []
