@@ -155,16 +155,24 @@ def _check_sample(arguments: argparse.Namespace) -> None:
         if given:
             raise UsageError(f"{given[0]} goes with --sample N")
         return
-    if arguments.logs is None:
-        raise UsageError("--sample goes with --logs")
-    if arguments.as_queries:
-        raise UsageError("--as-queries takes all questions, --sample some; name one of them")
-    if arguments.sample < 1:
-        raise UsageError(f"--sample {arguments.sample}: expected at least 1")
-    if arguments.seed is not None and arguments.seed < 0:
-        raise UsageError(f"--seed {arguments.seed}: expected at least 0")
-    if arguments.batch is not None and not arguments.batch.strip():
-        raise UsageError("--batch: expected a name, got none")
+    refused = (
+        (arguments.logs is None, "--sample goes with --logs"),
+        (
+            arguments.clicks != "ignore",
+            "--sample draws from questions without labels, and --clicks relevant labels all that "
+            "were clicked; name one of them",
+        ),
+        (arguments.as_queries, "--as-queries takes all questions, --sample some; name one of them"),
+        (arguments.sample < 1, f"--sample {arguments.sample}: expected at least 1"),
+        ((arguments.seed or 0) < 0, f"--seed {arguments.seed}: expected at least 0"),
+        (
+            not (arguments.batch is None or arguments.batch.strip()),
+            "--batch: expected a name, got none",
+        ),
+    )
+    for is_wrong, message in refused:
+        if is_wrong:
+            raise UsageError(message)
 
 
 def _unlabelled(arguments: argparse.Namespace) -> "Literal['keep', 'add'] | LogSample":

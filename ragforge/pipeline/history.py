@@ -169,23 +169,15 @@ def batch_histories(
         UsageError: The set has no batch, or there is no such run.
         DataError: Values of an evaluation are damaged.
     """
-    batches: dict[str, dict[str, LogDraw]] = {}
-    for query in dataset.queries():
-        if query.drawn is not None and query.answerable:
-            batches.setdefault(query.drawn.batch, {})[query.query_id] = query.drawn
+    batches = _batches(dataset)
     if not batches:
         raise UsageError(
             f"{dataset.path}: --by batch: no query was drawn from a log; "
             "`ragforge import --logs LOG --sample N --batch NAME` draws"
         )
     names = _evaluated(dataset, history, run_names)
-    graders = _judges_of(dataset, batches)
     kept = {name: values_in(dataset.home, history, history.of_run(name)[-1]) for name in names}
-    runs = [
-        BatchRun(found, _is_logged(dataset, name), graders)
-        for name, found in kept.items()
-        if found is not None
-    ]
+    runs = _batch_runs(dataset, batches, [found for found in kept.values() if found is not None])
     lost = tuple(
         f"run {name}: the values of its newest evaluation are not kept; evaluate it again"
         for name, found in kept.items()
@@ -194,6 +186,44 @@ def batch_histories(
     wanted = measures or [name for run in runs for name in run.evaluation.measures][:1]
     made = [batch_series(measure, batches, runs, newest=newest) for measure in wanted]
     return [replace(series, notes=(*series.notes, *lost)) for series in made]
+
+
+def batches_now(dataset: Dataset, runs: Iterable[EvaluatedRun], measure: str) -> BatchSeries | None:
+    """Return how runs do on the batches of a set as they are now; None where it has no batch.
+
+    Args:
+        dataset: The one that they were measured on.
+        runs: Just measured.
+        measure: Canonical name.
+    """
+    batches = _batches(dataset)
+    if not batches:
+        return None
+    # Without its time, so that the same data give the same report.
+    timeless = [
+        Baseline(evaluation=run.evaluation.model_copy(update={"at": ""}), items=run.baseline.items)
+        for run in runs
+    ]
+    found = _batch_runs(dataset, batches, timeless)
+    return batch_series(measure, batches, found, newest=len(batches))
+
+
+def _batches(dataset: Dataset) -> dict[str, dict[str, LogDraw]]:
+    """Return how each query that was drawn from a log was drawn, by batch."""
+    batches: dict[str, dict[str, LogDraw]] = {}
+    for query in dataset.queries():
+        if query.drawn is not None and query.answerable:
+            batches.setdefault(query.drawn.batch, {})[query.query_id] = query.drawn
+    return batches
+
+
+def _batch_runs(
+    dataset: Dataset,
+    batches: Mapping[str, Mapping[str, LogDraw]],
+    baselines: Iterable[Baseline],
+) -> list[BatchRun]:
+    by = _judges_of(dataset, batches)
+    return [BatchRun(item, _is_logged(dataset, item.evaluation.run), by) for item in baselines]
 
 
 def _is_logged(dataset: Dataset, run: str) -> bool:

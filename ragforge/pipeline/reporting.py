@@ -15,9 +15,10 @@ from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_gathered
 from ragforge.pipeline.evaluated import evaluate_gathered
-from ragforge.pipeline.history import with_now
+from ragforge.pipeline.history import batches_now, with_now
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
+from ragforge.report.runs import PRIMARY
 from ragforge.report.summary import Summary, summarise
 from ragforge.report.text import render_text
 
@@ -88,12 +89,16 @@ def report_summary(
         raise UsageError(f"base {options.base!r}: expected one of the runs: {', '.join(names)}")
     valued = [run.name for run in summary.runs if run.primary.n]
     history = read_history(dataset.home)
+    found = summary.table.records
+    has_batches = any(query.drawn is not None for query in found.queries.values())
+    now = evaluate_gathered(dataset, found) if history.evaluations or has_batches else []
     if history.evaluations:
-        now = evaluate_gathered(dataset, summary.table.records)
         history = with_now(dataset, history, now)
+    followed = PRIMARY if PRIMARY in summary.measures else summary.measures[0]
     summary = replace(
         summary,
         history=history,
+        batches=batches_now(dataset, now, followed) if now else None,
         base=options.base or next(iter(valued), next(iter(names), "")),
     )
     if len(names) > 1:

@@ -34,6 +34,7 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
             for item in latest_changes(summary.history, names)
         ],
         "trends": [asdict(found) for found in trends(summary.history, names)],
+        "batches": None if summary.batches is None else asdict(summary.batches),
         "not_evaluated_yet": [run for run in unkept(summary.history) if run in names],
         "runs": [_run(summary, run) for run in summary.runs],
         "comparison": None if report is None else comparison_json(report),

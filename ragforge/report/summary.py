@@ -31,6 +31,7 @@ from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.details import detailed
 from ragforge.report.gathered import gather, is_complete, missing_relevant, task_of
 from ragforge.report.graded_by import GradedBy, grades_of
+from ragforge.report.history.batches import BatchSeries
 from ragforge.report.inspection import Inspection
 from ragforge.report.judging import (
     FailureCount,
@@ -114,6 +115,8 @@ class Summary:
     quality: ChunkQuality | None = None
     """None where there is no corpus, or one too large to be looked at in passing."""
     history: History = field(default_factory=History)
+    batches: BatchSeries | None = None
+    """How the runs do on each batch that was drawn from logs; None where there is none."""
     comparison: ComparisonReport | None = None
     """Of the runs; None where there are fewer than two, or they cannot be compared."""
     answers_comparison: ComparisonReport | None = None

@@ -8,6 +8,7 @@ from ragforge.report.agreement import agreement_table
 from ragforge.report.answers.tables import answer_tables
 from ragforge.report.audit import audit_tables
 from ragforge.report.estimate import with_counts, with_interval
+from ragforge.report.history.batches import batches_table
 from ragforge.report.history.past import changes_table, trends_table
 from ragforge.report.judging import GRADE_MEANINGS, GRADES
 from ragforge.report.overview_tables import (
@@ -36,6 +37,7 @@ def all_tables(summary: Summary) -> list[Table]:
         headline(summary),
         patterns(summary),
         trends_table(summary.history, names),
+        *([batches_table(summary.batches)] if summary.batches else []),
         *comparison_tables(summary),
         attention(summary),
         latencies(summary),

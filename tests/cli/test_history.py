@@ -224,3 +224,24 @@ def test_a_set_without_batches_says_how_to_draw_one(evaluated, capsys):
     assert main(["history", "--dataset", str(evaluated), "--by", "batch"]) == 2
 
     assert "`ragforge import --logs LOG --sample N --batch NAME` draws" in capsys.readouterr().err
+
+
+def test_the_report_shows_the_series_too(weeks, tmp_path, capsys):
+    """Who reads the page should see the weeks, in every form."""
+    out = {form: tmp_path / f"report.{form}" for form in ("html", "md", "txt")}
+    for path in out.values():
+        assert main(["report", "--dataset", str(weeks), "-m", "RR", "--out", str(path), "-q"]) == 0
+    capsys.readouterr()
+    main(["report", "--dataset", str(weeks), "-m", "RR", "--json"])
+
+    rows = json.loads(capsys.readouterr().out)["batches"]["rows"]
+    assert [(row["batch"], row["as_asked"]["mean"]) for row in rows] == [
+        ("2026-W46", 1.0),
+        ("2026-W47", 0.75),
+    ]
+    page = out["html"].read_text("utf-8")
+    assert '<section id="batches"' in page
+    assert "no trend of the set" in page
+    assert "## RR by batch of production" in out["md"].read_text("utf-8")
+    assert "RR by batch of production" in out["txt"].read_text("utf-8")
+    assert rows[0]["evaluated_at"] == ""

@@ -127,8 +127,9 @@ def test_a_share_of_a_week_is_drawn_and_told(documents, log, tmp_path, capsys):
         (["golden.csv", "--sample", "5"], "--sample goes with --logs"),
         (["--logs", "l.jsonl", "--sample", "0"], "--sample 0: expected at least 1"),
         (["--logs", "l.jsonl", "--sample", "2", "--as-queries"], "--as-queries takes all"),
+        (["--logs", "l.jsonl", "--sample", "2", "--clicks", "relevant"], "--sample draws from"),
         (["--logs", "l.jsonl", "--sample", "2", "--seed", "-1"], "--seed -1: expected at least 0"),
-        (["--logs", "l.jsonl", "--sample", "2", "--batch", " "], "--batch: expected a name"),
+        (["--logs", "l.jsonl", "--sample", "2", "--batch", ""], "--batch: expected a name"),
     ],
 )
 def test_flags_of_a_sample_that_cannot_be_are_refused(tmp_path, capsys, words, message):

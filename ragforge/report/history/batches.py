@@ -21,7 +21,7 @@ from ragforge.records import Baseline, Evaluation, LogDraw
 from ragforge.report.graded_by import silent_of
 from ragforge.report.history.common_items import LEFT_OUT
 from ragforge.report.shown import MISSING, number, one_line, plural
-from ragforge.report.table import render_table
+from ragforge.report.table import Table, render_table
 
 BATCH_NOTE: Final = (
     "Batches are different questions: a difference between two may be one of the questions, and is "
@@ -66,6 +66,7 @@ class BatchMean:
     run: str
     measure: str
     evaluated_at: str
+    """"" for a state that is not kept."""
     n_queries: int
     """Accepted queries of the batch."""
     n: int
@@ -134,9 +135,16 @@ def batch_series(
 
 
 def batches_text(found: BatchSeries) -> str:
-    """Return a series as a table with what is to be known about it."""
-    headers = ["batch", "run", "n", f"{found.measure}, as asked", "over queries"]
-    headers += ["of what was asked", "against the batch before", "evaluated (UTC)"]
+    """Return a series as a terminal shows it."""
+    table = batches_table(found)
+    shown = render_table(table.headers, table.rows) if table.rows else f"{table.title}: no values"
+    return "\n".join([shown, *_remarks(found), BATCH_NOTE])
+
+
+def batches_table(found: BatchSeries) -> Table:
+    """Return a series as rows of text, with what is to be known about it."""
+    headers = [*("batch", "run", "n"), f"{found.measure}, as asked", "over queries"]
+    headers += ["of what was asked", "against the batch before"]
     rows = [
         [
             one_line(row.batch, 40),
@@ -146,17 +154,29 @@ def batches_text(found: BatchSeries) -> str:
             _shown(row.over_queries),
             f"{row.share:.1%}",
             _difference(row),
-            one_line(row.evaluated_at[:16].replace("T", " ")) or MISSING,
         ]
         for row in found.rows
     ]
-    reasons = {
-        f"UNKNOWN for {one_line(row.batch, 40)}, run {one_line(row.run, 40)}: {row.unknown}"
-        for row in found.rows
-        if row.unknown
-    }
-    table = render_table(headers, rows) if rows else f"{found.measure}: no batch has values yet"
-    return "\n".join([table, *sorted(reasons), *found.notes, BATCH_NOTE])
+    if any(row.evaluated_at for row in found.rows):
+        headers.append("evaluated (UTC)")
+        for cells, row in zip(rows, found.rows, strict=True):
+            cells.append(one_line(row.evaluated_at[:16].replace("T", " ")) or MISSING)
+    note = " ".join([*(f"{remark}." for remark in _remarks(found)), BATCH_NOTE])
+    title = f"{found.measure} by batch of production"
+    return Table(title, tuple(headers), tuple(map(tuple, rows)), note)
+
+
+def _remarks(found: BatchSeries) -> list[str]:
+    """Return why differences are unknown, and what is not shown."""
+    reasons: dict[str, list[str]] = {}
+    for row in found.rows:
+        if row.unknown:
+            where = f"{one_line(row.batch, 40)}, run {one_line(row.run, 40)}"
+            reasons.setdefault(row.unknown, []).append(where)
+    return [
+        *(f"UNKNOWN for {'; '.join(where)}: {reason}" for reason, where in reasons.items()),
+        *found.notes,
+    ]
 
 
 def _row(

@@ -7,6 +7,7 @@ from importlib.resources import files
 from ragforge.report.agreement import agreement_table
 from ragforge.report.audit import audit_tables
 from ragforge.report.graded_by import graded_line
+from ragforge.report.history.batches import batches_table
 from ragforge.report.page.answers import answers_block
 from ragforge.report.page.comparison import comparison_block
 from ragforge.report.page.curves import all_grades_figure
@@ -98,6 +99,8 @@ def _overview(summary: Summary) -> Iterable[_Section]:
     yield _Section("causes", "Likely causes", causes_block(summary))
     yield _Section("chunks", "Chunks", quality_block(summary))
     yield _Section("trend", "Over time", trend_block(summary))
+    batches = table_block(batches_table(summary.batches)) if summary.batches else None
+    yield _Section("batches", "Production by batch", batches)
     yield _Section("spending", "Cost and time", spending_block(summary))
 
 
