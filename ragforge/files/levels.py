@@ -259,12 +259,20 @@ def ids_of_corpus(dataset: Dataset) -> set[str]:
 
 
 def _strongest(judged: Sequence[Judgment]) -> Judgment:
-    """Return the judgment that decides about a document."""
-    whole = [item for item in judged if item.level == "document" and item.grade is not None]
+    """Return the judgment that decides about a document; it is listed where any of them is."""
+    found = _deciding(judged)
+    if any(item.relevant for item in judged):
+        return found.model_copy(update={"relevant": True})
+    is_unlisted = found.grade is not None and any(item.relevant is False for item in judged)
+    return found.model_copy(update={"relevant": False}) if is_unlisted else found
+
+
+def _deciding(judged: Sequence[Judgment]) -> Judgment:
+    whole = [item for item in judged if item.level == "document" and not item.is_failed]
     if whole:
         return min(whole, key=lambda item: item.source != "human")
     best = max(judged, key=lambda item: -1 if item.grade is None else item.grade)
-    failed = next((item for item in judged if item.grade is None), None)
+    failed = next((item for item in judged if item.is_failed), None)
     if failed is not None and (best.grade or 0) < _PART_OF_ANSWER:
         return failed
     return best

@@ -53,7 +53,7 @@ def merged(old: Iterator[Judgment], new: Iterator[Judgment]) -> Iterator[Judgmen
     for judgment in heapq.merge(old, new, key=key_of):
         if kept is not None and key_of(kept) != key_of(judgment):
             yield kept
-        elif kept is not None and judgment.grade is None and _says_more(kept):
+        elif kept is not None and judgment.is_failed and _says_more(kept):
             continue
         kept = judgment
     if kept is not None:

@@ -18,6 +18,7 @@ from ragforge.files.relevance import (
 )
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import shown
+from ragforge.measures.listed import labels_of, lists_in_force
 from ragforge.records.grade_origins import GradeOrigin, origin
 
 SHAPES: Final = (
@@ -80,6 +81,8 @@ class _Collected:
     queries: dict[str, Relevance] = field(default_factory=dict)
     graded: bool | None = None
     """Whether the rows of a file of pairs have grades; the first one decides."""
+    marks: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """Of judgments, whether chunks are listed as relevant, where no threshold says so."""
     origins: dict[tuple[str, str], GradeOrigin] = field(default_factory=dict)
     """Of the pairs whose rows say who graded."""
 
@@ -104,7 +107,7 @@ class _Collected:
                 "write qrels and runs of documents with `ragforge export --dataset DIR --as trec`"
             )
         grades = self.queries.setdefault(query_id, Relevance({})).grades
-        if chunk_id in grades:
+        if chunk_id in grades or chunk_id in self.marks.get(query_id, {}):
             raise DataError(
                 f"{row.where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice"
             )
@@ -112,12 +115,39 @@ class _Collected:
             self.graded = row.has(GRADE)
         if not self.graded and row.has(GRADE):
             raise row.wrong(GRADE, "grades in all rows or in none", row.get(GRADE))
-        grades[chunk_id] = _grade(row) if self.graded else 1
+        grade = _grade(row) if self.graded else 1
+        mark = _mark(row)
+        if mark is not None:
+            self.marks.setdefault(query_id, {})[chunk_id] = mark
+        if grade is not None or mark is None:
+            grades[chunk_id] = grade
         if row.given.get("provenance") is not None or row.given.get("source") == "human":
             self.origins[query_id, chunk_id] = _origin(row)
 
     def settled(self) -> SettledRelevance:
-        return settle_relevance(self.queries)
+        if not self.marks:
+            return settle_relevance(self.queries)
+        qrels = {query_id: one.grades for query_id, one in self.queries.items()}
+        highest = max((grade or 0 for of in qrels.values() for grade in of.values()), default=0)
+        threshold = 2 if highest > 1 else 1
+        lists = lists_in_force(qrels, self.marks, threshold)
+        return SettledRelevance(labels_of(qrels, lists, threshold).graded, None, lists)
+
+
+def _mark(row: Row) -> bool | None:
+    """Return whether a judgment says that its chunk is listed as relevant; None where it does not.
+
+    Raises:
+        DataError: It is neither true nor false.
+    """
+    mark = row.given.get("relevant") if _is_judgment(row) else None
+    if mark is None or isinstance(mark, bool):
+        return mark
+    raise row.wrong(RELEVANT, "true or false", mark)
+
+
+def _is_judgment(row: Row) -> bool:
+    return row.given.keys() >= _NATIVE
 
 
 def _origin(row: Row) -> GradeOrigin:
@@ -133,7 +163,7 @@ def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
     about_query: bool | None = None
     for row in rows:
         if about_query is None:
-            about_query = row.has(RELEVANT, GRADES)
+            about_query = row.has(RELEVANT, GRADES) and not _is_judgment(row)
             if not row.has(QUERY_ID, QUERY) or not (about_query or row.has(CHUNK_ID)):
                 raise unknown_shape(where, SHAPES)
         if about_query and not row.has(RELEVANT, GRADES):
@@ -147,6 +177,6 @@ def _grade(row: Row) -> int | None:
     if value is None:
         return None
     grade = row.as_whole(value, GRADE)
-    if row.given.keys() >= _NATIVE and not 0 <= grade <= HIGHEST_GRADE:
+    if _is_judgment(row) and not 0 <= grade <= HIGHEST_GRADE:
         raise row.wrong(GRADE, "0, 1, 2 or 3", value)
     return grade

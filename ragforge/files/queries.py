@@ -1,6 +1,6 @@
 """Hand-made query sets of many shapes: queries with what is relevant to them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, get_args
@@ -24,7 +24,7 @@ from ragforge.files.names import (
 )
 from ragforge.files.qrels import beir_split, read_qrels
 from ragforge.files.query_labels import behaviour_of, difficulty_of
-from ragforge.files.relevance import Anchor, Relevance, settle_relevance
+from ragforge.files.relevance import Anchor, Relevance, SettledRelevance, settle_relevance
 from ragforge.files.row_relevance import joined, relevance_of_row
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import shown
@@ -54,6 +54,9 @@ class ImportedQuery:
     """Grades by the ids of the file, which may be of chunks or of documents; any whole number."""
     anchors: tuple[Anchor, ...] = ()
     """Passages named by quotes."""
+    marks: Mapping[str, bool] = field(default_factory=dict)
+    """Whether ids are listed as relevant, where no threshold on the grades of the file says so: of
+    all that the query lists or grades; empty for a query without a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,8 @@ class ImportedQueries:
     """In the order of the file."""
     rel_threshold: int | None = None
     """Lowest grade that is relevant, where lists of relevant ids beside grades say so."""
-    is_by_list: bool = False
-    """Whether no threshold explains the lists, so that grades alone would not be what is meant."""
+    reading: str = ""
+    """How lists and grades are read together, in a sentence; "" where there are not both."""
 
 
 def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
@@ -93,10 +96,8 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
         path = path / "queries.jsonl"
     found = _read(path, make_id)
     settled = settle_relevance({one.imported.query.query_id: one.relevance for one in found})
-    queries = [
-        replace(one.imported, grades=settled.grades[one.imported.query.query_id]) for one in found
-    ]
-    return ImportedQueries(queries, settled.rel_threshold, bool(settled.relevant))
+    queries = [_settled(one, settled) for one in found]
+    return ImportedQueries(queries, settled.rel_threshold, settled.reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,13 @@ def _read(path: Path, make_id: Callable[[str], str]) -> list[_Found]:
     if not found:
         raise none_found(path, "query")
     return list(found.values())
+
+
+def _settled(found: _Found, settled: SettledRelevance) -> ImportedQuery:
+    query_id = found.imported.query.query_id
+    # Where lists decide, ids without a grade get none.
+    grades = found.relevance.grades if settled.relevant else settled.grades[query_id]
+    return replace(found.imported, grades=grades, marks=settled.marks(query_id))
 
 
 def _together(first: _Found, second: _Found, where: str, first_where: str) -> _Found:

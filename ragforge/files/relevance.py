@@ -3,12 +3,18 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Final
 
 from ragforge.files.fields import Row, cell_items, make_row
 from ragforge.files.names import DOC_ID, GRADE, GRADES, ITEM_ID, QUOTE, RELEVANT, Field
 from ragforge.measures.listed import Labelled, explaining_threshold, labels_of
 
 HIGHEST_GRADE = 3
+BY_LISTS: Final = (
+    "lists of relevant ids and grades do not go by one threshold: the lists decide P, R, RR, AP "
+    "and Success, the grades nDCG, DCG and ERR"
+)
+"""How both are read then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +88,19 @@ class SettledRelevance:
     """The lists by query, where no threshold explains them: then `grades` holds no grade for ids
     that have none in the file, but for queries without any."""
 
+    def marks(self, query_id: str) -> dict[str, bool]:
+        """Return whether the ids of a query are listed, where lists decide what is relevant."""
+        listed = self.relevant.get(query_id)
+        if listed is None:
+            return {}
+        ids = (*listed, *self.grades[query_id])
+        return {chunk_id: chunk_id in listed for chunk_id in dict.fromkeys(ids)}
+
     @property
     def reading(self) -> str:
         """How lists and grades are read together, in a sentence; "" where there are not both."""
         if self.relevant:
-            return (
-                "lists of relevant ids and grades do not go by one threshold: the lists decide P, "
-                "R, RR, AP and Success, the grades nDCG, DCG and ERR"
-            )
+            return BY_LISTS
         if self.rel_threshold is not None:
             return f"relevant: grade >= {self.rel_threshold}, as the lists of relevant ids have it"
         return ""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from ragforge.measures.locating import Judgments
-from ragforge.measures.names import SYNTAX, Measure
+from ragforge.measures.names import SYNTAX, Measure, parse_measure
 
 Listed = Mapping[str, Collection[str]]
 """The relevant chunks by query; of a query that is not in it, the grades decide."""
@@ -18,6 +18,33 @@ LEAST_RELEVANT: Final = 1
 _BY_LIST: Final = frozenset(
     {*(name for name, syntax in SYNTAX.items() if "rel" in syntax.settings), "Judged"}
 )
+
+
+def lists_in_force(
+    qrels: Mapping[str, Judgments], marks: Mapping[str, Mapping[str, bool]], rel_threshold: int
+) -> dict[str, frozenset[str]]:
+    """Return the relevant chunks of each query of which somebody listed some.
+
+    Args:
+        qrels: Grades by query and chunk; None where a judgment failed.
+        marks: Whether a chunk is listed, by query; of graded chunks that have no mark, because
+            others graded them later, the grade decides.
+        rel_threshold: Lowest grade that counts as relevant there.
+    """
+    return {
+        query_id: frozenset(
+            (
+                *(chunk_id for chunk_id, is_listed in marked.items() if is_listed),
+                *(
+                    chunk_id
+                    for chunk_id, grade in qrels.get(query_id, {}).items()
+                    if chunk_id not in marked and grade is not None and grade >= rel_threshold
+                ),
+            )
+        )
+        for query_id, marked in marks.items()
+        if marked
+    }
 
 
 class Labels(NamedTuple):
@@ -59,6 +86,48 @@ def labels_of(qrels: Mapping[str, Judgments], relevant: Listed, rel_threshold: i
         has_grades = any(grade is not None for grade in grades.values())
         graded[query_id] = dict(grades) if has_grades else dict(binary[query_id])
     return Labels(graded, binary)
+
+
+class Ground(NamedTuple):
+    """What some measures are computed on."""
+
+    qrels: Mapping[str, Judgments]
+    measures: tuple[str, ...]
+    rel_threshold: int
+
+
+def grounds(
+    qrels: Mapping[str, Judgments],
+    relevant: Listed | None,
+    measures: Iterable[str],
+    rel_threshold: int,
+) -> tuple[Ground, ...]:
+    """Return the labels that measures are computed on: one set of them, or two where lists decide.
+
+    On each of them, measures can be computed as if there were no lists.
+
+    Args:
+        qrels: Grades by query and chunk; None where a judgment failed.
+        relevant: The lists; none where grades decide all.
+        measures: Canonical names.
+        rel_threshold: Lowest grade that counts as relevant where no list says it.
+    """
+    names = tuple(measures)
+    if not relevant:
+        return (Ground(qrels, names, rel_threshold),)
+    labels = labels_of(qrels, relevant, rel_threshold)
+    graded = tuple(by_grades(names, has_lists=True))
+    binary = tuple(name for name in names if name not in graded)
+    both = (
+        Ground(labels.graded, graded, rel_threshold),
+        Ground(labels.binary, binary, LEAST_RELEVANT),
+    )
+    return tuple(ground for ground in both if ground.measures)
+
+
+def by_grades(measures: Iterable[str], *, has_lists: bool) -> list[str]:
+    """Return the measures, canonical names, that go by grades where there are lists, or none."""
+    return [name for name in measures if not (has_lists and is_by_list(parse_measure(name)))]
 
 
 def is_by_list(measure: Measure) -> bool:

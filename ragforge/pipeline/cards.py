@@ -18,6 +18,6 @@ def renew_card(dataset: Dataset) -> bool:
     queries = dataset.queries()
     origins = Counter[str](query.origin for query in queries)
     languages = {query.language for query in queries}
-    n_judgments = sum(judgment.grade is not None for judgment in dataset.each_judgment())
+    n_judgments = sum(not judgment.is_failed for judgment in dataset.each_judgment())
     dataset.write_card(render_card(dataset.manifest, report, languages, n_judgments, origins))
     return True

@@ -30,7 +30,7 @@ def at_chunks(judgment: Judgment, chunk_ids: Iterable[str]) -> Iterator[Judgment
 def by_rank(judgments: Iterable[Judgment]) -> list[Judgment]:
     """Order judgments so that the last of a pair stands: a person's, a judge's, the evidence's."""
     rank = {"evidence": 1, "carried": 2, "judge": 3, "human": 4}
-    return sorted(judgments, key=lambda item: (item.grade is not None, rank[item.source]))
+    return sorted(judgments, key=lambda item: (not item.is_failed, rank[item.source]))
 
 
 def moved_pool(entries: Iterable[PoolEntry], moves: ChunkMoves) -> list[PoolEntry]:

@@ -228,11 +228,11 @@ def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
     grades: dict[str, dict[str, int]] = {query_id: {} for query_id in waves.asked}
     calls = set[str]()
     for old in dataset.each_judgment():
-        one = waves.asked.get(old.query_id)
-        if one is None or old.grade is None or not waves.stands(old):
+        one, grade = waves.asked.get(old.query_id), old.listed_grade
+        if one is None or grade is None or not waves.stands(old):
             continue
         if one.answerable or old.source != "evidence":
-            grades[old.query_id][old.chunk_id] = old.grade
+            grades[old.query_id][old.chunk_id] = grade
         if old.chunk_id in pools[old.query_id] and old.source == "judge" and old.provenance:
             calls |= {old.provenance.call_key, *(vote.call_key for vote in old.votes)}
     return summarise_completion(

@@ -19,6 +19,7 @@ from ragforge.files.history import content_id
 from ragforge.files.levels import document_level
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import Scores, parse_measure
+from ragforge.measures.listed import Listed
 from ragforge.pipeline.ground_digests import (
     corpus_digest,
     grades_digest,
@@ -64,6 +65,8 @@ class EvaluatedRun:
     """Whether what has no label is not relevant."""
     n_by_document: int = 0
     """Queries that are measured by documents, as labels of theirs name some."""
+    relevant: Listed = field(default_factory=dict)
+    """What lists call relevant, by query, where they decide binary measures; see `Task`."""
 
     @property
     def evaluation(self) -> Evaluation:
@@ -105,7 +108,8 @@ def evaluate_usable(
     level = document_level(dataset, judgments)
     settled, judged_by = settle(level.judgments(judgments)), judges(judgments, {})
     threshold = dataset.rel_threshold(settings.rel_threshold)
-    task = task_of(queries, settled, settings.measures, threshold)
+    by_lists = settings.rel_threshold == "auto"
+    task = task_of(queries, settled, settings.measures, threshold, by_lists=by_lists)
     complete = is_complete(dataset, judgments)
     task = replace(task, only_retrieved=only_retrieved, is_complete=complete, level=level)
     measured = measure_runs(dataset, dataset.failures(), task, usable)
@@ -114,7 +118,6 @@ def evaluate_usable(
     found = _recorded(
         measured,
         _state(dataset, task, judged_by, settled),
-        task.qrels,
         judged_by,
         len(queries) - len(answerable),
     )
@@ -135,7 +138,7 @@ def evaluate_gathered(dataset: Dataset, found: Gathered) -> list[EvaluatedRun]:
     settled = {key: judged for key, judged in found.settled.items() if key in answerable}
     n_left_out = len(found.queries) - len(answerable)
     state = _state(dataset, found.task, judged_by, settled)
-    return _recorded(found.runs, state, found.task.qrels, judged_by, n_left_out)
+    return _recorded(found.runs, state, judged_by, n_left_out)
 
 
 def sealed(evaluation: Evaluation) -> Evaluation:
@@ -150,6 +153,7 @@ class _State:
     dataset: Dataset
     items: Mapping[str, str]
     qrels: Qrels
+    relevant: Listed
     graders: tuple[Grader, ...]
     n_queries: int
     digests: Mapping[str, str]
@@ -187,6 +191,7 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
         dataset,
         items,
         task.qrels,
+        task.relevant,
         graders,
         len(task.queries),
         digests,
@@ -201,7 +206,6 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
 def _recorded(
     measured: Iterable[MeasuredRun],
     state: _State,
-    qrels: Qrels,
     judged_by: tuple[Judge, ...],
     n_left_out: int,
 ) -> list[EvaluatedRun]:
@@ -210,7 +214,8 @@ def _recorded(
             measured=run,
             scores=run.scores,
             baseline=_baseline(run, run.scores, state),
-            qrels=qrels,
+            qrels=state.qrels,
+            relevant=state.relevant,
             pair_judges=state.pair_judges,
             judges=judged_by,
             n_unanswerable=n_left_out,
@@ -234,6 +239,7 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
         version=manifest.version,
         run=run.name,
         rel_threshold=scores.rel_threshold,
+        by_lists=bool(state.relevant),
         only_retrieved=state.only_retrieved,
         n_queries=state.n_queries,
         n_failed=scores.summary(scores.measures[0]).n_failed,
@@ -252,20 +258,23 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
         ItemValues(
             query_id=query_id,
             item=state.items[query_id],
-            grades=grades_digest(state.qrels[query_id]),
+            grades=grades_digest(state.qrels[query_id], state.relevant.get(query_id)),
             values={name: values[name] for name in measures},
             ranking=run.ranked.get(query_id, ())[:depth],
             n_retrieved=len(run.ranked.get(query_id, ())),
-            graded=_graded(run.ranked.get(query_id, ())[:depth], state.qrels[query_id]),
+            graded=_graded(run.ranked.get(query_id, ())[:depth], query_id, state),
         )
         for query_id, values in scores.per_query.items()
     )
     return Baseline(evaluation=sealed(evaluation), items=items)
 
 
-def _graded(ranking: Sequence[str], grades: Mapping[str, int | None]) -> tuple[int, ...]:
+def _graded(ranking: Sequence[str], query_id: str, state: _State) -> tuple[int, ...]:
+    grades, listed = state.qrels[query_id], state.relevant.get(query_id, ())
     return tuple(
-        rank for rank, chunk_id in enumerate(ranking, 1) if grades.get(chunk_id) is not None
+        rank
+        for rank, chunk_id in enumerate(ranking, 1)
+        if grades.get(chunk_id) is not None or chunk_id in listed
     )
 
 

@@ -9,6 +9,7 @@ from ragforge.evaluation import evaluate_file, relevance_in_force
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
 from ragforge.files.qrels import read_judged_qrels
+from ragforge.files.relevance import BY_LISTS
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
@@ -87,6 +88,7 @@ def evaluate_dataset(
         graded_by=grades_of(found[0].judges),
         is_complete=found[0].is_complete,
         n_by_document=found[0].n_by_document,
+        reading=BY_LISTS if found[0].relevant else "",
     )
 
 

@@ -16,7 +16,8 @@ from ragforge.files.output_places import check_outputs
 from ragforge.files.trec_writing import write_trec_qrels, write_trec_run
 from ragforge.records import Query
 from ragforge.report.gathered import task_of
-from ragforge.report.judging import settle
+from ragforge.report.judging import grades_in, settle
+from ragforge.report.runs import Task
 from ragforge.report.shown import plural
 
 Form = Literal["trec", "beir", "json"]
@@ -42,11 +43,14 @@ class _Contents:
     """The accepted ones, by id; those that no chunk is to answer too."""
     grades: _Grades
     """The grade that counts, by query and chunk; None where the judge failed."""
-    rel_threshold: int
+    task: Task
+    """What is relevant."""
     level: DocumentLevel
     """Folds rankings for queries whose labels name documents."""
     n_folded: int
     """Grades of chunks that are written as those of their documents."""
+    n_listed: int
+    """Chunks that people list as relevant without a grade."""
 
 
 def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
@@ -68,13 +72,22 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     threshold = dataset.rel_threshold("auto")
     judgments = dataset.judgments()
     level = document_level(dataset, judgments)
-    task = task_of(queries, settle(level.judgments(judgments)), rel_threshold=threshold)
-    grades = {query.query_id: dict[str, int | None]() for query in queries} | dict(task.qrels)
+    settled = settle(level.judgments(judgments))
+    task = task_of(queries, settled, rel_threshold=threshold)
+    judged = {query_id: settled.get(query_id, {}) for query_id in task.qrels}
+    # What is listed and has no grade stands in a list, or is relevant with a grade as others are.
+    known = {key: grades_in(of) for key, of in judged.items()} if form == "json" else task.qrels
+    grades = {query.query_id: dict[str, int | None]() for query in queries} | dict(known)
     folded = sum(
         item.level == "chunk" and item.query_id in level.query_ids and item.grade is not None
         for item in judgments
     )
-    contents = _Contents(dataset, queries, grades, task.rel_threshold, level, folded)
+    n_listed = sum(
+        item.relevant is True and chunk_id not in task.qrels[query_id]
+        for query_id, of in judged.items()
+        for chunk_id, item in of.items()
+    )
+    contents = _Contents(dataset, queries, grades, task, level, folded, n_listed)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
     _check_place(out, form)
     return ExportResult(tuple(write(contents, out)), tuple(_lost(contents, form)))
@@ -170,7 +183,7 @@ def _query_object(query: Query, contents: _Contents) -> dict[str, object]:
         "query": query.asked,
         **{name: value for name, value in about.items() if value is not None},
         **({} if query.answerable else {"answerable": False}),
-        "relevant_doc_ids": [c for c, grade in grades.items() if grade >= contents.rel_threshold],
+        "relevant_doc_ids": sorted(contents.task.relevant_in(query.query_id)),
         "graded_relevance": grades,
     }
 
@@ -185,6 +198,18 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
     unanswerable = sum(not query.answerable for query in queries)
     labelled = sum(bool(query.difficulty or query.type or query.category) for query in queries)
     losses = [
+        (
+            len(contents.task.relevant),
+            "list of relevant ids beside its grades",
+            "lists of relevant ids beside their grades",
+            ("trec", "beir"),
+        ),
+        (
+            contents.n_listed,
+            "relevant id without a grade",
+            "relevant ids without a grade",
+            ("trec", "beir"),
+        ),
         (failed, "judgment without a grade", "judgments without a grade", FORMS),
         (contents.n_folded, "grade of a chunk by itself", "grades of chunks by themselves", FORMS),
         (quotes, "quote of evidence", "quotes of evidence", FORMS),

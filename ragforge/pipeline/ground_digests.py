@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from ragforge.files.dataset import Dataset
@@ -24,21 +24,31 @@ def item_digests(queries: Iterable[Query]) -> dict[str, str]:
     return {query.query_id: _item(query) for query in queries}
 
 
-def grades_digest(grades: Mapping[str, int | None]) -> str:
-    """Return what the grades above 0 of an item are; the others move no ranking's value."""
+def grades_digest(grades: Mapping[str, int | None], listed: Collection[str] | None = None) -> str:
+    """Return what the grades above 0 of an item are; the others move no ranking's value.
+
+    Args:
+        grades: By chunk.
+        listed: The relevant chunks, where lists decide what is relevant; None where grades do.
+    """
     relevant = sorted((chunk_id, grade) for chunk_id, grade in grades.items() if grade)
-    return _sha256(json.dumps(relevant))[:_GRADE_DIGITS]
-
-
-def grades_of(judged: Mapping[str, Judgment]) -> dict[str, int | None]:
-    """Return the grades of a query by chunk, sorted; None is a failed judgment."""
-    return {chunk_id: item.grade for chunk_id, item in sorted(judged.items())}
+    told = relevant if listed is None else [relevant, sorted(listed)]
+    return _sha256(json.dumps(told))[:_GRADE_DIGITS]
 
 
 def judgments_digest(settled: Settled) -> str:
-    """Return what all grades are, failed ones too."""
-    grades = {query_id: grades_of(judged) for query_id, judged in sorted(settled.items())}
+    """Return what all grades are, failed ones and lists of relevant chunks too."""
+    grades = {
+        query_id: {chunk_id: _said(item) for chunk_id, item in sorted(judged.items())}
+        for query_id, judged in sorted(settled.items())
+    }
     return _sha256(json.dumps(grades))
+
+
+def _said(judgment: Judgment) -> object:
+    if judgment.relevant is None:
+        return judgment.grade
+    return [judgment.grade, judgment.relevant]
 
 
 def corpus_digest(dataset: Dataset) -> str:

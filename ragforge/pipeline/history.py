@@ -14,7 +14,7 @@ from ragforge.pipeline.evaluated import EvaluatedRun, sealed
 from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
 from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
 from ragforge.report.history.batches import BatchRun, BatchSeries, batch_series
-from ragforge.report.history.bridge import Crossing, crossing
+from ragforge.report.history.bridge import Crossing, crossing, is_comparable
 from ragforge.report.history.common_items import Yardstick
 from ragforge.report.history.of_run import RunHistory, last_two_states, run_history
 from ragforge.report.history.trends import (
@@ -74,11 +74,7 @@ def with_now(dataset: Dataset, history: History, runs: Iterable[EvaluatedRun]) -
     newer = []
     for run in runs:
         last, now = history.of_run(run.evaluation.run)[-1:], run.evaluation
-        if last and (last[0].digests, last[0].rel_threshold, last[0].only_retrieved) != (
-            now.digests,
-            now.rel_threshold,
-            now.only_retrieved,
-        ):
+        if last and (last[0].digests != now.digests or not is_comparable(last[0], now)):
             timeless = {"at": "", "git_commit": "", "git_branch": ""}
             bridged = _bridged(dataset, history, run, silent).evaluation
             newer.append(sealed(bridged.model_copy(update=timeless)))
@@ -300,7 +296,7 @@ class _Bridged:
     dataset: Dataset
     history: History
     _made: dict[tuple[str, str], Crossing] = field(default_factory=dict)
-    _yardsticks: dict[int, Yardstick] = field(default_factory=dict)
+    _yardsticks: dict[tuple[int, bool], Yardstick] = field(default_factory=dict)
 
     def between(self, first: Evaluation, last: Evaluation) -> Crossing:
         """Return how the items moved that are equal in both; nothing where that is not known."""
@@ -322,10 +318,11 @@ class _Bridged:
         is_same = first.digests.judgments == last.digests.judgments
         if is_same and not has_several_judges(first, last):
             return None
-        threshold = last.rel_threshold
-        if threshold not in self._yardsticks:
-            self._yardsticks[threshold] = yardstick_now(self.dataset, threshold)
-        return self._yardsticks[threshold]
+        key = last.rel_threshold, last.by_lists
+        if key not in self._yardsticks:
+            made = yardstick_now(self.dataset, last.rel_threshold, by_lists=last.by_lists)
+            self._yardsticks[key] = made
+        return self._yardsticks[key]
 
 
 def _on_one_judge(
@@ -399,7 +396,7 @@ def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Ob
     before = _before(dataset, of_run, history, observer)
     if before is None:
         return now
-    yardstick = yardstick_of(dataset, now.evaluation, run.qrels, run.pair_judges)
+    yardstick = yardstick_of(dataset, run)
     made = crossing(before, now, yardstick)
     if not made.means and not made.mixed:
         return now

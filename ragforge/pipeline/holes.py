@@ -58,7 +58,7 @@ def told(holes: RunHoles, dataset: Dataset) -> str:
 
 
 def _counts(judgment: Judgment, accepted: Container[str]) -> bool:
-    return judgment.grade is not None and judgment.query_id in accepted
+    return not judgment.is_failed and judgment.query_id in accepted
 
 
 def _pair(judgment: Judgment) -> tuple[str, str]:

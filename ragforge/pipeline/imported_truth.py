@@ -112,8 +112,9 @@ class ImportedTruth:
 
     def _take(self, item: ImportedQuery) -> None:
         query = item.query
-        for chunk_id, grade in item.grades.items():
-            self._grade(query, chunk_id, grade)
+        for chunk_id in dict.fromkeys((*item.grades, *item.marks)):
+            mark = item.marks.get(chunk_id)
+            self._grade(query, chunk_id, item.grades.get(chunk_id), mark)
         evidence = self._quoted(query.query_id, item.anchors)
         if query.query_id in self._there:
             return
@@ -126,22 +127,23 @@ class ImportedTruth:
         update = {"evidence": evidence, "lineage": lineage}
         self.queries.append(query.model_copy(update=update))
 
-    def _grade(self, query: Query, name: str, grade: int | None) -> None:
-        if grade is None:
+    def _grade(self, query: Query, name: str, grade: int | None, mark: bool | None) -> None:
+        if grade is None and not mark:
             return
-        checked = _checked(query, name, grade)
+        checked = None if grade is None else _checked(query, name, grade)
+        is_wanted = bool(checked or mark)
         meant = self._labels.find(name)
-        if len(meant) > 1 and checked:
+        if len(meant) > 1 and is_wanted:
             shown = ", ".join(one.id for one in meant[:3])
             self.missing.append(f"{query.query_id}: {name} (it may be any of {shown})")
-        elif not meant and checked:
+        elif not meant and is_wanted:
             self.missing.append(f"{query.query_id}: {name}")
         label = meant[0] if len(meant) == 1 else Label(name, "chunk")
         if label.level == "document" and label.id != name:
             self._renamed[name] = label.id
-        if len(meant) == 1 or checked:
+        if len(meant) == 1 or is_wanted:
             relevant = self._relevant if checked == 1 else checked
-            self._judge(query.query_id, label, relevant, "")
+            self._judge(query.query_id, label, relevant, "", mark)
 
     def _quoted(self, query_id: str, anchors: Iterable[Anchor]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
@@ -170,18 +172,25 @@ class ImportedTruth:
         for judgment in derived.judgments:
             self.judgments.setdefault((judgment.query_id, judgment.chunk_id), judgment)
 
-    def _judge(self, asked: str, label: Label, grade: int, quote: str) -> None:
+    def _judge(
+        self, asked: str, label: Label, grade: int | None, quote: str, mark: bool | None = None
+    ) -> None:
+        """Note a grade, and whether it is listed; of two of a chunk or document the higher one."""
         old = self.judgments.get((asked, label.id))
-        if old is not None and (old.grade or 0) >= grade:
-            return
+        if old is not None:
+            mark = old.relevant if mark is None else mark or old.relevant
+            if (old.grade or 0) >= (grade or 0):
+                self.judgments[asked, label.id] = old.model_copy(update={"relevant": mark})
+                return
         self.judgments[asked, label.id] = Judgment(
             query_id=asked,
             chunk_id=label.id,
             level=label.level,
             grade=grade,
-            contains_answer=grade >= LEAST_EVIDENCE_GRADE,
+            contains_answer=None if grade is None else grade >= LEAST_EVIDENCE_GRADE,
             evidence=quote,
             source="human",
+            relevant=mark,
             provenance=self._provenance,
         )
 

@@ -1,14 +1,14 @@
 """Taking a hand-made set of queries into a dataset: its quotes become judgments of chunks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.opening import create_dataset, refuse_other_files
-from ragforge.files.queries import ImportedQueries, ImportedQuery, read_queries
+from ragforge.files.queries import ImportedQueries, read_queries
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
@@ -20,6 +20,13 @@ from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.accepting import query_id
 
 _USUAL_THRESHOLD: Final = 2
+
+
+class _Said(NamedTuple):
+    """What a person says of a pair."""
+
+    grade: int | None
+    relevant: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,48 +82,49 @@ def import_queries(
     """
     found = read_queries(path, make_id=lambda text: query_id(text, "en"))
     imported = found.queries
-    threshold = _threshold(found, dataset, path)
-    taking = ImportedTruth(
-        dataset, made_by, binary=_is_binary(imported), allow_missing=allow_missing
-    )
+    threshold = _threshold(found, dataset, str(path))
+    taking = ImportedTruth(dataset, made_by, binary=_is_binary(found), allow_missing=allow_missing)
     taking.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
     taken = reimported(taking.queries, before)
     for message in _told(taken, dataset.judgments(), taking.judgments):
         observer(Event("note", message=message))
     result = _write(dataset, before, taken, taking)
-    if threshold is not None:
-        dataset.write_manifest(dataset.manifest.model_copy(update={"rel_threshold": threshold}))
-        message = f"relevant: grade >= {threshold}, as the lists of relevant ids have it"
-        observer(Event("note", message=message))
+    _keep_reading(found, threshold, dataset, observer)
     return result
 
 
-def _threshold(found: ImportedQueries, dataset: Dataset, path: Path) -> int | None:
+def _keep_reading(
+    found: ImportedQueries, threshold: int | None, dataset: Dataset, observer: Observer
+) -> None:
+    """Keep the threshold that lists of relevant ids say, and tell how they are read."""
+    if threshold is not None:
+        dataset.write_manifest(dataset.manifest.model_copy(update={"rel_threshold": threshold}))
+    if threshold is not None or any(item.marks for item in found.queries):
+        observer(Event("note", message=found.reading))
+
+
+def _threshold(found: ImportedQueries, dataset: Dataset, where: str) -> int | None:
     """Return the threshold that the lists of a file say, where it says more than relevant or not.
 
     Raises:
-        DataError: No threshold explains the lists, or the set has another one.
+        DataError: The set has another one.
     """
-    if found.is_by_list:
-        raise DataError(
-            f"{path}: lists of relevant ids and grades do not go by one threshold: a listed id has "
-            "a lower grade than one that is not listed. `ragforge evaluate --qrels` measures by "
-            "both; for a set, make them agree or leave one of them out"
-        )
-    if found.rel_threshold is None or _is_binary(found.queries):
+    if found.rel_threshold is None or _is_binary(found):
         return None
-    there = dataset.manifest.rel_threshold or (_USUAL_THRESHOLD if dataset.all_queries() else None)
-    if there not in (None, found.rel_threshold):
+    brought = {item.query.query_id for item in found.queries}
+    has_others = any(query.query_id not in brought for query in dataset.all_queries())
+    there = dataset.manifest.rel_threshold or _USUAL_THRESHOLD
+    if has_others and there != found.rel_threshold:
         raise DataError(
-            f"{path}: its lists call grades from {found.rel_threshold} on relevant, and "
+            f"{where}: its lists call grades from {found.rel_threshold} on relevant, and "
             f"{dataset.path} counts those from {there} on; import it into a set of its own"
         )
     return found.rel_threshold
 
 
 def add_logged(
-    imported: Sequence[ImportedQuery],
+    imported: ImportedQueries,
     dataset: Dataset,
     observer: Observer,
     *,
@@ -129,7 +137,7 @@ def add_logged(
     A grade that a person gave before stands.
 
     Args:
-        imported: Queries with what is relevant to them.
+        imported: Queries with what is relevant to them, and how that is to be read.
         dataset: Has chunks.
         observer: Told of passages that are in no chunk, and of grades that differ.
         made_by: Who graded.
@@ -140,6 +148,7 @@ def add_logged(
         DataError: None of the relevant passages is in any chunk, or relevant ids are missing and
             not allowed; nothing is written then.
     """
+    threshold = _threshold(imported, dataset, where)
     before = {old.query_id: old for old in dataset.all_queries()}
     taking = ImportedTruth(
         dataset,
@@ -148,16 +157,17 @@ def add_logged(
         there=before,
         allow_missing=allow_missing,
     )
-    taking.take_all(imported, where, observer)
+    taking.take_all(imported.queries, where, observer)
     differing = 0
     for old in dataset.judgments():
         pair = (old.query_id, old.chunk_id)
         if old.source == "human" and pair in taking.judgments:
-            differing += taking.judgments.pop(pair).grade != old.grade
+            differing += _said(taking.judgments.pop(pair)) != _said(old)
     if differing:
         told = f"{differing} grades differ from those that people gave before, which stand"
         observer(Event("note", message=told))
     found = reimported(taking.queries, before)
+    _keep_reading(imported, threshold, dataset, observer)
     return replace(_write(dataset, before, found, taking), n_disagreeing=differing)
 
 
@@ -206,14 +216,14 @@ def _told(
     found: Reimported, before: Iterable[Judgment], new: Mapping[tuple[str, str], Judgment]
 ) -> Iterator[str]:
     """Yield what the file has otherwise than what people settled."""
-    graded: dict[str, dict[str, int | None]] = {}
+    graded: dict[str, dict[str, _Said]] = {}
     for old in before:
         if old.source == "human":
-            graded.setdefault(old.query_id, {})[old.chunk_id] = old.grade
-    others: dict[str, dict[str, int | None]] = {}
+            graded.setdefault(old.query_id, {})[old.chunk_id] = _said(old)
+    others: dict[str, dict[str, _Said]] = {}
     for judgment in new.values():
         if judgment.source == "human":
-            others.setdefault(judgment.query_id, {})[judgment.chunk_id] = judgment.grade
+            others.setdefault(judgment.query_id, {})[judgment.chunk_id] = _said(judgment)
     regraded = {name for name in found.held & others.keys() if others[name] != graded.get(name)}
     differing = found.differing | regraded
     if differing:
@@ -223,6 +233,10 @@ def _told(
         )
     if found.retired:
         yield f"{len(found.retired)} rejected or retired queries stay out: {_some(found.retired)}"
+
+
+def _said(judgment: Judgment) -> _Said:
+    return _Said(judgment.grade, judgment.relevant)
 
 
 def _some(query_ids: Iterable[str]) -> str:
@@ -243,9 +257,11 @@ def dataset_for(out: Path, source: ChunkSource) -> Dataset:
     return dataset
 
 
-def _is_binary(imported: Iterable[ImportedQuery]) -> bool:
+def _is_binary(found: ImportedQueries) -> bool:
     """Whether a file tells relevant from not, and no more."""
     return all(
-        not item.anchors and all(grade in (None, 0, 1) for grade in item.grades.values())
-        for item in imported
+        not item.anchors
+        and not item.marks
+        and all(grade in (None, 0, 1) for grade in item.grades.values())
+        for item in found.queries
     )

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median_low
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.levels import LabelNames
 from ragforge.files.lines import plain_name
-from ragforge.files.queries import ImportedQuery
+from ragforge.files.queries import ImportedQueries, ImportedQuery
 from ragforge.files.query_log import read_labels
-from ragforge.files.relevance import Anchor, Relevance, grade_of_listed
+from ragforge.files.relevance import Anchor, Relevance, settle_relevance
 from ragforge.files.values import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.importing import add_logged
@@ -30,6 +30,8 @@ Clicks = Literal["ignore", "relevant"]
 _EXAMPLES: Final = 3
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9._+-]")
 _MOST_NAME_CHARS: Final = 90
+_Label = TypeVar("_Label", int, bool)
+"""A grade, or whether a passage is listed as relevant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +119,10 @@ def import_logs(
     labelled = _labelled(asked, there)
     others = _others(asked, there, unlabelled, paths, dataset)
     took = None
-    if labelled or others.added:
+    if labelled.queries or others.added:
         where = ", ".join(map(str, paths))
         took = add_logged(
-            [*labelled, *others.added],
+            replace(labelled, queries=[*labelled.queries, *others.added]),
             dataset,
             observer,
             made_by=made_by,
@@ -135,7 +137,7 @@ def import_logs(
     return LogResult(
         n_rows=reading.n_rows,
         n_passed_over=reading.n_passed_over,
-        n_labelled=len(labelled),
+        n_labelled=len(labelled.queries),
         n_added=len(others.added),
         n_judgments=took.n_judgments if took else 0,
         n_lost=took.n_lost if took else 0,
@@ -349,27 +351,36 @@ class _There:
             )
 
 
-def _labelled(asked: Iterable[Asked], there: _There) -> list[ImportedQuery]:
+def _labelled(asked: Iterable[Asked], there: _There) -> ImportedQueries:
+    """Return the questions that people labelled, and how their lists and grades are read."""
     found = [one for one in asked if one.is_labelled]
-    grade = grade_of_listed(
-        given for one in found for labels in one.labels for given in labels.grades.values()
-    )
+    said = {
+        f"{number} {person}": labels
+        for number, one in enumerate(found)
+        for person, labels in enumerate(one.labels)
+    }
+    settled = settle_relevance(said)
     items = []
-    for one in found:
+    for number, one in enumerate(found):
         query = there.take(_query(one))
         if query is not None:
-            items.append(ImportedQuery(query, _grades(one.labels, grade), _quotes(one.labels)))
-    return items
+            keys = [f"{number} {person}" for person in range(len(one.labels))]
+            # Where lists decide, ids without a grade get none.
+            grades = [said[key].grades if settled.relevant else settled.grades[key] for key in keys]
+            marks = _one_each([settled.marks(key) for key in keys])
+            one_grade: dict[str, int | None] = {**_one_each(grades)}
+            items.append(ImportedQuery(query, one_grade, _quotes(one.labels), marks))
+    return ImportedQueries(items, settled.rel_threshold, settled.reading)
 
 
-def _grades(labels: Iterable[Relevance], grade_if_listed: int) -> dict[str, int | None]:
-    """Return one grade for each passage that people labelled."""
-    given: dict[str, list[int]] = {}
-    for relevance in labels:
-        for chunk_id, grade in relevance.settled(grade_if_listed).items():
-            if grade is not None:
-                given.setdefault(chunk_id, []).append(grade)
-    return {chunk_id: median_low(grades) for chunk_id, grades in given.items()}
+def _one_each(given: Iterable[Mapping[str, _Label | None]]) -> dict[str, _Label]:
+    """Return one label for each passage that people labelled: the lower median of theirs."""
+    by_id: dict[str, list[_Label]] = {}
+    for of_person in given:
+        for chunk_id, label in of_person.items():
+            if label is not None:
+                by_id.setdefault(chunk_id, []).append(label)
+    return {chunk_id: median_low(labels) for chunk_id, labels in by_id.items()}
 
 
 def _quotes(labels: Iterable[Relevance]) -> tuple[Anchor, ...]:

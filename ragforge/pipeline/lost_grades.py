@@ -37,7 +37,7 @@ def lost_grades(dataset: Dataset) -> LostGrades:
     if not dataset.changed_by_hand("chunks.jsonl"):
         return LostGrades()
     judgments = dataset.judgments()
-    graded = {item.chunk_id for item in judgments if item.grade is not None}
+    graded = {item.chunk_id for item in judgments if not item.is_failed}
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks() if chunk.chunk_id in graded}
     replaced = {chunk_id for chunk_id, chunk in chunks.items() if not fits_id(chunk)}
     quotes = [
@@ -49,7 +49,7 @@ def lost_grades(dataset: Dataset) -> LostGrades:
     kept, n_of_people = [], 0
     for item in judgments:
         is_lost = item.chunk_id in replaced or (item.chunk_id, item.evidence) in gone
-        if item.grade is None or not is_lost:
+        if item.is_failed or not is_lost:
             kept.append(item)
         elif item.source == "human":
             kept.append(item)

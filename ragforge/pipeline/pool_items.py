@@ -59,8 +59,9 @@ def items_of(
 def _found_by_people(dataset: Dataset, query_ids: Collection[str]) -> dict[str, list[str]]:
     graded: dict[str, list[tuple[int, str]]] = {}
     for one in dataset.each_judgment():
-        if one.source == "human" and one.query_id in query_ids and (one.grade or 0) >= RELEVANT:
-            graded.setdefault(one.query_id, []).append((-(one.grade or 0), one.chunk_id))
+        grade = one.listed_grade or 0
+        if one.source == "human" and one.query_id in query_ids and grade >= RELEVANT:
+            graded.setdefault(one.query_id, []).append((-grade, one.chunk_id))
     return {
         query_id: [chunk_id for _, chunk_id in sorted(found)[:MOST_SOURCES]]
         for query_id, found in graded.items()

@@ -134,8 +134,9 @@ class Waves:
     def _read(self) -> None:
         """Take the grades that stand from the dataset."""
         for old in self.dataset.each_judgment():
-            if old.query_id in self.asked and old.grade is not None and self.stands(old):
-                self._grades[old.query_id, old.chunk_id] = old.grade
+            grade = old.listed_grade
+            if old.query_id in self.asked and grade is not None and self.stands(old):
+                self._grades[old.query_id, old.chunk_id] = grade
 
     def _todo(self, above: Mapping[str, int]) -> list[PairId]:
         """Return the pairs without a grade that pools hold beyond a depth, and count all there.

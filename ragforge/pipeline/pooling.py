@@ -87,7 +87,7 @@ class Standing:
     def stays(self, old: Judgment) -> bool:
         """Whether a grade is not asked for again."""
         by = old.provenance
-        if old.grade is None:
+        if old.is_failed:
             return False
         if old.source == "human" or by is None or self.is_baseline:
             return True
@@ -107,7 +107,7 @@ class Standing:
         keys = {
             (old.query_id, old.chunk_id)
             for old in dataset.each_judgment()
-            if old.grade is None and old.provenance is not None and self.is_same(old.provenance)
+            if old.is_failed and old.provenance is not None and self.is_same(old.provenance)
         }
         return lambda pair: (pair.query_id, pair.chunk_id) in keys
 

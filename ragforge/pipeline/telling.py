@@ -43,7 +43,7 @@ def tell_evaluations(
 def tell_judgments(judgments: Iterable[Judgment], observer: Observer) -> None:
     """Tell an observer of judgments, one event each; a failed one has no grade."""
     for item in judgments:
-        yes = item.grade is not None
+        yes = not item.is_failed
         observer(
             Event(
                 "grade",

@@ -262,7 +262,8 @@ def _unfindable(judgments: Iterable[Judgment], known: Container[str]) -> list[st
 
     That is such as people call relevant.
     """
-    relevant = [item for item in judgments if item.source == "human" and item.grade]
+    by_people = (item for item in judgments if item.source == "human")
+    relevant = [item for item in by_people if item.grade or item.relevant]
     found = []
     for level in ("chunk", "document"):
         of_level = {item.chunk_id for item in relevant if item.level == level}

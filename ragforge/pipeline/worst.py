@@ -55,7 +55,9 @@ def find_worst(
             finder.take(chunk)
     causes = finder.causes()
     threshold = measure.rel or found.task.rel_threshold
-    task = replace(found.task, rel_threshold=threshold)
+    # A measure that names a grade goes by grades.
+    relevant = {} if measure.rel else found.task.relevant
+    task = replace(found.task, rel_threshold=threshold, relevant=relevant)
     findings = tuple(
         run_findings(
             replace(found, task=task, runs=[run], systems=()),
@@ -76,6 +78,7 @@ def find_worst(
         starts=_starts(dataset, shown),
         warnings=found.run_warnings,
         graded_by=grades_of(judges(measured_on, {})),
+        by_lists=bool(relevant),
     )
 
 

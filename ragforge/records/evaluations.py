@@ -150,6 +150,8 @@ class Evaluation(Record):
     version: int
     run: NonEmpty
     rel_threshold: Annotated[int, Field(ge=1)]
+    by_lists: bool = Field(default=False, exclude_if=operator.not_)
+    """Whether lists of relevant chunks decided binary measures, rather than the threshold."""
     only_retrieved: bool = False
     """Whether queries that the run lacks were left out, rather than counted as 0."""
     n_queries: Count

@@ -1,11 +1,14 @@
 """Judgments of relevance."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from ragforge.records.provenance import Provenance
 from ragforge.records.record import FailureKind, Grade, NonEmpty, Record
+
+_RELEVANT: Final = 2
+_NOT_RELEVANT: Final = 1
 
 
 class Vote(Record):
@@ -32,7 +35,8 @@ Level = Literal["chunk", "document"]
 class Judgment(Record):
     """A grade of one chunk for one query: 0 off topic, 1 same topic, 2 part of the answer, 3 all.
 
-    `grade` is None where the judge failed; the pair then counts as unjudged, with bounds.
+    `grade` is None where the judge failed; the pair then counts as unjudged, with bounds. It is
+    None, too, where people list a chunk as relevant and grade others: that is no failure.
     """
 
     query_id: NonEmpty
@@ -55,4 +59,24 @@ class Judgment(Record):
     """What is suspicious in the chunk's text; it did not change the grade."""
     copied_from: str = ""
     """Id of the chunk with the same text that was judged in this one's place; "" where none was."""
+    relevant: Annotated[bool | None, Field(exclude_if=lambda value: value is None)] = None
+    """Whether people list the chunk as relevant, where no threshold on the grades of the set says
+    so: then this decides binary measures, and the grade, where there is one, the others."""
     provenance: Provenance | None = None
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether nothing is known of the pair, though it was judged."""
+        return self.grade is None and self.relevant is None
+
+    @property
+    def listed_grade(self) -> Grade | None:
+        """The grade where it agrees with the list, else the nearest that does; None where failed.
+
+        It is for what counts relevant chunks by grade 2 and above, such as pools; never for nDCG.
+        """
+        if self.relevant is None:
+            return self.grade
+        if self.relevant:
+            return self.grade if self.grade is not None and self.grade >= _RELEVANT else _RELEVANT
+        return self.grade if self.grade is None or self.grade < _RELEVANT else _NOT_RELEVANT

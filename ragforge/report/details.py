@@ -26,6 +26,8 @@ DEEPEST: Final = 100
 """Rank down to which recall is followed, at most."""
 UNJUDGED: Final = "not judged"
 FAILED: Final = "failed"
+LISTED: Final = "listed"
+"""As relevant, without a grade."""
 
 
 def detailed(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunSummary:
@@ -81,10 +83,12 @@ def _with_interval(found: Estimate, scores: Scores | None, measure: str) -> Esti
 def _top_grades(run: MeasuredRun, task: Task) -> tuple[BucketCount, ...]:
     counts: Counter[str] = Counter()
     for query_id, chunk_ids in run.ranked.items():
-        judged = task.qrels.get(query_id, {})
+        judged, listed = task.qrels.get(query_id, {}), task.relevant.get(query_id, ())
         for chunk_id in chunk_ids[:DEPTH]:
             grade = judged.get(chunk_id)
-            failed = FAILED if chunk_id in judged else UNJUDGED
+            unknown = LISTED if chunk_id in listed else UNJUDGED
+            failed = FAILED if chunk_id in judged else unknown
             counts[failed if grade is None else str(max(grade, 0))] += 1
-    labels = [*map(str, GRADES), UNJUDGED, *([FAILED] if counts[FAILED] else [])]
+    seldom = [label for label in (LISTED, FAILED) if counts[label]]
+    labels = [*map(str, GRADES), UNJUDGED, *seldom]
     return tuple(BucketCount(label, counts[label]) for label in labels)

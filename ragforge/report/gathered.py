@@ -8,9 +8,17 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.levels import document_level
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
+from ragforge.measures.listed import labels_of, lists_in_force
 from ragforge.records import Failure, Judgment, Query
 from ragforge.report.answers.records import SystemRecords, read_systems
-from ragforge.report.judging import Settled, failed_by_name, label_reading, settle
+from ragforge.report.judging import (
+    Settled,
+    failed_by_name,
+    grades_in,
+    label_reading,
+    marks_in,
+    settle,
+)
 from ragforge.report.runs import PRIMARY, MeasuredRun, Task, measure_run
 
 
@@ -58,7 +66,8 @@ def gather(
     level = document_level(dataset, judgments)
     settled = settle(level.judgments(judgments))
     threshold = dataset.rel_threshold(rel_threshold)
-    task = task_of(queries.values(), settled, measures, threshold)
+    by_lists = rel_threshold == "auto"
+    task = task_of(queries.values(), settled, measures, threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     usable = usable_runs(dataset, run_names)
     return Gathered(
@@ -85,7 +94,8 @@ def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:
     No run can find it: chunks, and documents where labels name them. Only sets of people have such;
     the chunks of others are not looked at.
     """
-    relevant = [item for item in judgments if item.source == "human" and item.grade]
+    by_people = (item for item in judgments if item.source == "human")
+    relevant = [item for item in by_people if item.grade or item.relevant]
     if not relevant or not dataset.chunks_path.exists():
         return 0
     wanted = {item.chunk_id for item in relevant}
@@ -100,25 +110,33 @@ def task_of(
     settled: Settled,
     measures: Sequence[str] = (),
     rel_threshold: int | Literal["auto"] = "auto",
+    *,
+    by_lists: bool = True,
 ) -> Task:
     """Return what runs are measured on: the answerable queries and their grades.
+
+    Args:
+        queries: All that count.
+        settled: The judgments that count.
+        measures: Names or aliases; the default set where empty.
+        rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
+        by_lists: Whether what people list as relevant goes before the threshold; see `Task`. A
+            threshold that somebody asks for goes before the lists.
 
     Raises:
         UsageError: A measure or the threshold cannot be taken.
     """
     answerable = [query for query in queries if query.answerable]
-    qrels = {
-        query.query_id: {
-            chunk_id: judgment.grade
-            for chunk_id, judgment in settled.get(query.query_id, {}).items()
-        }
-        for query in answerable
-    }
+    qrels = {query.query_id: grades_in(settled.get(query.query_id, {})) for query in answerable}
     names = tuple(dict.fromkeys(str(parse_measure(name)) for name in measures or DEFAULT_MEASURES))
     # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
     some = qrels or {"": {}}
     probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
-    return Task(answerable, qrels, names, probe.rel_threshold)
+    threshold = probe.rel_threshold
+    marks = marks_in({key: of for key, of in settled.items() if key in qrels})
+    lists = lists_in_force(qrels, marks, threshold)
+    graded = labels_of(qrels, lists, threshold).graded if lists else qrels
+    return Task(answerable, graded, names, threshold, relevant=lists if by_lists else {})
 
 
 def measure_runs(

@@ -60,6 +60,8 @@ class SourceGrades:
     counts: tuple[int, ...]
     """Judgments of grade 0, 1, 2 and 3."""
     n_failed: int
+    n_listed: int = 0
+    """Chunks that are listed as relevant without a grade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,31 @@ def settle(judgments: Iterable[Judgment]) -> dict[str, dict[str, Judgment]]:
     return settled
 
 
+def grades_in(judged: Mapping[str, Judgment]) -> dict[str, int | None]:
+    """Return the grades of a query by chunk; None is a judgment that failed.
+
+    A chunk that is listed as relevant and has no grade is not among them.
+    """
+    return {
+        chunk_id: item.grade
+        for chunk_id, item in judged.items()
+        if item.grade is not None or item.is_failed
+    }
+
+
+def marks_in(settled: Settled) -> dict[str, dict[str, bool]]:
+    """Return whether chunks are listed as relevant, of the queries of which people listed some."""
+    marks = {
+        query_id: {
+            chunk_id: item.relevant
+            for chunk_id, item in judged.items()
+            if item.relevant is not None
+        }
+        for query_id, judged in settled.items()
+    }
+    return {query_id: of_query for query_id, of_query in marks.items() if of_query}
+
+
 def label_reading(
     said: LabelReading | None, judgments: Iterable[Judgment], *, has_pool: bool
 ) -> LabelReading:
@@ -110,10 +137,20 @@ def label_reading(
 def grades_by_source(judgments: Iterable[Judgment]) -> tuple[SourceGrades, ...]:
     """Count the grades that each source gave."""
     counts: dict[str, Counter[int | None]] = {}
+    listed = Counter[str]()
     for judgment in judgments:
-        counts.setdefault(judgment.source, Counter())[judgment.grade] += 1
+        of_source = counts.setdefault(judgment.source, Counter())
+        if judgment.grade is None and not judgment.is_failed:
+            listed[judgment.source] += 1
+        else:
+            of_source[judgment.grade] += 1
     return tuple(
-        SourceGrades(source, tuple(counts[source][grade] for grade in GRADES), counts[source][None])
+        SourceGrades(
+            source,
+            tuple(counts[source][grade] for grade in GRADES),
+            counts[source][None],
+            listed[source],
+        )
         for source in SOURCES
         if source in counts
     )
@@ -128,7 +165,7 @@ def judges(
     """
     of_relevance = _Records()
     for judgment in judgments:
-        is_failed = judgment.grade is None
+        is_failed = judgment.is_failed
         of_relevance.add("relevance", judgment.provenance, judgment.source, is_failed=is_failed)
     of_answers = _Records()
     for system, grades in answer_grades.items():
@@ -180,7 +217,7 @@ class _Records:
 
 
 def _weight(judgment: Judgment) -> tuple[bool, int]:
-    return judgment.grade is None, SOURCES.index(judgment.source)
+    return judgment.is_failed, SOURCES.index(judgment.source)
 
 
 def _identity(provenance: Provenance | None, source: str) -> tuple[str, str, str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.files.levels import DocumentLevel
 from ragforge.measures import Scores, evaluate
+from ragforge.measures.listed import Listed
 from ragforge.records import Hit, Query, Ranking
 from ragforge.report.estimate import Estimate
 
@@ -158,10 +159,24 @@ class Task:
     """Whether what has no label is not relevant, so that no chunk is a hole."""
     level: DocumentLevel = field(default_factory=DocumentLevel)
     """Folds to documents what is measured on them."""
+    relevant: Listed = field(default_factory=dict)
+    """What people list as relevant, by query, where no threshold on the grades says so: it decides
+    binary measures. Of a query that is not in it, the grades decide."""
 
     def noun(self, query_id: str) -> str:
         """Return what is retrieved and labelled for a query: chunk or document."""
         return "document" if query_id in self.level.query_ids else "chunk"
+
+    def relevant_in(self, query_id: str) -> Collection[str]:
+        """Return the chunks that are known to be relevant to a query."""
+        if query_id in self.relevant:
+            return self.relevant[query_id]
+        grades = self.qrels.get(query_id, {})
+        return {
+            chunk_id
+            for chunk_id, grade in grades.items()
+            if grade is not None and grade >= self.rel_threshold
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +258,7 @@ def _evaluate(
         rel_threshold=task.rel_threshold,
         failed=failed,
         only_retrieved=task.only_retrieved,
+        relevant=task.relevant or None,
     )
 
 
@@ -289,10 +305,11 @@ def _bucket(rank: int | None) -> str:
 def _holes(ranked: Mapping[str, Sequence[str]], task: Task) -> Holes:
     n_retrieved = n_unjudged = n_failed = 0
     for query_id, chunk_ids in ranked.items():
-        judged = task.qrels.get(query_id, {})
+        judged, listed = task.qrels.get(query_id, {}), task.relevant.get(query_id, ())
         for chunk_id in chunk_ids[:DEPTH]:
             n_retrieved += 1
-            n_unjudged += chunk_id not in judged and not task.is_complete
+            is_open = chunk_id not in judged and chunk_id not in listed
+            n_unjudged += is_open and not task.is_complete
             n_failed += chunk_id in judged and judged[chunk_id] is None
     return Holes(n_retrieved, n_unjudged, n_failed)
 

@@ -14,6 +14,7 @@ from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.run_chunks import usable_runs
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.measures.graders import Agreement
+from ragforge.measures.listed import LEAST_RELEVANT, labels_of
 from ragforge.records import JudgeAudit, Query
 from ragforge.report.answers.records import (
     Grades,
@@ -40,6 +41,7 @@ from ragforge.report.judging import (
     SourceGrades,
     count_failures,
     grades_by_source,
+    grades_in,
     judges,
     settle,
 )
@@ -104,6 +106,8 @@ class Summary:
     """Query id to text."""
     is_complete: bool = False
     """Whether what has no label is not relevant."""
+    by_lists: bool = False
+    """Whether lists say what is relevant in binary measures, rather than the threshold."""
     n_missing: int = 0
     """Relevant chunks of people's that the corpus does not have: no run can find them."""
     agreement: tuple[Agreement, ...] = ()
@@ -194,6 +198,7 @@ def summarise(
         quality=inspection.quality(),
         run_warnings=found.run_warnings,
         is_complete=task.is_complete,
+        by_lists=bool(task.relevant),
         n_missing=missing_relevant(dataset, found.judgments),
     )
 
@@ -212,7 +217,8 @@ def summarise_system(
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     level = document_level(dataset, judgments)
     settled = settle(level.judgments(judgments))
-    task = task_of(queries.values(), settled, (), dataset.rel_threshold(rel_threshold))
+    threshold, by_lists = dataset.rel_threshold(rel_threshold), rel_threshold == "auto"
+    task = task_of(queries.values(), settled, (), threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     systems = read_systems(dataset, dataset.failures(), queries)
     records = next((item for item in systems if item.system == system), None)
@@ -246,10 +252,7 @@ def _highest_grade(task: Task) -> int | None:
 
 
 def _grades(settled: Settled) -> dict[str, dict[str, int | None]]:
-    return {
-        query_id: {chunk_id: judgment.grade for chunk_id, judgment in judged.items()}
-        for query_id, judged in settled.items()
-    }
+    return {query_id: grades_in(judged) for query_id, judged in settled.items()}
 
 
 def _relevance(
@@ -258,9 +261,12 @@ def _relevance(
     rankings: Mapping[str, Mapping[str, Sequence[str]]],
     chunks: Census,
 ) -> Relevance:
+    threshold = task.rel_threshold
+    if task.relevant:
+        grades, threshold = labels_of(grades, task.relevant, threshold).binary, LEAST_RELEVANT
     return Relevance(
         grades,
-        task.rel_threshold,
+        threshold,
         rankings,
         is_complete=task.is_complete,
         by_document=task.level.query_ids,
@@ -288,7 +294,7 @@ def _counts(queries: Iterable[Query], settled: Settled, chunks: Census) -> Count
         n_queries=len(listed),
         n_unanswerable=sum(not query.answerable for query in listed),
         n_pairs=len(pairs),
-        n_failed_pairs=sum(judgment.grade is None for judgment in pairs),
+        n_failed_pairs=sum(judgment.is_failed for judgment in pairs),
         queries_by={name: dict(sorted(counts.items())) for name, counts in by.items()},
     )
 

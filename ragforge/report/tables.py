@@ -164,12 +164,19 @@ def judged_by(summary: Summary) -> Table:
 
 def grades(summary: Summary) -> Table:
     """How often each source gave each grade."""
+    has_lists = any(item.n_listed for item in summary.grades)
     rows = tuple(
-        (item.source, *(f"{count:,}" for count in item.counts), f"{item.n_failed:,}")
+        (
+            item.source,
+            *(f"{count:,}" for count in item.counts),
+            f"{item.n_failed:,}",
+            *([f"{item.n_listed:,}"] if has_lists else []),
+        )
         for item in summary.grades
     )
     note = "; ".join(f"{grade}: {GRADE_MEANINGS[grade]}" for grade in GRADES)
-    headers = ("source", *(f"grade {grade}" for grade in GRADES), "failed")
+    listed = ["listed, no grade"] if has_lists else []
+    headers = ("source", *(f"grade {grade}" for grade in GRADES), "failed", *listed)
     return Table("Grades", headers, rows, f"{note}.")
 
 
@@ -193,7 +200,9 @@ def queries_by(summary: Summary) -> Table:
 def measures(summary: Summary) -> Table:
     """What the measures mean."""
     rows = tuple((name, meaning(name)) for name in summary.measures)
-    note = threshold_note(summary.rel_threshold, is_complete=summary.is_complete)
+    note = threshold_note(
+        summary.rel_threshold, is_complete=summary.is_complete, by_lists=summary.by_lists
+    )
     return Table("How to read the measures", ("measure", "meaning"), rows, note)
 
 

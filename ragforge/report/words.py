@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.measures import parse_measure
+from ragforge.measures.listed import by_grades
 from ragforge.measures.names import SYNTAX
 from ragforge.report.agreement import BASELINE, beats_baseline
 from ragforge.report.answers.summary import AnswerSummary
@@ -116,7 +117,7 @@ def meaning(name: str) -> str:
     return _MEANINGS[measure.name].format(top=top) + rel + gain
 
 
-def threshold_note(rel_threshold: int, *, is_complete: bool = False) -> str:
+def threshold_note(rel_threshold: int, *, is_complete: bool = False, by_lists: bool = False) -> str:
     """Say which grades count as relevant, and what a chunk without a grade is."""
     unlabelled = (
         "Labels are complete: what is not listed is not relevant."
@@ -124,9 +125,14 @@ def threshold_note(rel_threshold: int, *, is_complete: bool = False) -> str:
         else "A chunk that nobody judged counts as not relevant; “unjudged@10” says how often that "
         "happened."
     )
+    relevant = f"Relevant means grade {rel_threshold} or above"
+    if by_lists:
+        relevant = (
+            "Relevant is what people list as relevant, as no threshold on the grades says it (in "
+            f"queries without a list: grade {rel_threshold} or above)"
+        )
     return (
-        f"Relevant means grade {rel_threshold} or above, unless a measure says (rel=n). "
-        f"nDCG uses the grades themselves. {unlabelled}"
+        f"{relevant}, unless a measure says (rel=n). nDCG uses the grades themselves. {unlabelled}"
     )
 
 
@@ -195,7 +201,8 @@ def _out_of_reach(summary: Summary) -> Iterable[Notice]:
     """Tell of thresholds that no grade reaches: what they call relevant does not exist."""
     if summary.highest_grade is None or not summary.runs:
         return
-    text = out_of_reach(summary.measures, summary.rel_threshold, summary.highest_grade)
+    names = by_grades(summary.measures, has_lists=summary.by_lists)
+    text = out_of_reach(names, summary.rel_threshold, summary.highest_grade)
     if text:
         yield Notice("No grade reaches the threshold", text, is_loud=True)
 

@@ -53,12 +53,31 @@ BINARY = {"P@3": 0.5, "RR": 0.75, "R@3": 0.8333}
 GRADED = {**BINARY, "nDCG@3": 0.578}
 # nDCG@3 of equal grades: q1 (1 + 1/2) / (1 + 1/log2(3) + 1/2) = 0.7039, q2 0.6309.
 EQUAL = {**BINARY, "nDCG@3": 0.6674}
+# Lists that no threshold explains. q1: c is listed without a grade, x has grade 3 and is not.
+LISTS = [
+    {
+        "query": "what is sold",
+        "relevant": ["a", "b", "c"],
+        "graded_relevance": {"a": 1, "b": 2, "x": 3},
+    },
+    {"query": "how is flour sold", "relevant": ["d"]},
+]
+LISTS_TABLE = (
+    "query,relevant_doc_ids,graded_relevance\n"
+    'what is sold,a;b;c,"{""a"": 1, ""b"": 2, ""x"": 3}"\n'
+    "how is flour sold,d,\n"
+)
+# nDCG@3 by the grades that are there: q1 (3/log2(3) + 1/2) / (3 + 2/log2(3) + 1/2) = 0.5025, q2
+# 0.6309. The list decides the others.
+BY_LIST = {**BINARY, "nDCG@3": 0.5667}
 SHAPES = {
     "queries.json": (QUERIES_OBJECT, GRADED),
     "golden.json": (GOLDEN, EQUAL),
     "cases.json": (TEST_CASES, EQUAL),
     "items.json": (CAMEL_CASE, GRADED),
     "table.csv": (TABLE, EQUAL),
+    "lists.json": (LISTS, BY_LIST),
+    "lists.csv": (LISTS_TABLE, BY_LIST),
 }
 
 

@@ -4,7 +4,13 @@ import pytest
 
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate
-from ragforge.measures.listed import Labelled, explaining_threshold, labels_of
+from ragforge.measures.listed import (
+    Labelled,
+    explaining_threshold,
+    grounds,
+    labels_of,
+    lists_in_force,
+)
 
 GRADES = {"q": {"1": 3, "2": 2, "3": 1}}
 LISTED = {"q": ["1", "2", "3"]}
@@ -135,3 +141,38 @@ def test_both_sets_of_labels_have_the_same_queries():
 
     assert labels.graded == {"q": {"c": 1, "a": None}, "r": {"b": 2}, "s": {"d": 1}}
     assert labels.binary == {"q": {"c": 1, "a": None}, "r": {"b": 1}, "s": {"d": 1}}
+
+
+def test_later_grades_count_beside_a_list():
+    """A judge graded what the author never saw: of it, the threshold says whether it is relevant.
+
+    a is listed, b is graded and not listed, c and d were graded later.
+    """
+    grades = {"q": {"b": 3, "c": 2, "d": 1}, "other": {"e": 3}}
+
+    found = lists_in_force(grades, {"q": {"a": True, "b": False}}, 2)
+
+    assert found == {"q": {"a", "c"}}
+
+
+def test_measures_are_computed_on_two_sets_of_labels_where_lists_decide():
+    """On each of them the measures are what they are without lists."""
+    graded, binary = grounds(CONTRARY, {"q": ["a"]}, ["nDCG@3", "RR", "P(rel=2)@3"], 2)
+
+    assert (graded.qrels, graded.measures, graded.rel_threshold) == (
+        CONTRARY,
+        ("nDCG@3", "P(rel=2)@3"),
+        2,
+    )
+    assert (binary.qrels, binary.measures, binary.rel_threshold) == (
+        {"q": {"a": 1, "b": 0}},
+        ("RR",),
+        1,
+    )
+
+
+def test_without_lists_there_is_one_set_of_labels():
+    """Nothing is copied, and nothing changes."""
+    [ground] = grounds(CONTRARY, {}, ["RR", "nDCG@3"], 2)
+
+    assert ground == (CONTRARY, ("RR", "nDCG@3"), 2)

@@ -419,12 +419,40 @@ def test_the_threshold_that_explains_the_lists_is_the_set_s(dataset, bring):
     assert notes[-1] == "relevant: grade >= 1, as the lists of relevant ids have it"
 
 
-def test_lists_that_no_threshold_explains_are_refused(dataset, bring):
-    """By grades alone the numbers would not be those that the author means."""
-    row = {**LISTED, "relevant_doc_ids": ["c2"]}
+CONTRARY = {**LISTED, "relevant_doc_ids": ["c2", "c3"]}
+"""c1 has grade 3 and is not listed, c2 has grade 1 and is, c3 is listed and has no grade."""
 
-    with pytest.raises(DataError, match="do not go by one threshold"):
-        bring(row)
+
+def test_lists_that_no_threshold_explains_are_kept_beside_the_grades(dataset, bring):
+    """The author gives both and means both; no grade is made up for what is listed alone."""
+    notes = []
+
+    bring(CONTRARY, allow_missing=True, observer=lambda event: notes.append(event.message))
+
+    kept = [(item.chunk_id, item.grade, item.relevant) for item in dataset.judgments()]
+    assert kept == [("c1", 3, False), ("c2", 1, True), ("c3", None, True)]
+    assert notes[-1].startswith("lists of relevant ids and grades do not go by one threshold")
+    assert dataset.manifest.rel_threshold is None
+
+
+def test_lists_may_come_to_a_set_that_has_a_threshold(dataset, bring):
+    """Each pair says for itself whether it is listed, so that no threshold is in the way."""
+    bring(LISTED)
+
+    bring({**CONTRARY, "id": "q2"}, allow_missing=True)
+
+    kept = [(item.query_id, item.chunk_id, item.relevant) for item in dataset.judgments()]
+    assert kept[:3] == [("q1", "c1", None), ("q1", "c2", None), ("q2", "c1", False)]
+    assert dataset.manifest.rel_threshold == 1
+
+
+def test_a_list_that_becomes_a_threshold_leaves_no_mark(dataset, bring):
+    """The file was mended; what it said before must not go on."""
+    bring(CONTRARY, allow_missing=True)
+
+    bring(LISTED)
+
+    assert [item.relevant for item in dataset.judgments()] == [None, None]
 
 
 def test_lists_of_another_threshold_than_the_set_has_are_refused(dataset, bring):

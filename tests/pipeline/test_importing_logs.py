@@ -438,3 +438,37 @@ def test_labels_of_a_question_that_was_edited_still_reach_it(dataset, bring):
 
     assert [one.query for one in dataset.queries()] == ["How high is the return fee?"]
     assert [(one.query_id, one.chunk_id) for one in dataset.judgments()] == [("1", "c1")]
+
+
+def test_labels_whose_lists_no_threshold_explains_are_kept_beside_the_grades(dataset, bring):
+    """c1 has grade 3 and is not listed, c2 has grade 1 and is: by grades c1 alone were relevant."""
+    notes = []
+
+    bring(
+        {"query": FEE, "relevantChunkIds": ["c2"], "relevanceScores": {"c1": 3, "c2": 1}},
+        observer=lambda event: notes.append(event.message),
+    )
+
+    kept = [(item.chunk_id, item.grade, item.relevant) for item in dataset.judgments()]
+    assert kept == [("c1", 3, False), ("c2", 1, True)]
+    assert any("the lists decide P, R, RR" in note for note in notes)
+
+
+def test_the_threshold_that_explains_the_lists_of_a_log_is_the_set_s(dataset, bring):
+    """People call grade 1 relevant; binary measures must count it."""
+    bring({"query": FEE, "relevantChunkIds": ["c1", "c2"], "relevanceScores": {"c1": 3, "c2": 1}})
+
+    assert dataset.manifest.rel_threshold == 1
+    assert [item.relevant for item in dataset.judgments()] == [None, None]
+
+
+def test_of_people_who_disagree_on_a_list_the_lower_median_counts(dataset, bring):
+    """Two list c2 and not c1, one lists c1 and not c2."""
+    label = {"query": FEE, "relevanceScores": {"c1": 3, "c2": 1}}
+
+    bring(*({**label, "relevantChunkIds": [name]} for name in ("c2", "c1", "c2")))
+
+    assert [(item.chunk_id, item.relevant) for item in dataset.judgments()] == [
+        ("c1", False),
+        ("c2", True),
+    ]

@@ -83,6 +83,7 @@ class Contest:
     lower_is_better: frozenset[str] = frozenset()
     """Measures of which that is so."""
     rel_threshold: int | None = None
+    by_lists: bool = False
     judged_by: tuple[str, ...] = ()
     graded_by: tuple[GradedBy, ...] = ()
     alike: frozenset[tuple[str, str]] = frozenset()
@@ -160,6 +161,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         },
         alpha=options.alpha,
         rel_threshold=contest.rel_threshold,
+        by_lists=contest.by_lists,
         judged_by=contest.judged_by,
         warnings=(
             *contest.warnings,

@@ -52,6 +52,7 @@ def withheld(
     runs: Sequence[RankedRun],
     couples: Sequence[tuple[str, str]],
     measures: Sequence[str],
+    rel_threshold: int,
 ) -> dict[Key, str]:
     """Return why no winner is named, by couple of runs and measure; nothing where one may be.
 
@@ -62,12 +63,13 @@ def withheld(
         runs: The runs.
         couples: Names of those that are compared.
         measures: Canonical names.
+        rel_threshold: Lowest grade that counts as relevant.
     """
     found: dict[Key, str] = {}
     if by.mixed:
         of_name = {run.name: run for run in runs}
         for a, b in couples:
-            found |= _of_couple(where, qrels, by, (of_name[a], of_name[b]), measures)
+            found |= _of_couple(where, qrels, by, (of_name[a], of_name[b]), measures, rel_threshold)
     return found
 
 
@@ -77,6 +79,7 @@ def _of_couple(
     by: PairJudges,
     runs: tuple[RankedRun, RankedRun],
     measures: Sequence[str],
+    rel_threshold: int,
 ) -> dict[Key, str]:
     a, b = runs
     couples = [
@@ -84,7 +87,7 @@ def _of_couple(
         for query_id in by.mixed
         if query_id not in a.failed | b.failed
     ]
-    readings = on_one_judge(couples, qrels, by, measures, a.scores.rel_threshold, 0)
+    readings = on_one_judge(couples, qrels, by, measures, rel_threshold, 0)
     lacking = {
         query_id: {name: one.lacking for name, one in of.items() if one.lacking}
         for query_id, of in readings.items()

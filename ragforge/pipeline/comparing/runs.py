@@ -13,12 +13,13 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.levels import document_level
 from ragforge.files.qrels import read_judged_qrels
 from ragforge.files.qrels_judges import judgments_in
+from ragforge.files.relevance import BY_LISTS
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.files.runs import Ranked, read_run
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
 from ragforge.measures.identity import have_same_rankings
-from ragforge.measures.listed import LEAST_RELEVANT, Listed, is_by_list, labels_of
+from ragforge.measures.listed import Ground, Listed, by_grades, grounds, is_by_list
 from ragforge.measures.locating import falls
 from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
@@ -36,7 +37,7 @@ from ragforge.pipeline.run_names import names_apart
 from ragforge.records import Judgment
 from ragforge.records.grade_origins import origin_of
 from ragforge.report.comparison.contents import ComparisonReport
-from ragforge.report.gathered import Gathered, is_complete
+from ragforge.report.gathered import Gathered, is_complete, task_of
 from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.report.judging import Settled, failed_by_name, judges, settle
 from ragforge.report.one_judge import PairJudges, pair_judges
@@ -122,13 +123,13 @@ def compare_runs(
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     level = document_level(dataset, judgments)
     settled = settle(level.judgments(judgments))
-    qrels = {
-        query_id: {item: judged.grade for item, judged in settled.get(query_id, {}).items()}
-        for query_id in queries
-    }
     threshold = dataset.rel_threshold(settings.rel_threshold)
-    settings = settings.model_copy(update={"rel_threshold": threshold})
+    by_lists = settings.rel_threshold == "auto"
+    task = task_of(queries.values(), settled, (), threshold, by_lists=by_lists)
+    qrels = task.qrels
+    settings = settings.model_copy(update={"rel_threshold": task.rel_threshold})
     ground = _field(dataset.path, qrels, settings, options, warnings=usable.warnings)
+    ground = _by_lists(ground, task.relevant)
     failed = failed_by_name(dataset.failures(), "retrieve")
     retrieved = []
     for name in wanted:
@@ -153,7 +154,7 @@ def compare_gathered(
     """Compare the runs of a dataset that is read already; else as `compare_runs`."""
     check_names([run.name for run in found.runs], options.baseline, "run")
     settings = settings.model_copy(update={"rel_threshold": found.task.rel_threshold})
-    ground = _field(where, found.task.qrels, settings, options)
+    ground = _by_lists(_field(where, found.task.qrels, settings, options), found.task.relevant)
     ground = replace(ground, is_complete=found.task.is_complete)
     answerable = {key: of for key, of in found.settled.items() if key in ground.qrels}
     ground = _on_one_judge(ground, pair_judges(answerable), [run.ranked for run in found.runs])
@@ -186,8 +187,7 @@ def compare_files(
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
     is_binary = all((grade or 0) <= 1 for of in qrels.values() for grade in of.values())
     ground = replace(_field(qrels_path, qrels, settings, options, is_binary), is_named=True)
-    if relevant is not None:
-        ground = replace(ground, relevant=relevant, warnings=[*ground.warnings, judged.reading])
+    ground = _by_lists(ground, relevant)
     held, asked = {}, {}
     for name, path in zip(names, run_paths, strict=True):
         rankings = read_run(path).rankings
@@ -263,6 +263,13 @@ def _field(
         raise UsageError(f"measures: {told}; compare by another measure, such as nDCG@10")
     every = [*warnings, *([f"left out of the comparison: {told}"] if left else [])]
     return _Field(where, qrels, names, settings, options.only_retrieved, is_binary, every)
+
+
+def _by_lists(ground: _Field, relevant: Listed | None) -> _Field:
+    """Return the field with the lists that decide binary measures, and say so, if there are any."""
+    if not relevant:
+        return ground
+    return replace(ground, relevant=relevant, warnings=[*ground.warnings, BY_LISTS])
 
 
 def _on_one_judge(
@@ -354,9 +361,9 @@ def _decided(
     found = _doubts(ground, runs, compared)
     why = reasons(ground.qrels, graded.origins, runs, compared, ground.measures)
     # What one judge did not grade comes first: its reason names the command that settles it.
-    apart = withheld(
-        ground.where, ground.qrels, ground.pair_judges, runs, compared, ground.measures
-    )
+    apart: dict[Key, str] = {}
+    for qrels, names, threshold in _grounds(ground, runs):
+        apart |= withheld(ground.where, qrels, ground.pair_judges, runs, compared, names, threshold)
     why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in apart.items()}
     contenders = [Contender(run.name, run.values, run.scores.first_relevant_rank) for run in runs]
     contest = Contest(
@@ -366,6 +373,7 @@ def _decided(
         doubts={key: replace(item, withheld=why.get(key, "")) for key, item in found.items()},
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
+        by_lists=bool(ground.relevant),
         judged_by=graded.judged_by,
         graded_by=graded.graded_by,
         alike=frozenset(_alike(runs, compared)),
@@ -390,38 +398,25 @@ def _doubts(
     ground: _Field, runs: Sequence[RankedRun], pairs: Sequence[tuple[str, str]]
 ) -> dict[Key, Doubt]:
     """Return what is open about each measure of each couple of runs."""
-    threshold = runs[0].scores.rel_threshold
-    if ground.relevant is None:
-        return doubts(
-            ground.qrels,
+    found: dict[Key, Doubt] = {}
+    for qrels, names, threshold in _grounds(ground, runs):
+        is_of_list = ground.relevant is not None and is_by_list(parse_measure(names[0]))
+        found |= doubts(
+            qrels,
             runs,
             pairs,
-            ground.measures,
+            names,
             only_retrieved=ground.only_retrieved,
-            is_binary=ground.is_binary,
+            is_binary=ground.is_binary or is_of_list,
             rel_threshold=threshold,
             is_complete=ground.is_complete,
         )
-    labels = labels_of(ground.qrels, ground.relevant, threshold)
-    by_list = [name for name in ground.measures if is_by_list(parse_measure(name))]
-    by_grade = [name for name in ground.measures if name not in by_list]
-    return doubts(
-        labels.graded,
-        runs,
-        pairs,
-        by_grade,
-        only_retrieved=ground.only_retrieved,
-        is_binary=ground.is_binary,
-        rel_threshold=threshold,
-    ) | doubts(
-        labels.binary,
-        runs,
-        pairs,
-        by_list,
-        only_retrieved=ground.only_retrieved,
-        is_binary=True,
-        rel_threshold=LEAST_RELEVANT,
-    )
+    return found
+
+
+def _grounds(ground: _Field, runs: Sequence[RankedRun]) -> tuple[Ground, ...]:
+    """Return the labels that measures are computed on."""
+    return grounds(ground.qrels, ground.relevant, ground.measures, runs[0].scores.rel_threshold)
 
 
 def _check_shared(runs: Sequence[RankedRun]) -> None:
@@ -445,7 +440,8 @@ def _warnings(runs: Sequence[RankedRun], ground: _Field) -> list[str]:
     highest = max(
         (grade or 0 for judged in ground.qrels.values() for grade in judged.values()), default=0
     )
-    unreached = out_of_reach(ground.measures, runs[0].scores.rel_threshold, highest)
+    names = by_grades(ground.measures, has_lists=ground.relevant is not None)
+    unreached = out_of_reach(names, runs[0].scores.rel_threshold, highest)
     found = [f"no grade reaches the threshold: {unreached}"] if unreached else []
     for run in runs:
         found += [f"{run.name}: {warning}" for warning in run.scores.warnings]

@@ -144,6 +144,10 @@ def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
             f"relevant meant grade {before.rel_threshold} or above in the baseline, "
             f"and means {now.rel_threshold} or above here"
         )
+    if before.by_lists != now.by_lists:
+        said = "lists of relevant chunks", "a threshold on the grades"
+        old, new = said if before.by_lists else said[::-1]
+        yield f"in the baseline {old} said what is relevant, here {new}"
     if before.only_retrieved != now.only_retrieved:
         yield "queries that the run lacks were left out on one side, and count 0 on the other"
 

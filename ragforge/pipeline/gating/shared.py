@@ -89,8 +89,7 @@ def shared_items(
     """
     yardstick = None
     if subject.run is not None:
-        run = subject.run
-        yardstick = yardstick_of(dataset, subject.evaluation, run.qrels, run.pair_judges)
+        yardstick = yardstick_of(dataset, subject.run)
     found = common_items(before, subject.baseline, yardstick)
     of_now = {item.query_id: item for item in subject.baseline.items}
     same = {key: item for key, item in found.items() if key in of_now}

@@ -49,10 +49,10 @@ def _grades(
     for query_id, of_query in groupby(dataset.each_judgment(), lambda one: one.query_id):
         if query_id in query_ids:
             judged = list(of_query)
-            grades = {
-                chunk_id: one.grade
-                for one in judged
-                for chunk_id in moved.get(one.chunk_id, (one.chunk_id,))
-            }
+            of_now = [(i, one) for one in judged for i in moved.get(one.chunk_id, (one.chunk_id,))]
+            marks = {chunk_id: one.relevant for chunk_id, one in of_now}
+            listed = [chunk_id for chunk_id, is_relevant in marks.items() if is_relevant]
+            has_list = any(mark is not None for mark in marks.values())
+            grades = {chunk_id: one.grade for chunk_id, one in of_now}
             judges = frozenset(key for one in judged if (key := judge_key(one)) is not None)
-            yield query_id, _Graded(grades_digest(grades), judges)
+            yield query_id, _Graded(grades_digest(grades, listed if has_list else None), judges)

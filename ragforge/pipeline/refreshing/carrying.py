@@ -167,7 +167,7 @@ class _Carrying:
         now = self.moves.of(judgment.chunk_id)
         found = [self._marked(one) for one in at_chunks(judgment, now)]
         has_followed = (judgment.query_id, judgment.chunk_id) in self.followed.pairs
-        if judgment.grade is not None:
+        if not judgment.is_failed:
             self.n_dropped += not found and not has_followed
         return found
 
@@ -181,9 +181,9 @@ class _Carrying:
 
 
 def _says_more(evidence: Judgment, old: Judgment | None) -> bool:
-    if old is None or old.grade is None:
+    if old is None or old.is_failed:
         return True
-    return old.source != "human" and old.grade < (evidence.grade or 0)
+    return old.source != "human" and (old.grade or 0) < (evidence.grade or 0)
 
 
 def _carry_pool(staged: Dataset, parent: Dataset, moves: MovedChunks) -> None:

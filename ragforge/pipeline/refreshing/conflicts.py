@@ -114,7 +114,7 @@ def doubted(
         is_new = _is_new(judgment, told) or retried.has(judgment)
         if is_new if query.answerable else is_new or query.query_id in whole:
             of_query = found.setdefault(query.query_id, [])
-            of_query.append((-(judgment.grade or 0), judgment.chunk_id))
+            of_query.append((-(judgment.listed_grade or 0), judgment.chunk_id))
     chunks = {name: [chunk_id for _, chunk_id in sorted(of)] for name, of in found.items()}
     return Doubted(
         {name: of for name, of in chunks.items() if not queries[name].answerable},
@@ -235,7 +235,7 @@ class _Retried:
 def _relevant(staged: Dataset, queries: Collection[str]) -> Iterator[Judgment]:
     """Yield what people and judges found relevant to some queries."""
     for judgment in staged.each_judgment():
-        is_found = judgment.source != "evidence" and (judgment.grade or 0) >= RELEVANT
+        is_found = judgment.source != "evidence" and (judgment.listed_grade or 0) >= RELEVANT
         if is_found and judgment.query_id in queries:
             yield judgment
 

@@ -115,7 +115,7 @@ def _read(staged: Dataset, query_ids: Collection[str], growth: Growth) -> _Pools
     for judgment in staged.each_judgment():
         if judgment.query_id in query_ids:
             pools.known[judgment.query_id].add(judgment.chunk_id)
-            if judgment.grade is None:
+            if judgment.is_failed:
                 failed.add((judgment.query_id, judgment.chunk_id))
     for entry in staged.each_pool_entry():
         if entry.query_id not in query_ids:

@@ -38,7 +38,7 @@ def _kinds(before: Iterator[Judgment], now: Iterator[Judgment]) -> Iterator[_Kin
 
 
 def _kind(judgment: Judgment, *, is_same: bool) -> _Kind:
-    if judgment.grade is None:
+    if judgment.is_failed:
         return "failed"
     if judgment.source == "evidence":
         return "evidence"

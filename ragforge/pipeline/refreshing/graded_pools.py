@@ -70,11 +70,11 @@ def without_judge(dataset: Dataset, queries: Iterable[Query]) -> set[str]:
 def _graded(dataset: Dataset, query_ids: Collection[str], relevant: set[str]) -> Iterator[Key]:
     """Yield the pairs that have a grade, and note the queries with a relevant chunk."""
     for judgment in dataset.each_judgment():
-        if judgment.query_id in query_ids and judgment.grade is not None:
+        if judgment.query_id in query_ids and not judgment.is_failed:
             if _is_found(judgment):
                 relevant.add(judgment.query_id)
             yield key_of(judgment)
 
 
 def _is_found(judgment: Judgment) -> bool:
-    return (judgment.grade or 0) >= _RELEVANT and judgment.source != "evidence"
+    return (judgment.listed_grade or 0) >= _RELEVANT and judgment.source != "evidence"

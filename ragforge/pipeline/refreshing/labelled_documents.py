@@ -118,12 +118,13 @@ def counts_of_labelled(items: Iterable[SettledItem], plan: Mapping[str, int]) ->
 def _without_label(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause]]:
     """Return why queries have no relevant label left, by id, of those that lose a document now."""
     gone = set(diff.documents.removed)
-    judgments = [item for item in parent.each_judgment() if item.grade is not None]
+    judgments = [item for item in parent.each_judgment() if not item.is_failed]
     highest = max((item.grade or 0 for item in judgments), default=0)
     least = parent.manifest.rel_threshold or min(highest, _USUAL_THRESHOLD)
     relevant: dict[str, list[Judgment]] = {}
     for item in judgments:
-        if (item.grade or 0) >= max(1, least):
+        by_grade = (item.grade or 0) >= max(1, least)
+        if by_grade if item.relevant is None else item.relevant:
             relevant.setdefault(item.query_id, []).append(item)
     chunks_gone = {chunk.chunk_id for chunk in diff.removed()}
     found = {}
@@ -144,7 +145,8 @@ def _with_label_again(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause
     for one in dormant:
         query_id, now = one.judgment.query_id, back.get((one.doc_id, one.text_sha256))
         change = last.get(query_id)
-        if now and one.judgment.grade and change is not None and _is_for_lack(change):
+        is_relevant = one.judgment.grade or one.judgment.relevant
+        if now and is_relevant and change is not None and _is_for_lack(change):
             found.setdefault(query_id, []).append(_cause("document added", now[0], diff))
     return found
 

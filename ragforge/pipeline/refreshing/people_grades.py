@@ -121,9 +121,7 @@ def peoples_grades(
     lost = [
         judgment
         for judgment in parent.each_judgment()
-        if judgment.source == "human"
-        and judgment.grade is not None
-        and judgment.chunk_id in moves.gone
+        if judgment.source == "human" and not judgment.is_failed and judgment.chunk_id in moves.gone
     ]
     gone = [*_gone(lost, diff)]
     graded = {one.judgment.query_id for one in (*dormant, *gone)}

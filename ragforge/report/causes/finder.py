@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.measures import Measure, evaluate, parse_measure
+from ragforge.measures.listed import grounds
 from ragforge.records import Chunk
 from ragforge.report.causes.catalogue import CauseCode, Causes
 from ragforge.report.causes.chunk_marks import ChunkMarks
@@ -91,7 +92,14 @@ class CauseFinder:
             marks=self._marks,
             has_full_grades=self._has_full_grades,
             noun=self._task.noun(bad.query_id),
+            listed=self._listed(bad.query_id),
         )
+
+    def _listed(self, query_id: str) -> frozenset[str] | None:
+        """Return what a list calls relevant; None where the measure or the set goes by grades."""
+        if self._measure.rel is not None or query_id not in self._task.relevant:
+            return None
+        return frozenset(self._task.relevant[query_id])
 
     def _look_for_quotes(self, case: Case) -> None:
         among = evidence_chunks(case.query, case.relevant)
@@ -121,13 +129,14 @@ def _bad(
 
 def _best(task: Task, measure: Measure) -> dict[str, float]:
     """Return the highest value of each query that its judgments allow."""
-    lowest = (measure.rel or task.rel_threshold) if measure.name in _SETS else 0
+    [ground] = grounds(task.qrels, task.relevant, [str(measure)], task.rel_threshold)
+    lowest = (measure.rel or ground.rel_threshold) if measure.name in _SETS else 0
     ideal = {
-        query_id: _ordered(judged, lowest) for query_id, judged in task.qrels.items() if judged
+        query_id: _ordered(judged, lowest) for query_id, judged in ground.qrels.items() if judged
     }
     if not ideal:
         return {}
-    scores = evaluate(task.qrels, ideal, [measure], rel_threshold=task.rel_threshold)
+    scores = evaluate(ground.qrels, ideal, [measure], rel_threshold=ground.rel_threshold)
     return dict(zip(scores.query_ids, scores.values(measure), strict=True))
 
 

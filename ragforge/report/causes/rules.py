@@ -35,6 +35,8 @@ class Case:
     """Whether some judgment of the set says that a chunk answers on its own."""
     noun: str = "chunk"
     """What is ranked and labelled: chunk or document."""
+    listed: frozenset[str] | None = None
+    """The relevant chunks, where a list says which they are; None where the grades do."""
 
     @property
     def cutoff(self) -> int:
@@ -49,6 +51,8 @@ class Case:
     @cached_property
     def relevant(self) -> frozenset[str]:
         """The chunks known to be relevant."""
+        if self.listed is not None:
+            return self.listed
         return frozenset(
             chunk_id
             for chunk_id, grade in self.grades.items()
@@ -84,8 +88,8 @@ class Case:
         return [chunk_id for chunk_id, grade in self.grades.items() if grade == _PART_GRADE]
 
     def is_hole(self, chunk_id: str) -> bool:
-        """Whether a chunk has no grade."""
-        return self.grades.get(chunk_id) is None
+        """Whether a chunk has no grade, and is not listed as relevant."""
+        return self.grades.get(chunk_id) is None and chunk_id not in (self.listed or ())
 
 
 Rule = Callable[[Case], str | None]
@@ -141,7 +145,7 @@ def _evidence_cut(case: Case) -> str | None:
     if not case.has_full_grades or any(item.hop > 1 for item in case.query.evidence):
         return None
     grades = {grade for grade in case.grades.values() if grade is not None}
-    if max(grades) < FULL_GRADE and case.marks.neighbours(case.parts):
+    if max(grades, default=0) < FULL_GRADE and case.marks.neighbours(case.parts):
         return "neighbouring chunks answer in part, none on its own"
     return None
 
@@ -165,7 +169,11 @@ def _better_without(case: Case, dropped: Set[str]) -> bool:
     kept = [chunk_id for chunk_id in case.ranked if chunk_id not in dropped]
     before, after = (
         evaluate(
-            {"": case.grades}, {"": ranked}, [case.measure], rel_threshold=case.threshold
+            {"": case.grades},
+            {"": ranked},
+            [case.measure],
+            rel_threshold=case.threshold,
+            relevant=None if case.listed is None else {"": case.listed},
         ).values(case.measure)[0]
         for ranked in (list(case.ranked), kept)
     )

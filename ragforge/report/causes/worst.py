@@ -58,7 +58,7 @@ class WorstReport:
     dataset: str
     measure: str
     rel_threshold: int
-    """Lowest relevant grade for this measure."""
+    """Lowest relevant grade for this measure, where it goes by grades."""
     cause: CauseCode | None
     """The only cause of which queries are listed; None for all that a run is to blame for."""
     runs: tuple[RunFindings, ...]
@@ -67,6 +67,8 @@ class WorstReport:
     warnings: tuple[str, ...] = ()
     """Which runs are left out because they are stale, and the like."""
     graded_by: tuple[GradedBy, ...] = ()
+    by_lists: bool = False
+    """Whether lists say what is relevant."""
 
 
 def worst_of(
@@ -116,14 +118,7 @@ def run_findings(
 
 def _bad_query(records: Gathered, causes: Causes) -> BadQuery:
     detail = query_detail(records, causes.query_id)
-    judged = records.settled.get(causes.query_id, {})
+    relevant = records.task.relevant_in(causes.query_id)
     ranked = records.runs[0].ranked.get(causes.query_id, ())
-    first = next(
-        (
-            rank
-            for rank, chunk_id in enumerate(ranked, 1)
-            if chunk_id in judged and (judged[chunk_id].grade or 0) >= records.task.rel_threshold
-        ),
-        None,
-    )
+    first = next((rank for rank, chunk_id in enumerate(ranked, 1) if chunk_id in relevant), None)
     return BadQuery(causes, detail, detail.runs[0], first)

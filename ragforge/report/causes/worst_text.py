@@ -8,7 +8,7 @@ from ragforge.report.causes.catalogue import CAUSES, CauseGroup
 from ragforge.report.causes.worst import BadQuery, RunFindings, WorstReport
 from ragforge.report.graded_by import graded_json, graded_line
 from ragforge.report.queries.chunk_starts import ChunkStart
-from ragforge.report.queries.details import ShownChunk
+from ragforge.report.queries.details import NO_GRADE_SIGNS, ShownChunk
 from ragforge.report.shown import number, one_line, plural, share
 from ragforge.report.table import render_table
 
@@ -33,8 +33,9 @@ def _run(run: RunFindings, report: WorstReport) -> Iterator[str]:
         yield f"{title}\nNo query is below the best that its judgments allow."
         return
     bad = f"{run.n_bad:,} of {plural(run.n_queries, 'query', 'queries')}"
-    note = f"{bad} below the best that their judgments allow; relevant: grade >= "
-    yield "\n".join([title, _causes(run.groups), f"{note}{report.rel_threshold}"])
+    relevant = "as listed" if report.by_lists else f"grade >= {report.rel_threshold}"
+    note = f"{bad} below the best that their judgments allow; relevant: {relevant}"
+    yield "\n".join([title, _causes(run.groups), note])
     yield "\n".join(_remedies(run.groups))
     for place, item in enumerate(run.worst, 1):
         yield "\n".join(_query(place, item, report.starts))
@@ -83,9 +84,7 @@ def _query(place: int, item: BadQuery, starts: Mapping[str, ChunkStart]) -> Iter
 
 
 def _chunk(rank: str, chunk: ShownChunk, starts: Mapping[str, ChunkStart]) -> str:
-    sign = (
-        str(chunk.grade) if chunk.grade is not None else ("!" if chunk.state == "failed" else "?")
-    )
+    sign = NO_GRADE_SIGNS[chunk.state] if chunk.grade is None else str(chunk.grade)
     start = starts.get(chunk.chunk_id)
     text = "(not in the dataset)" if start is None else one_line(start.text.text, _CHUNK_CHARS)
     return f"   {rank}  [{sign}] {one_line(chunk.chunk_id, 24)}  {text}"

@@ -96,6 +96,8 @@ class ComparisonReport:
     judged_by: tuple[str, ...]
     """In words; empty where it is not known."""
     warnings: tuple[str, ...]
+    by_lists: bool = False
+    """Whether lists say what is relevant in binary measures, rather than the threshold."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first; empty where it is not known."""
     baseline: str | None = None

@@ -109,7 +109,9 @@ def doubts(items: Sequence[Compared]) -> list[str]:
 def basis(report: ComparisonReport) -> str:
     """Say in one line what the values rest on."""
     parts = []
-    if report.rel_threshold is not None:
+    if report.by_lists:
+        parts.append("relevant: as listed")
+    elif report.rel_threshold is not None:
         parts.append(f"relevant: grade >= {report.rel_threshold}")
     if report.judged_by:
         judges = ", ".join(one_line(judge) for judge in dict.fromkeys(report.judged_by))

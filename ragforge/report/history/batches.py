@@ -19,7 +19,7 @@ from ragforge.measures.samples import Floats, is_constant
 from ragforge.measures.unseen import interval_by_measure, is_bounded
 from ragforge.records import Baseline, Evaluation, LogDraw
 from ragforge.report.graded_by import silent_of
-from ragforge.report.history.common_items import LEFT_OUT
+from ragforge.report.history.common_items import LEFT_OUT, is_read_alike
 from ragforge.report.shown import MISSING, number, one_line, plural
 from ragforge.report.table import Table, render_table
 
@@ -292,7 +292,7 @@ def _why_unknown(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, Batch
     for run in (old_run, new_run):
         if (silent := silent_of(run.evaluation.graders)).any:
             return f"grades are {silent.basis}, which says nothing about quality"
-    if old_run.evaluation.rel_threshold != new_run.evaluation.rel_threshold:
+    if not is_read_alike(old_run.evaluation, new_run.evaluation):
         return "the two evaluations call other grades relevant"
     judges = old_run.judges_of.get(old.batch, frozenset()) | new_run.judges_of.get(
         new.batch, frozenset()

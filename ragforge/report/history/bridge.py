@@ -76,8 +76,9 @@ def crossing(before: Baseline, now: Baseline, yardstick: Yardstick | None = None
 
 
 def is_comparable(before: Evaluation, now: Evaluation) -> bool:
-    """Whether the same grades were relevant, and queries without a ranking counted alike."""
-    return (before.rel_threshold, before.only_retrieved) == (now.rel_threshold, now.only_retrieved)
+    """Whether relevant meant the same, and queries without a ranking counted alike."""
+    old, new = ((of.rel_threshold, of.by_lists, of.only_retrieved) for of in (before, now))
+    return old == new
 
 
 def is_bounded(measure: str) -> bool:

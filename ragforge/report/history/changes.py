@@ -63,6 +63,14 @@ def _scale(before: Evaluation, now: Evaluation) -> Iterator[Change]:
             f"Relevant was a grade of {before.rel_threshold} or more, now it is "
             f"{now.rel_threshold} or more: the values are of different things.",
         )
+    if before.by_lists != now.by_lists:
+        said = "lists of relevant chunks", "a threshold on the grades"
+        old, new = said if before.by_lists else said[::-1]
+        yield Change(
+            "scale",
+            f"What is relevant was decided by {old}, now by {new}: the values of binary measures "
+            "are of different things.",
+        )
     if before.only_retrieved != now.only_retrieved:
         left_out, counted = "were left out", "counted as 0"
         old, new = (left_out, counted) if before.only_retrieved else (counted, left_out)

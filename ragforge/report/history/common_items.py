@@ -8,7 +8,7 @@ hold, the item has no value: an earlier ranking is not to be held against a late
 judge's grades, nor to lose by grades that are gone.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, isinf
@@ -16,10 +16,13 @@ from typing import Final
 
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate, parse_measure
+from ragforge.measures.bounds import Interval
+from ragforge.measures.listed import Ground, Listed, grounds
 from ragforge.measures.names import Measure
 from ragforge.records import Baseline, Evaluation, ItemValues, MixedGrades
 from ragforge.report.one_judge import (
     Couple,
+    OneJudge,
     PairJudges,
     Reading,
     mixed_grades,
@@ -48,6 +51,18 @@ class Yardstick:
     """Reads the ids of now of chunks that went by other ones, likewise."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
     """Who gave the grades."""
+    relevant: Listed = field(default_factory=dict)
+    """What lists call relevant, by query, where they decide binary measures."""
+
+    def grounds(self, query_ids: Iterable[str], measures: Iterable[str]) -> tuple[Ground, ...]:
+        """Return the labels of some queries that measures are computed on."""
+        wanted = [query_id for query_id in query_ids if query_id in self.qrels]
+        return grounds(
+            {query_id: self.qrels[query_id] for query_id in wanted},
+            {query_id: self.relevant[query_id] for query_id in wanted if query_id in self.relevant},
+            measures,
+            self.rel_threshold,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +100,7 @@ def common_items(
     ]
     by_measure = [m for m in now.evaluation.measures if m in before.evaluation.measures]
     changed = {old.query_id for old, new in both if new is None or new.grades != old.grades}
-    if before.evaluation.rel_threshold != now.evaluation.rel_threshold:
+    if not is_read_alike(before.evaluation, now.evaluation):
         changed = {old.query_id for old, _ in both}
     stale = _Stale(changed, before.evaluation.digests.judgments, now.evaluation.digests.judgments)
     olds = _readings([old for old, _ in both], before.evaluation, by_measure, stale, yardstick)
@@ -117,6 +132,11 @@ def common_items(
             names = {name for name, depth in depths.items() if depth <= deep}
             found[old.query_id] = _read_alike(found[old.query_id], names)
     return found
+
+
+def is_read_alike(before: Evaluation, now: Evaluation) -> bool:
+    """Whether the same was relevant by the same grades."""
+    return (before.rel_threshold, before.by_lists) == (now.rel_threshold, now.by_lists)
 
 
 def mixed_of(found: Mapping[str, CommonItem], yardstick: Yardstick | None) -> MixedGrades | None:
@@ -195,19 +215,16 @@ def _on_one_judge(
     mixed, (of_old, of_new) = yardstick.pair_judges.mixed, sides
     for old, new in paired:
         grades = yardstick.qrels.get(old.query_id)
-        lost = _lost(old, grades, sides) if grades else frozenset()
+        labelled = {*(grades or ()), *yardstick.relevant.get(old.query_id, ())}
+        lost = _lost(old, labelled, sides) if grades else frozenset()
         if grades and (lost or old.query_id in mixed):
             before, now = _as_of_now(old, of_old.moved), _as_of_now(new, of_new.moved)
             couples.append(Couple(old.query_id, before.ranking, now.ranking, lost))
             items[old.query_id] = before, now
     if not couples or not measures:
         return {}
-    threshold = yardstick.rel_threshold
-    by, n_bounded = yardstick.pair_judges, LEFT_OUT * len(found)
-    by_query = on_one_judge(couples, yardstick.qrels, by, measures, threshold, n_bounded)
-    some = {query_id: yardstick.qrels[query_id] for query_id in items}
-    at_all = evaluate(some, {}, measures, rel_threshold=threshold, failed=[*some])
-    widest = {name: at_all.possible(name) for name in measures}
+    by_query = _couple_readings(couples, measures, yardstick, LEFT_OUT * len(found))
+    widest = _of_any_ranking(items, measures, yardstick)
     again = {}
     for query_id, readings in by_query.items():
         before, now = items[query_id]
@@ -226,9 +243,32 @@ def _on_one_judge(
     return again
 
 
-def _lost(
-    old: ItemValues, grades: Mapping[str, int | None], sides: tuple[_Side, _Side]
-) -> frozenset[str]:
+def _of_any_ranking(
+    query_ids: Iterable[str], measures: Sequence[str], yardstick: Yardstick
+) -> dict[str, Mapping[str, Interval]]:
+    """Return what any ranking could come to, by measure and query."""
+    found: dict[str, Mapping[str, Interval]] = {}
+    for qrels, names, threshold in yardstick.grounds(query_ids, measures):
+        at_all = evaluate(qrels, {}, names, rel_threshold=threshold, failed=[*qrels])
+        found |= {name: at_all.possible(name) for name in names}
+    return found
+
+
+def _couple_readings(
+    couples: Sequence[Couple], measures: Sequence[str], yardstick: Yardstick, n_bounded: float
+) -> dict[str, dict[str, OneJudge]]:
+    """Return what couples of rankings come to on the grades of one judge; see `on_one_judge`."""
+    query_ids = [couple.query_id for couple in couples]
+    found: dict[str, dict[str, OneJudge]] = {query_id: {} for query_id in query_ids}
+    by = yardstick.pair_judges
+    for qrels, names, threshold in yardstick.grounds(query_ids, measures):
+        of_names = on_one_judge(couples, qrels, by, names, threshold, n_bounded)
+        for query_id, readings in of_names.items():
+            found[query_id].update(readings)
+    return found
+
+
+def _lost(old: ItemValues, labelled: Container[str], sides: tuple[_Side, _Side]) -> frozenset[str]:
     """Return the chunks of an earlier ranking that were graded then, and are not any more.
 
     Where it is not recorded which these were, another judge tells of other grades.
@@ -237,11 +277,11 @@ def _lost(
     ranks: Sequence[int] = old.graded or ()
     if old.graded is None:
         ranks = () if before.judges == now.judges else range(1, len(old.ranking) + 1)
-    if all(old.ranking[rank - 1] in grades for rank in ranks):
+    if all(old.ranking[rank - 1] in labelled for rank in ranks):
         return frozenset()
     ids = (old.ranking[rank - 1] for rank in ranks)
     here = (next(iter(before.moved.get(chunk_id, ())), chunk_id) for chunk_id in ids)
-    lost = frozenset(chunk_id for chunk_id in here if chunk_id not in grades)
+    lost = frozenset(chunk_id for chunk_id in here if chunk_id not in labelled)
     known = before.known if lost else None
     return lost if known is None else frozenset(item for item in lost if item in known)
 
@@ -315,24 +355,23 @@ def _rescored(
     graded = [item for item in items if yardstick.qrels.get(item.query_id)]
     if not graded or not measures:
         return {}
-    qrels = {item.query_id: yardstick.qrels[item.query_id] for item in graded}
     known = None
     if evaluation.digests.corpus != yardstick.corpus:
         known, moved = yardstick.chunk_ids(), yardstick.moved()
         graded = [_as_of_now(item, moved) for item in graded]
     run = {item.query_id: item.ranking for item in graded}
-    threshold = yardstick.rel_threshold
-    scores = evaluate(qrels, run, measures, rel_threshold=threshold)
-    at_all = evaluate(qrels, {}, measures, rel_threshold=threshold, failed=[*qrels])
     found: dict[str, dict[str, Reading]] = {item.query_id: {} for item in graded}
-    for name in measures:
-        possible, any_ranking = scores.possible(name), at_all.possible(name)
-        for item in graded:
-            value = scores.per_query.get(item.query_id, {}).get(name)
-            low, high = possible.get(item.query_id, (value, value))
-            widest = Reading(None, *any_ranking[item.query_id])
-            read = widest if low is None or high is None else Reading(value, low, high)
-            found[item.query_id][name] = _told(item, parse_measure(name), read, widest, known)
+    for qrels, names, threshold in yardstick.grounds(run, measures):
+        scores = evaluate(qrels, run, names, rel_threshold=threshold)
+        at_all = evaluate(qrels, {}, names, rel_threshold=threshold, failed=[*qrels])
+        for name in names:
+            possible, any_ranking = scores.possible(name), at_all.possible(name)
+            for item in graded:
+                value = scores.per_query.get(item.query_id, {}).get(name)
+                low, high = possible.get(item.query_id, (value, value))
+                widest = Reading(None, *any_ranking[item.query_id])
+                read = widest if low is None or high is None else Reading(value, low, high)
+                found[item.query_id][name] = _told(item, parse_measure(name), read, widest, known)
     return found
 
 

@@ -115,7 +115,8 @@ def comparable(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
 
 def _ground(of: Evaluation) -> tuple[object, ...]:
     found = of.digests
-    return found.corpus, found.queries, found.rankings, of.rel_threshold, of.only_retrieved
+    relevant = of.rel_threshold, of.by_lists
+    return found.corpus, found.queries, found.rankings, relevant, of.only_retrieved
 
 
 def has_several_judges(*evaluations: Evaluation) -> bool:

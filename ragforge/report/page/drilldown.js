@@ -22,7 +22,8 @@ const drilldown = (index, rows, h, number) => {
       const label = `grade ${grade}: ${index.grades[grade]}`;
       return h("span", { class: `grade g${grade}`, title: label }, String(grade));
     }
-    const [sign, label] = grade === -2 ? ["!", "judging failed"] : ["?", "not judged"];
+    const signs = {"-2": ["!", "judging failed"], "-3": ["+", "listed as relevant, without a grade"]};
+    const [sign, label] = signs[grade] || ["?", "not judged"];
     return h("span", { class: "grade none", title: label }, sign);
   }
 

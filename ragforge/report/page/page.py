@@ -164,7 +164,9 @@ def _reading(summary: Summary) -> Html:
     rows = [
         join([element("dt", name), element("dd", text)]) for name, text in measures(summary).rows
     ]
-    note = threshold_note(summary.rel_threshold, is_complete=summary.is_complete)
+    note = threshold_note(
+        summary.rel_threshold, is_complete=summary.is_complete, by_lists=summary.by_lists
+    )
     return join([element("p", note), element("dl", *rows)])
 
 

@@ -8,6 +8,8 @@ from ragforge.report.page.markup import Html, element, join
 from ragforge.report.queries.blocks import SOURCES
 from ragforge.report.queries.chunk_starts import ChunkStart, spans, visible_pieces
 from ragforge.report.queries.details import (
+    NO_GRADE_MEANINGS,
+    NO_GRADE_SIGNS,
     AnswerDetail,
     QueryDetail,
     RunDetail,
@@ -168,5 +170,5 @@ def _badge(chunk: ShownChunk) -> Html:
         meaning = GRADE_MEANINGS[chunk.grade]
         label = f"grade {chunk.grade}: {meaning}"
         return element("span", chunk.grade, class_=f"grade g{chunk.grade}", title=label)
-    sign, label = ("!", "judging failed") if chunk.state == "failed" else ("?", "not judged")
+    sign, label = NO_GRADE_SIGNS[chunk.state], NO_GRADE_MEANINGS[chunk.state]
     return element("span", sign, class_="grade none", title=label)

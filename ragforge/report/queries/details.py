@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from ragforge.records import Judgment, Query
 from ragforge.report.answers.records import SystemRecords
 from ragforge.report.gathered import Gathered
 from ragforge.report.queries.chunk_starts import ChunkStart
 from ragforge.report.queries.replies import reply_key
-from ragforge.report.runs import DEPTH, MeasuredRun
+from ragforge.report.runs import DEPTH, MeasuredRun, Task
 from ragforge.report.shown import Excerpt, excerpt
 
 MISSED: Final = 5
@@ -20,6 +20,16 @@ _TEXT_CHARS: Final = 1500
 _QUOTE_CHARS: Final = 600
 _REASON_CHARS: Final = 400
 
+ChunkState: TypeAlias = Literal["graded", "failed", "listed", "unjudged"]
+"""Graded; the judge gave no grade; relevant by a list without a grade; nobody looked."""
+NO_GRADE_SIGNS: Final[Mapping[str, str]] = {"unjudged": "?", "failed": "!", "listed": "+"}
+"""What is shown in the place of a grade."""
+NO_GRADE_MEANINGS: Final[Mapping[str, str]] = {
+    "unjudged": "not judged",
+    "failed": "judging failed",
+    "listed": "listed as relevant, without a grade",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ShownChunk:
@@ -27,8 +37,7 @@ class ShownChunk:
 
     chunk_id: str
     grade: int | None
-    state: str
-    """`graded`, `failed` (the judge gave no grade) or `unjudged`."""
+    state: ChunkState
     source: str
     """Where the grade is from; "" without one."""
     reasoning: Excerpt
@@ -84,7 +93,7 @@ class QueryDetail:
 def query_detail(records: Gathered, query_id: str) -> QueryDetail:
     """Return what is shown of a query; texts of chunks and replies come from elsewhere."""
     query, judged = records.queries[query_id], records.settled.get(query_id, {})
-    relevant = _relevant(judged, records.task.rel_threshold)
+    relevant = _relevant(records.task, query_id)
     runs = tuple(_run(run, query_id, relevant) for run in records.runs)
     wanted = dict.fromkeys(item for run in runs for item in (*run.top, *run.missed))
     answer = query.expected_answer
@@ -100,13 +109,10 @@ def query_detail(records: Gathered, query_id: str) -> QueryDetail:
     )
 
 
-def _relevant(judged: Mapping[str, Judgment], threshold: int) -> list[str]:
-    found = [
-        (-judgment.grade, chunk_id)
-        for chunk_id, judgment in judged.items()
-        if judgment.grade is not None and judgment.grade >= threshold
-    ]
-    return [chunk_id for _, chunk_id in sorted(found)]
+def _relevant(task: Task, query_id: str) -> list[str]:
+    grades = task.qrels.get(query_id, {})
+    wanted = task.relevant_in(query_id)
+    return sorted(wanted, key=lambda chunk_id: (-(grades.get(chunk_id) or 0), chunk_id))
 
 
 def _run(run: MeasuredRun, query_id: str, relevant: Iterable[str]) -> RunDetail:
@@ -129,12 +135,18 @@ def _shown(chunk_id: str, judgment: Judgment | None, query: Query) -> ShownChunk
     return ShownChunk(
         chunk_id=chunk_id,
         grade=judgment.grade,
-        state="failed" if judgment.grade is None else "graded",
+        state=_state(judgment),
         source=judgment.source,
         reasoning=excerpt(judgment.reasoning, _REASON_CHARS),
         call_key=reply_key(judgment),
         quotes=tuple(dict.fromkeys(quotes[:_QUOTES])),
     )
+
+
+def _state(judgment: Judgment) -> ChunkState:
+    if judgment.grade is not None:
+        return "graded"
+    return "failed" if judgment.is_failed else "listed"
 
 
 def _answer(query_id: str, system: SystemRecords) -> AnswerDetail | None:

@@ -143,7 +143,8 @@ def _holes(chunk_ids: Iterable[str], query_id: str, records: Gathered) -> int:
     if records.task.is_complete:
         return 0
     judged = records.settled.get(query_id, {})
-    return sum(getattr(judged.get(chunk_id), "grade", None) is None for chunk_id in chunk_ids)
+    found = (judged.get(chunk_id) for chunk_id in chunk_ids)
+    return sum(item is None or item.is_failed for item in found)
 
 
 def _facets(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
