@@ -291,6 +291,9 @@ def _drawn(drawing: "Drawing") -> str:
     distinct = plural(drawing.n_distinct, "different question")
     there = f"{drawing.n_there:,} of them in the set already"
     batch = one_line(drawing.batch, 60)
+    if drawing.other_batches:
+        names = ", ".join(one_line(name, 60) for name in drawing.other_batches)
+        there += f"\nthis log was drawn from before, as {names}: what is drawn now comes beside it"
     if drawing.before:
         queries = plural(drawing.before, "query", "queries")
         return (
@@ -331,6 +334,7 @@ def _sample_json(drawing: "Drawing") -> dict[str, object]:
         "there": drawing.n_there,
         "drawn": len(drawing.queries),
         "drawn_before": drawing.before,
+        "other_batches": list(drawing.other_batches),
         "share": drawing.share,
         "strata": [asdict(item) for item in drawing.strata],
     }

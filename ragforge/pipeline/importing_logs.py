@@ -183,7 +183,7 @@ def _others(
         real,
         new,
         replace(unlabelled, batch=unlabelled.batch or plain_name(paths[0])),
-        log=log_digest(paths),
+        log=log_digest((one.spelling, one.spellings.total()) for one in asked),
         n_asked=sum(one.spellings.total() for one in asked),
         there=dataset.all_queries(),
     )

@@ -4,11 +4,9 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from ragforge.errors import UsageError
-from ragforge.files.manifest import digest_file
 from ragforge.files.queries import ImportedQuery
 from ragforge.measures.drawing import inclusion_probabilities, systematic_draw
 from ragforge.records import Draw, LogDraw, Query, RealQuery
@@ -68,6 +66,8 @@ class Drawing:
     strata: tuple[Stratum, ...]
     before: int = 0
     """Queries of the batch that were drawn from this very log before; then nothing is drawn."""
+    other_batches: tuple[str, ...] = ()
+    """Batches of other names that were drawn from this very log before, sorted."""
 
 
 def draw_questions(
@@ -77,7 +77,7 @@ def draw_questions(
     *,
     log: str,
     n_asked: int,
-    there: Iterable[Query],
+    there: Sequence[Query],
 ) -> Drawing:
     """Draw questions of a log that are not in the set, each with a probability that is known.
 
@@ -129,13 +129,26 @@ def draw_questions(
         share=share,
         strata=tuple(_strata(counts, fresh, queries, n_asked)),
         before=before,
+        other_batches=tuple(
+            sorted(
+                {
+                    query.drawn.batch
+                    for query in there
+                    if query.drawn is not None and query.drawn.log == log
+                }
+                - {sample.batch}
+            )
+        ),
     )
 
 
-def log_digest(paths: Iterable[Path]) -> str:
-    """Return what tells logs from others, in whatever order they are named."""
-    each = sorted(map(digest_file, paths))
-    return hashlib.sha256("\n".join(each).encode()).hexdigest()[:_DIGEST_DIGITS]
+def log_digest(asked: Iterable[tuple[str, int]]) -> str:
+    """Return what tells logs from others: a digest of what was asked, and how often.
+
+    Not of the file: packed, sorted or exported anew it is the same log.
+    """
+    rows = "\n".join(f"{count} {text}" for text, count in sorted(asked))
+    return hashlib.sha256(rows.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 def _choose(counts: Sequence[int], sample: LogSample) -> list[tuple[int, float]]:

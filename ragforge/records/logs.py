@@ -27,7 +27,7 @@ class LogDraw(Record):
     batch: NonEmpty
     """What was drawn at once, such as a week: "2026-W47"."""
     log: NonEmpty
-    """First 16 hex digits of the sha256 of the log."""
+    """First 16 hex digits of a sha256 of what was asked in the log, and how often."""
     draw: Draw
     seed: Annotated[int, Field(ge=0)]
     wanted: Annotated[int, Field(ge=1)]

@@ -112,6 +112,7 @@ def test_a_share_of_a_week_is_drawn_and_told(documents, log, tmp_path, capsys):
         "there": 1,
         "drawn": 0,
         "drawn_before": 1,
+        "other_batches": [],
         "share": 0.25,
         "strata": [{"asked": "once", "n_distinct": 2, "n_there": 1, "n_drawn": 0, "share": 0.5}],
     }

@@ -103,6 +103,27 @@ def test_the_same_week_again_adds_nothing(dataset, draw):
     assert (again.n_added, again.drawing.before, again.drawing.n_there) == (0, 5, 5)
 
 
+def test_the_same_week_exported_anew_is_the_same_log(dataset, draw):
+    """Rows in another order, and one for each time, ask the same."""
+    draw({"fee": 2, "oak wax": 1, "parcel locker": 1}, 1)
+
+    again = draw(
+        [{"query": text} for text in ("parcel locker", "fee", "oak wax", "fee")], 1, name="week47"
+    )
+
+    assert (again.n_added, again.drawing.before) == (0, 1)
+
+
+def test_a_second_draw_of_one_log_is_told(draw):
+    """Under another name it is wanted, or an oversight; who reads the line knows."""
+    counts = {f"device{number}": 1 for number in range(20)}
+    draw(counts, 5, batch="often")
+
+    second = draw(counts, 5, draw="rarity", batch="seldom")
+
+    assert (second.n_added, second.drawing.other_batches) == (5, ("often",))
+
+
 def test_another_log_under_the_same_batch_is_refused(dataset, draw):
     """Many systems write production.jsonl each week; the second one would be lost in silence."""
     draw({"fee": 1}, 5, name="production")
