@@ -19,6 +19,7 @@ from ragforge.files.names import (
 from ragforge.files.values import (
     SHOWN_CHARS,
     is_unicode,
+    parse_grade,
     parse_number,
     parse_whole,
     read_float,
@@ -100,6 +101,17 @@ class Row:
             raise self.wrong(field, "a whole number", value)
         return number
 
+    def as_grade(self, value: object, field: Field) -> int:
+        """Return a value found in a field as a grade: true or "yes" is 1, false or "no" is 0.
+
+        Raises:
+            DataError: It is neither such a word nor a whole number.
+        """
+        grade = parse_grade(value)
+        if grade is None:
+            raise self.wrong(field, "a whole number", value)
+        return grade
+
     def as_number(self, value: object, field: Field) -> float:
         """Return a value found in a field as a number; infinities are numbers, NaN is none.
 
@@ -121,6 +133,25 @@ class Row:
             raise DataError(
                 f"{self.where}: {field.name}: expected one of {', '.join(field.accepted)}, "
                 f"got {self.names()}"
+            )
+
+    def refuse_two(self, field: Field) -> None:
+        """Refuse a row in which two names of a field have different values.
+
+        Raises:
+            DataError: It is so; one of them would be passed over.
+        """
+        accepted = {normal_name(name) for name in field.accepted}
+        valued = {
+            name: value
+            for name, value in self.given.items()
+            if normal_name(name) in accepted and value not in (None, "")
+        }
+        first = next(iter(valued.values()), None)
+        if any(value != first for value in valued.values()):
+            both = " and ".join(map(repr, list(valued)[:2]))
+            raise DataError(
+                f"{self.where}: {both} both say {field.name}, and differ; put them into one"
             )
 
     def names(self) -> str:

@@ -15,7 +15,7 @@ from ragforge.files.names import (
     RELEVANT,
     SCORE,
     Field,
-    goes_by,
+    normal_name,
 )
 from ragforge.files.qrels_rows import qrels_of_rows
 from ragforge.files.relevance import SettledRelevance
@@ -131,8 +131,10 @@ def _is_missing(grade: object) -> bool:
 
 
 def _named(names: Iterable[str], field: Field) -> str | None:
-    """Return which of the names stands for a field."""
-    return next((name for name in names if goes_by(name, field)), None)
+    """Return which of the names stands for a field, the first that the field accepts."""
+    by_name = {normal_name(name): name for name in reversed([*names])}
+    accepted = (normal_name(name) for name in field.accepted)
+    return next((by_name[name] for name in accepted if name in by_name), None)
 
 
 def _id(value: object, where: str) -> str:

@@ -39,14 +39,24 @@ DOCUMENT = Field("doc_id", (*DOC_ID.accepted, "document"))
 TITLE = Field("title", ("title",))
 METADATA = Field("metadata", ("metadata",))
 QUOTE = Field("quote", ("quote",))
-GRADE = Field("grade", ("grade", "relevance", "rel", "relevance_score", "rating", "score", "label"))
+GRADE = Field(
+    "grade",
+    (
+        *("grade", "relevance", "rel", "relevance_score", "relevance_grade", "relevance_label"),
+        *("relevance_judgment", "relevance_judgement", "judgment", "judgement", "is_relevant"),
+        *("human_grade", "human_label", "gain", "rating", "label", "score", "value"),
+    ),
+)
 EVIDENCE = Field("evidence", ("evidence",))
 REASONING = Field("reasoning", ("reasoning",))
 CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))
-EVIDENCE = Field("evidence", ("evidence",))
-REASONING = Field("reasoning", ("reasoning",))
-CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))
-GRADES = Field("graded_relevance", ("graded_relevance", "relevance_scores", "relevance_grades"))
+GRADES = Field(
+    "graded_relevance",
+    (
+        *("graded_relevance", "relevance_scores", "relevance_grades", "relevance_labels"),
+        *("relevance_judgments", "relevance_judgements", "judgments", "judgements", "grades"),
+    ),
+)
 RELEVANT = Field(
     "relevant",
     (
@@ -59,6 +69,9 @@ RELEVANT = Field(
         "relevant_docs",
         "relevant_documents",
         "reference_context_ids",
+        *("gold_ids", "gold_chunk_ids", "gold_doc_ids", "gold_document_ids"),
+        *("expected_ids", "expected_chunk_ids", "expected_doc_ids", "expected_document_ids"),
+        *("positive_ids", "positive_chunk_ids", "positive_doc_ids", "positive_document_ids"),
     ),
 )
 SCORE = Field("score", ("score", "similarity", "sim"))

@@ -8,7 +8,22 @@ from ragforge.errors import DataError
 from ragforge.files.fields import Row, query_name, query_of_pair
 from ragforge.files.headers import has_header
 from ragforge.files.lines import Source
-from ragforge.files.names import CHUNK_ID, GRADE, GRADES, QUERY, QUERY_ID, RELEVANT
+from ragforge.files.names import (
+    CHUNK_ID,
+    DOCUMENT,
+    GRADE,
+    GRADES,
+    ITEM_ID,
+    QUERY,
+    QUERY_ID,
+    QUERY_ID_OF_PAIR,
+    QUERY_OF_PAIR,
+    RELEVANT,
+    TEXT,
+    TITLE,
+    Field,
+    goes_by,
+)
 from ragforge.files.relevance import (
     HIGHEST_GRADE,
     Relevance,
@@ -17,7 +32,7 @@ from ragforge.files.relevance import (
     settle_relevance,
 )
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
-from ragforge.files.values import shown
+from ragforge.files.values import is_grade, shown
 from ragforge.measures.listed import labels_of, lists_in_force
 from ragforge.records.grade_origins import GradeOrigin, origin
 
@@ -33,6 +48,9 @@ SHAPES: Final = (
     "a BEIR folder: qrels/test.tsv; a dataset: judgments.jsonl",
 )
 _NATIVE: Final = {"query_id", "chunk_id", "grade"}
+_GRADE_OF_PAIR: Final = Field("grade", (*GRADE.accepted, "relevant"))
+_NO_GRADES: Final = (QUERY_ID, QUERY, CHUNK_ID, ITEM_ID, DOCUMENT, TITLE, TEXT)
+"""What else a row about a pair may hold that looks like a number."""
 
 
 class RowsOfQrels(NamedTuple):
@@ -106,16 +124,13 @@ class _Collected:
                 "judgments does not tell whose chunks count for it; measure with --dataset DIR, or "
                 "write qrels and runs of documents with `ragforge export --dataset DIR --as trec`"
             )
+        name = GRADE if _is_judgment(row) else _GRADE_OF_PAIR
         grades = self.queries.setdefault(query_id, Relevance({})).grades
         if chunk_id in grades or chunk_id in self.marks.get(query_id, {}):
             raise DataError(
                 f"{row.where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice"
             )
-        if self.graded is None:
-            self.graded = row.has(GRADE)
-        if not self.graded and row.has(GRADE):
-            raise row.wrong(GRADE, "grades in all rows or in none", row.get(GRADE))
-        grade = _grade(row) if self.graded else 1
+        grade = self._grade(row, name)
         mark = _mark(row)
         if mark is not None:
             self.marks.setdefault(query_id, {})[chunk_id] = mark
@@ -123,6 +138,16 @@ class _Collected:
             grades[chunk_id] = grade
         if row.given.get("provenance") is not None or row.given.get("source") == "human":
             self.origins[query_id, chunk_id] = _origin(row)
+
+    def _grade(self, row: Row, name: Field) -> int | None:
+        if self.graded is None:
+            self.graded = row.has(name)
+        if self.graded:
+            return _grade(row, name)
+        if row.has(name):
+            raise row.wrong(name, "grades in all rows or in none", row.get(name))
+        _refuse_grades(row)
+        return 1
 
     def settled(self) -> SettledRelevance:
         if not self.marks:
@@ -163,7 +188,9 @@ def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
     about_query: bool | None = None
     for row in rows:
         if about_query is None:
-            about_query = row.has(RELEVANT, GRADES) and not _is_judgment(row)
+            about_query = (
+                row.has(RELEVANT, GRADES) and not _is_judgment(row) and not _is_marked_pair(row)
+            )
             if not row.has(QUERY_ID, QUERY) or not (about_query or row.has(CHUNK_ID)):
                 raise unknown_shape(where, SHAPES)
         if about_query and not row.has(RELEVANT, GRADES):
@@ -171,12 +198,36 @@ def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
         yield row, about_query
 
 
-def _grade(row: Row) -> int | None:
-    row.require(GRADE)
-    value = row.get(GRADE)
+def _is_marked_pair(row: Row) -> bool:
+    """Whether a row names a chunk, and says under `relevant` whether it is, or how much."""
+    is_pair = row.has(QUERY_ID_OF_PAIR, QUERY_OF_PAIR) and row.has(CHUNK_ID)
+    return is_pair and not row.has(GRADES) and is_grade(row.given.get("relevant"))
+
+
+def _refuse_grades(row: Row) -> None:
+    """Refuse a row of pairs without grades that may well have one, under a name nobody knows.
+
+    Raises:
+        DataError: It is so: taken without it, the pair would be relevant whatever it says.
+    """
+    columns = [
+        repr(name)
+        for name, value in row.given.items()
+        if is_grade(value) and not any(goes_by(name, known) for known in _NO_GRADES)
+    ]
+    if columns:
+        raise DataError(
+            f"{row.where}: {', '.join(columns)}: may be the grade of the pair; name that column "
+            f"grade (or {', '.join(GRADE.accepted[1:])}), in all rows, and leave other numbers out"
+        )
+
+
+def _grade(row: Row, name: Field) -> int | None:
+    row.require(name)
+    value = row.get(name)
     if value is None:
         return None
-    grade = row.as_whole(value, GRADE)
+    grade = row.as_grade(value, name)
     if _is_judgment(row) and not 0 <= grade <= HIGHEST_GRADE:
-        raise row.wrong(GRADE, "0, 1, 2 or 3", value)
+        raise row.wrong(name, "0, 1, 2 or 3", value)
     return grade

@@ -131,7 +131,7 @@ def _settled(found: _Found, settled: SettledRelevance) -> ImportedQuery:
 def _together(first: _Found, second: _Found, where: str, first_where: str) -> _Found:
     """Return one query of two rows that name different passages of it."""
     query = second.imported.query
-    if query != first.imported.query or Relevance({}) in (first.relevance, second.relevance):
+    if query != first.imported.query or first.relevance.is_empty or second.relevance.is_empty:
         raise DataError(
             f"{where}: query {shown(query.query_id)} comes twice, first in {first_where} "
             f"({shown(query.query)})"

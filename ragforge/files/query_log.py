@@ -91,7 +91,7 @@ class LoggedQuery:
     @property
     def is_labelled(self) -> bool:
         """Whether a person said what is relevant or what the answer is."""
-        return self.expected_answer is not None or self.relevance != Relevance({})
+        return self.expected_answer is not None or not self.relevance.is_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +197,7 @@ def _count(row: Row) -> int:
 
 
 def _labels(row: Row) -> Relevance:
+    row.refuse_two(LABELS)
     value = row.get(LABELS)
     if value in (None, "") or value in ([], {}):
         return Relevance({})

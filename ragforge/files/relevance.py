@@ -1,20 +1,36 @@
 """What a hand-made row says is relevant to its query: ids, grades, quotes."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
+from ragforge.errors import DataError
 from ragforge.files.fields import Row, cell_items, make_row
-from ragforge.files.names import DOC_ID, GRADE, GRADES, ITEM_ID, QUOTE, RELEVANT, Field
+from ragforge.files.names import (
+    DOC_ID,
+    GRADE,
+    GRADES,
+    ITEM_ID,
+    QUOTE,
+    RELEVANT,
+    Field,
+    normal_name,
+)
 from ragforge.measures.listed import Labelled, explaining_threshold, labels_of
 
 HIGHEST_GRADE = 3
+_DEGREE: Final = re.compile(
+    r"(partial|part|somewhat|marginal|weak|high|very|full|perfect)(ly)?rele"
+)
 BY_LISTS: Final = (
     "lists of relevant ids and grades do not go by one threshold: the lists decide P, R, RR, AP "
     "and Success, the grades nDCG, DCG and ERR"
 )
 """How both are read then."""
+BESIDE_LISTS: Final = "; queries without a list go by grade >= {}"
+"""What is said beside it where there are such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +52,27 @@ class Relevance:
     listed: tuple[str, ...] = ()
     """Ids the file calls relevant; some of them may have a grade too."""
     anchors: tuple[Anchor, ...] = ()
+    is_list: bool = False
+    """Whether the listed ids are all that is relevant, so that none is where there are no ids."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no passage is named."""
+        return not (self.grades or self.listed or self.anchors)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the listed ids say more than the grades: they are all, or have grades too."""
+        return self.is_list or not self.grades.keys().isdisjoint(self.listed)
 
     def settled(self, grade: int) -> dict[str, int | None]:
         """Return the grades of all ids, the listed ones with this grade."""
         return {**dict.fromkeys(self.listed, grade), **self.grades}
+
+    def relevant_from(self, threshold: int) -> tuple[str, ...]:
+        """Return the listed ids, and those whose grade is as high as the threshold."""
+        graded = (one for one, grade in self.grades.items() if (grade or 0) >= threshold)
+        return tuple(dict.fromkeys((*self.listed, *graded)))
 
 
 def read_relevance(row: Row) -> Relevance:
@@ -51,28 +84,29 @@ def read_relevance(row: Row) -> Relevance:
     Raises:
         DataError: A list, an id or a grade is of a wrong type, or an id comes twice.
     """
-    grades: dict[str, int | None] = {}
-    listed: list[str] = []
-    anchors: list[Anchor] = []
-    value = cell_items(row, RELEVANT)
-    if isinstance(value, Mapping):
-        grades.update(_graded(row, RELEVANT, value))
-    for item in _items(row, RELEVANT, value):
-        if not isinstance(item, Mapping):
-            listed.append(row.as_id(item, RELEVANT))
-            continue
-        inner = make_row(f"{row.where}: {RELEVANT.name}", item)
-        if inner.has(QUOTE):
-            anchors.append(_anchor(inner))
-        elif inner.has(GRADE):
-            _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
-        else:
-            listed.append(inner.identifier(ITEM_ID))
-    _refuse_twice(row, [*listed, *grades])
+    refuse_degrees(row)
+    row.refuse_two(RELEVANT)
+    row.refuse_two(GRADES)
+    named = _relevant(row)
+    grades = named.grades
     for chunk_id, grade in _grades(row).items():
         if grades.setdefault(chunk_id, grade) != grade:
             raise row.wrong(GRADES, f"grade {grades[chunk_id]} as in {RELEVANT.name}", grade)
-    return Relevance(grades, tuple(listed), tuple(anchors))
+    return named
+
+
+def refuse_degrees(row: Row) -> None:
+    """Refuse a row that lists passages by how relevant they are, as `partially_relevant`.
+
+    Raises:
+        DataError: It does; no grade is made up for them, and none of them is passed over.
+    """
+    for name, value in row.given.items():
+        if _DEGREE.match(normal_name(name)) and value not in (None, "", [], {}):
+            raise DataError(
+                f"{row.where}: {name}: says how relevant passages are, and no grade; expected "
+                '"graded_relevance": {"d7": 3, "d8": 1}'
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +121,8 @@ class SettledRelevance:
     relevant: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The lists by query, where no threshold explains them: then `grades` holds no grade for ids
     that have none in the file, but for queries without any."""
+    by_lists: str = BY_LISTS
+    """How they are read, in a sentence."""
 
     def marks(self, query_id: str) -> dict[str, bool]:
         """Return whether the ids of a query are listed, where lists decide what is relevant."""
@@ -100,7 +136,7 @@ class SettledRelevance:
     def reading(self) -> str:
         """How lists and grades are read together, in a sentence; "" where there are not both."""
         if self.relevant:
-            return BY_LISTS
+            return self.by_lists
         if self.rel_threshold is not None:
             return f"relevant: grade >= {self.rel_threshold}, as the lists of relevant ids have it"
         return ""
@@ -115,16 +151,22 @@ def settle_relevance(found: Mapping[str, Relevance]) -> SettledRelevance:
     labelled = [
         Labelled(one.grades, one.listed)
         for one in found.values()
-        if any(grade is not None for grade in one.grades.values()) and one.listed
+        if one.decides and any(grade is not None for grade in one.grades.values())
     ]
-    is_beside = any(not set(one.listed).isdisjoint(one.grades) for one in labelled)
-    threshold = explaining_threshold(labelled) if is_beside else None
-    if is_beside and threshold is None:
-        listed = {query_id: one.listed for query_id, one in found.items() if one.listed}
+    threshold = explaining_threshold(labelled, HIGHEST_GRADE)
+    every = list(chain.from_iterable(one.grades.values() for one in found.values()))
+    usual = grade_of_listed(every)
+    if labelled and threshold is None:
+        listed = {
+            query_id: one.listed if one.decides else one.relevant_from(usual)
+            for query_id, one in found.items()
+            if one.decides or one.listed
+        }
         grades = {query_id: one.grades for query_id, one in found.items()}
-        return SettledRelevance(labels_of(grades, listed, 1).graded, None, listed)
-    every = chain.from_iterable(one.grades.values() for one in found.values())
-    grade = grade_of_listed(every) if threshold is None else threshold
+        has_others = any(query_id not in listed and grades[query_id] for query_id in found)
+        by_lists = f"{BY_LISTS}{BESIDE_LISTS.format(usual)}" if has_others else BY_LISTS
+        return SettledRelevance(labels_of(grades, listed, usual).graded, None, listed, by_lists)
+    grade = usual if threshold is None else threshold
     return SettledRelevance(
         {query_id: one.settled(grade) for query_id, one in found.items()}, threshold
     )
@@ -157,6 +199,30 @@ def grade_of_quote(row: Row) -> int:
     return grade
 
 
+def _relevant(row: Row) -> Relevance:
+    """Return what the list or map of relevant passages of a row says."""
+    value = cell_items(row, RELEVANT)
+    grades = _graded(row, RELEVANT, value) if isinstance(value, Mapping) else {}
+    listed: list[str] = []
+    anchors: list[Anchor] = []
+    for item in _items(row, RELEVANT, value):
+        if not isinstance(item, Mapping):
+            listed.append(row.as_id(item, RELEVANT))
+            continue
+        inner = make_row(f"{row.where}: {RELEVANT.name}", item)
+        if inner.has(QUOTE):
+            anchors.append(_anchor(inner))
+        elif inner.has(GRADE):
+            _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
+        else:
+            listed.append(inner.identifier(ITEM_ID))
+    _refuse_twice(row, [*listed, *grades])
+    if listed:  # What has a grade is in the list as well.
+        listed += [chunk_id for chunk_id, grade in grades.items() if grade]
+    is_empty = value == [] and row.get(RELEVANT) not in (None, "")
+    return Relevance(grades, tuple(listed), tuple(anchors), is_list=bool(listed) or is_empty)
+
+
 def _grades(row: Row) -> dict[str, int | None]:
     value = cell_items(row, GRADES)
     if isinstance(value, Mapping):
@@ -181,7 +247,7 @@ def _graded(row: Row, field: Field, value: Mapping[str, object]) -> dict[str, in
 
 def _grade(inner: Row) -> int | None:
     value = inner.get(GRADE)
-    return None if value is None else inner.as_whole(value, GRADE)
+    return None if value is None else inner.as_grade(value, GRADE)
 
 
 def _anchor(inner: Row) -> Anchor:

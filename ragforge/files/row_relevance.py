@@ -1,11 +1,18 @@
 """What a row about a query says is relevant, in its lists and maps or in columns of its own."""
 
+from dataclasses import replace
 from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, cell_items
 from ragforge.files.names import DOCUMENT_OF_ROW, GRADE, GRADES, QUOTE_OF_ROW, RELEVANT, Field
-from ragforge.files.relevance import Anchor, Relevance, grade_of_quote, read_relevance
+from ragforge.files.relevance import (
+    Anchor,
+    Relevance,
+    grade_of_quote,
+    read_relevance,
+    refuse_degrees,
+)
 from ragforge.files.values import shown
 
 _SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
@@ -21,6 +28,7 @@ def relevance_of_row(row: Row) -> Relevance:
     Raises:
         DataError: A list, an id, a quote or a grade is of a wrong type, or an id comes twice.
     """
+    refuse_degrees(row)
     has_lists = row.has(RELEVANT, GRADES)
     found = read_relevance(row) if has_lists else Relevance({})
     named = row.get(DOCUMENT_OF_ROW) not in (None, "")
@@ -29,7 +37,7 @@ def relevance_of_row(row: Row) -> Relevance:
         doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
         grade = grade_of_quote(row)
         anchors = tuple(Anchor(doc_id, quote, grade) for quote in quotes)
-        return Relevance(found.grades, found.listed, (*found.anchors, *anchors))
+        return replace(found, anchors=(*found.anchors, *anchors))
     return found if has_lists or not named else _documents(row)
 
 
@@ -47,7 +55,8 @@ def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
             )
     listed = dict.fromkeys((*first.listed, *second.listed))
     anchors = dict.fromkeys((*first.anchors, *second.anchors))
-    return Relevance({**first.grades, **second.grades}, tuple(listed), tuple(anchors))
+    is_list = first.is_list or second.is_list
+    return Relevance({**first.grades, **second.grades}, tuple(listed), tuple(anchors), is_list)
 
 
 def _quotes(row: Row, field: Field) -> list[str]:
@@ -65,4 +74,4 @@ def _documents(row: Row) -> Relevance:
     grade = row.get(GRADE)
     if grade in (None, ""):
         return Relevance({}, tuple(dict.fromkeys(ids)))
-    return Relevance(dict.fromkeys(ids, row.as_whole(grade, GRADE)))
+    return Relevance(dict.fromkeys(ids, row.as_grade(grade, GRADE)))

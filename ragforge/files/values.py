@@ -3,9 +3,13 @@
 import math
 import re
 from decimal import Decimal, InvalidOperation
+from typing import Final
 
 SHOWN_CHARS = 80
 """How much of a faulty value an error message repeats."""
+_WORDS_FOR_GRADES: Final = dict.fromkeys(("true", "yes", "relevant"), 1) | dict.fromkeys(
+    ("false", "no", "irrelevant", "not relevant", "not_relevant"), 0
+)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
 
 
@@ -69,6 +73,17 @@ def parse_number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return None if math.isnan(number) else number
+
+
+def parse_grade(value: object) -> int | None:
+    """Return the grade that a value says: a whole number; true or "yes" is 1, false or "no" 0."""
+    word = _WORDS_FOR_GRADES.get(str(value).strip().lower())
+    return parse_whole(value) if word is None else word
+
+
+def is_grade(value: object) -> bool:
+    """Whether a value can be meant as a grade: a number, or a word for relevant or not."""
+    return parse_grade(value) is not None or parse_number(value) is not None
 
 
 def shown(value: object) -> str:

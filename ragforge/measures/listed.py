@@ -142,11 +142,14 @@ class Labelled(NamedTuple):
     listed: Collection[str]
 
 
-def explaining_threshold(labelled: Iterable[Labelled]) -> int | None:
+def explaining_threshold(labelled: Iterable[Labelled], highest_grade: int) -> int | None:
     """Return the lowest grade of all that are listed, where no unlisted chunk has it or a higher.
 
     Args:
-        labelled: Queries with both grades and a list; others say nothing of a threshold.
+        labelled: Queries with both grades and a list, which may be empty; others say nothing of a
+            threshold.
+        highest_grade: Of the scale: where no listed chunk has a grade, the threshold may be any up
+            to it.
 
     Returns:
         A grade of at least 1: that of `evaluate` by default (2 where a grade is above 1, else 1)
@@ -155,16 +158,18 @@ def explaining_threshold(labelled: Iterable[Labelled]) -> int | None:
     """
     least_listed: int | None = None
     highest_unlisted, highest = 0, 0
+    has_any = False
     for grades, listed in labelled:
         for chunk_id, grade in grades.items():
-            if grade is None or not listed:
+            if grade is None:
                 continue
-            highest = max(highest, grade)
+            has_any, highest = True, max(highest, grade)
             if chunk_id in listed:
                 least_listed = grade if least_listed is None else min(least_listed, grade)
             else:
                 highest_unlisted = max(highest_unlisted, grade)
-    if least_listed is None or least_listed <= highest_unlisted or least_listed < 1:
+    most = highest_grade if least_listed is None else least_listed
+    if not has_any or most <= highest_unlisted or most < 1:
         return None
     usual = 2 if highest > 1 else 1
-    return min(max(usual, highest_unlisted + 1), least_listed)
+    return min(max(usual, highest_unlisted + 1), most)

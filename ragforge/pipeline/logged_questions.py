@@ -155,7 +155,7 @@ class Reading:
             relevance = replace(relevance, listed=(*relevance.listed, *clicked))
         elif row.clicked:
             self.n_clicked += 1
-        if relevance != Relevance({}):
+        if not relevance.is_empty:
             one.labels.append(relevance)
         if answer is not None:
             one.answers[answer] += 1

@@ -411,3 +411,110 @@ def test_a_column_that_comes_twice_is_told_by_its_start(tmp_path):
 
     with pytest.raises(DataError, match=r"q\.csv:1: column 'c{79}… comes twice"):
         read_qrels(file)
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["is_relevant", "judgment", "Judgement", "gain", "relevance_label", "human_label", "value"],
+)
+def test_grades_of_pairs_are_known_by_the_names_people_use(tmp_path, column):
+    """Under an unknown name each pair would count as relevant."""
+    file = write(tmp_path / "q.csv", f"query_id,doc_id,{column}\nq1,a,1\nq1,b,0\n")
+
+    assert read_qrels(file) == {"q1": {"a": 1, "b": 0}}
+
+
+def test_a_pair_may_say_whether_it_is_relevant(tmp_path):
+    """One cell of ids and one of yes and no have the same name; the chunk beside it tells."""
+    file = write(tmp_path / "q.csv", "query_id,doc_id,relevant\nq1,a,True\nq1,b,no\nq1,c,1\n")
+
+    assert read_qrels(file) == {"q1": {"a": 1, "b": 0, "c": 1}}
+
+
+@pytest.mark.parametrize("value", ["0", "0.5", "false"])
+def test_a_column_that_may_be_the_grade_is_not_passed_over(tmp_path, value):
+    """Each pair would count as relevant, those of grade 0 too."""
+    file = write(tmp_path / "q.csv", f"query_id,doc_id,verdict\nq1,a,ok\nq1,b,{value}\n")
+
+    with pytest.raises(DataError, match=r"q\.csv:3: 'verdict': may be the grade of the pair; name"):
+        read_qrels(file)
+
+
+def test_pairs_without_numbers_are_relevant(tmp_path):
+    """A list of pairs says which chunks are relevant, whatever texts stand beside them."""
+    text = "id,query_id,doc_id,title,note\n1,q1,a,1984,fine\n2,q1,b,7,\n"
+
+    assert read_qrels(write(tmp_path / "q.csv", text)) == {"q1": {"a": 1, "b": 1}}
+
+
+def test_grades_beside_a_list_are_known_by_their_short_name(tmp_path):
+    """Passed over, all that is listed would gain the same."""
+    text = '{"id": "q", "query": "?", "relevant": ["a", "b"], "grades": {"a": 3, "b": 1}}\n'
+
+    assert read_qrels(write(tmp_path / "q.jsonl", text)) == {"q": {"a": 3, "b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            '"relevant_doc_ids": ["a"], "relevantDocs": ["b"]',
+            "q.json: item 1: 'relevant_doc_ids' and 'relevantDocs' both say relevant, and differ",
+        ),
+        (
+            '"grades": {"a": 3}, "graded_relevance": {"a": 2}',
+            "'grades' and 'graded_relevance' both say graded_relevance, and differ",
+        ),
+        (
+            '"relevant": ["a"], "partially_relevant": ["b"]',
+            "partially_relevant: says how relevant passages are, and no grade; expected",
+        ),
+    ],
+)
+def test_no_list_or_map_of_a_row_is_passed_over(tmp_path, fields, message):
+    """The second of two would be lost in silence."""
+    file = write(tmp_path / "q.json", f'[{{"id": "q", "query": "?", {fields}}}]')
+
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_qrels(file)
+
+
+def test_a_list_decides_though_grades_name_other_ids(tmp_path):
+    """A near miss of grade 1 is not relevant where the list says what is."""
+    text = LISTED % '"graded_relevance": {"c": 1, "d": 0}'
+
+    found = read_judged_qrels(write(tmp_path / "set.json", text))
+
+    assert found.grades == {"q": {"a": 2, "b": 2, "c": 1, "d": 0}}
+    assert (found.rel_threshold, found.relevant) == (2, {})
+
+
+def test_a_list_without_ids_says_that_nothing_is_relevant(tmp_path):
+    """Its author looked, and graded the best there is."""
+    text = '{"queries": [{"id": "q", "query": "?", "relevant_ids": [], "grades": {"c": 3}}]}'
+
+    found = read_judged_qrels(write(tmp_path / "set.json", text))
+
+    assert (found.grades, found.relevant) == ({"q": {"c": 3}}, {"q": ()})
+
+
+def test_graded_items_of_a_list_are_in_it(tmp_path):
+    """Only some of a list may have grades; what has 0 is not relevant."""
+    text = '[{"id": "q", "query": "?", "relevant": ["a", %s, %s]}]'
+    items = '{"id": "b", "grade": 3}', '{"id": "c", "grade": 0}'
+
+    found = read_judged_qrels(write(tmp_path / "set.json", text % items))
+
+    assert (found.grades, found.rel_threshold) == ({"q": {"a": 2, "b": 3, "c": 0}}, 2)
+
+
+def test_what_queries_without_a_list_go_by_is_said(tmp_path):
+    """Beside lists that no threshold explains, one decides for the others."""
+    text = (
+        '[{"id": "q", "query": "?", "relevant": ["a"], "grades": {"a": 1, "c": 3}},'
+        ' {"id": "r", "query": "!", "grades": {"a": 1, "c": 3}}]'
+    )
+
+    found = read_judged_qrels(write(tmp_path / "set.json", text))
+
+    assert found.reading.endswith("nDCG, DCG and ERR; queries without a list go by grade >= 2")

@@ -119,12 +119,14 @@ def test_a_threshold_that_cannot_be_taken_is_refused_beside_lists():
         ({"a": 1, "b": 3}, "a", None),
         ({"a": 0}, "a", None),
         ({"a": None}, "a", None),
-        ({"a": 2}, "", None),
+        ({"a": 1, "b": 0}, "", 2),
+        ({"a": 1, "b": 0}, "c", 2),
+        ({"a": 3}, "c", None),
     ],
 )
 def test_the_threshold_that_explains_a_list_is_found(grades, listed, threshold):
     """Most authors have one in mind; of several the usual one, or the nearest to it, is taken."""
-    assert explaining_threshold([Labelled(grades, listed)]) == threshold
+    assert explaining_threshold([Labelled(grades, listed)], 3) == threshold
 
 
 def test_one_threshold_has_to_explain_all_lists():
@@ -132,7 +134,7 @@ def test_one_threshold_has_to_explain_all_lists():
     first = Labelled({"a": 1, "b": 0}, "a")
     second = Labelled({"a": 3, "b": 1}, "a")
 
-    assert explaining_threshold([first, second]) is None
+    assert explaining_threshold([first, second], 3) is None
 
 
 def test_both_sets_of_labels_have_the_same_queries():
