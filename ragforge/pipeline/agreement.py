@@ -115,9 +115,14 @@ def labels_of(dataset: Dataset) -> Labels:
 
 
 def human_judgments(dataset: Dataset) -> list[Judgment]:
-    """Return the grades that people gave, sorted by query and chunk."""
+    """Return the grades that people gave to chunks, sorted by query and chunk.
+
+    Those of whole documents are left out: no judge grades these.
+    """
     return [
-        one for one in dataset.each_judgment() if one.source == "human" and one.grade is not None
+        one
+        for one in dataset.each_judgment()
+        if one.source == "human" and one.grade is not None and one.level == "chunk"
     ]
 
 

@@ -235,7 +235,7 @@ def _candidates(
     grades: dict[PairId, int | None] = {
         PairId(old.query_id, old.chunk_id): old.grade
         for old in dataset.each_judgment()
-        if old.query_id in queries
+        if old.query_id in queries and old.level == "chunk"
     }
     if dataset.run_names() or not grades:
         for pair in pool_of(dataset, queries, plan.runs, depth, observer):

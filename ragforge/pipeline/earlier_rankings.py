@@ -141,17 +141,24 @@ class _Needs:
         self._stays: set[PairId] = set()
         self._others: set[PairId] = set()
         self._gone: set[PairId] = set()
+        self._by_document: set[str] = set()
+        """Queries whose earlier rankings are of documents, which no judge grades."""
         for old in dataset.each_judgment():
+            if old.level == "document":
+                self._by_document.add(old.query_id)
             if old.grade is not None and old.query_id in query_ids:
                 by = old.provenance
                 is_this = by is not None and standing.is_same(by)
                 of = self._stays if is_this or anew.stays(old) else self._others
                 of.add(PairId(old.query_id, old.chunk_id))
 
+    def _is_asked(self, query_id: str) -> bool:
+        return query_id in self._query_ids and query_id not in self._by_document
+
     def is_other(self, found: Baseline, now: Mapping[str, Sequence[str]]) -> bool:
         """Whether an evaluation is of other rankings than those of now."""
         return any(
-            item.query_id in self._query_ids
+            self._is_asked(item.query_id)
             and self._ranked(item) != [*now.get(item.query_id, ())][: len(item.ranking)]
             for item in found.items
         )
@@ -159,7 +166,7 @@ class _Needs:
     def add(self, found: Baseline) -> None:
         """Take what the rankings of an evaluation need."""
         for item in found.items:
-            if item.query_id in self._query_ids:
+            if self._is_asked(item.query_id):
                 self._pairs.update(self._of_item(item))
 
     def add_deep(self, now: Mapping[str, Sequence[str]]) -> None:

@@ -83,7 +83,7 @@ def _graded_by_people(dataset: Dataset, queries: Mapping[str, str]) -> list[Pair
     found = [_pair(one) for one in human_judgments(dataset) if one.query_id in queries]
     if not found:
         raise DataError(
-            f"{dataset.path}: people graded no pair of these queries; `ragforge import` brings a "
+            f"{dataset.path}: people graded no chunk for these queries; `ragforge import` brings a "
             "hand-made set in"
         )
     return found

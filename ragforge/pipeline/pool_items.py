@@ -60,7 +60,8 @@ def _found_by_people(dataset: Dataset, query_ids: Collection[str]) -> dict[str, 
     graded: dict[str, list[tuple[int, str]]] = {}
     for one in dataset.each_judgment():
         grade = one.listed_grade or 0
-        if one.source == "human" and one.query_id in query_ids and grade >= RELEVANT:
+        is_source = one.source == "human" and one.level == "chunk"
+        if is_source and one.query_id in query_ids and grade >= RELEVANT:
             graded.setdefault(one.query_id, []).append((-grade, one.chunk_id))
     return {
         query_id: [chunk_id for _, chunk_id in sorted(found)[:MOST_SOURCES]]

@@ -108,6 +108,8 @@ class Summary:
     """Whether what has no label is not relevant."""
     by_lists: bool = False
     """Whether lists say what is relevant in binary measures, rather than the threshold."""
+    n_by_document: int = 0
+    """Queries that are measured by documents."""
     n_missing: int = 0
     """Relevant chunks of people's that the corpus does not have: no run can find them."""
     agreement: tuple[Agreement, ...] = ()
@@ -199,6 +201,7 @@ def summarise(
         run_warnings=found.run_warnings,
         is_complete=task.is_complete,
         by_lists=bool(task.relevant),
+        n_by_document=len(task.level.query_ids & task.qrels.keys()),
         n_missing=missing_relevant(dataset, found.judgments),
     )
 

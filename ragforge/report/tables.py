@@ -201,7 +201,10 @@ def measures(summary: Summary) -> Table:
     """What the measures mean."""
     rows = tuple((name, meaning(name)) for name in summary.measures)
     note = threshold_note(
-        summary.rel_threshold, is_complete=summary.is_complete, by_lists=summary.by_lists
+        summary.rel_threshold,
+        is_complete=summary.is_complete,
+        by_lists=summary.by_lists,
+        n_by_document=summary.n_by_document,
     )
     return Table("How to read the measures", ("measure", "meaning"), rows, note)
 

@@ -86,7 +86,9 @@ def notices(summary: Summary) -> list[Notice]:
         text = f"{pairs} of {counts.n_pairs:,} got no grade. They count as unjudged, not as 0."
         found.append(Notice("Judgments failed", text))
     if summary.n_missing:
-        found.append(Notice("Relevant chunks are missing", missing_text(summary.n_missing)))
+        noun = "document" if summary.n_by_document else "chunk"
+        title = f"Relevant {noun}s are missing"
+        found.append(Notice(title, missing_text(summary.n_missing, noun)))
     if counts.n_unanswerable:
         queries = plural(counts.n_unanswerable, "query is", "queries are")
         text = f"{queries} meant to have no answer, and left out of the measures of retrieval."
@@ -117,8 +119,14 @@ def meaning(name: str) -> str:
     return _MEANINGS[measure.name].format(top=top) + rel + gain
 
 
-def threshold_note(rel_threshold: int, *, is_complete: bool = False, by_lists: bool = False) -> str:
-    """Say which grades count as relevant, and what a chunk without a grade is."""
+def threshold_note(
+    rel_threshold: int,
+    *,
+    is_complete: bool = False,
+    by_lists: bool = False,
+    n_by_document: int = 0,
+) -> str:
+    """Say which grades count as relevant, what a chunk without one is, and what is measured."""
     unlabelled = (
         "Labels are complete: what is not listed is not relevant."
         if is_complete
@@ -131,14 +139,25 @@ def threshold_note(rel_threshold: int, *, is_complete: bool = False, by_lists: b
             "Relevant is what people list as relevant, as no threshold on the grades says it (in "
             f"queries without a list: grade {rel_threshold} or above)"
         )
+    level = f" {by_document_text(n_by_document)}" if n_by_document else ""
     return (
-        f"{relevant}, unless a measure says (rel=n). nDCG uses the grades themselves. {unlabelled}"
+        f"{relevant}, unless a measure says (rel=n). nDCG uses the grades themselves. "
+        f"{unlabelled}{level}"
     )
 
 
-def missing_text(n_missing: int) -> str:
-    """Say that the corpus lacks chunks that people call relevant."""
-    chunks = plural(n_missing, "relevant chunk is", "relevant chunks are")
+def by_document_text(n_queries: int) -> str:
+    """Say that queries are measured by documents."""
+    queries = plural(n_queries, "query is", "queries are")
+    return (
+        f"{queries} measured by documents, as labels name some: chunks count as their documents, "
+        "each at its best rank."
+    )
+
+
+def missing_text(n_missing: int, noun: str = "chunk") -> str:
+    """Say that the corpus lacks chunks, or documents, that people call relevant."""
+    chunks = plural(n_missing, f"relevant {noun} is", f"relevant {noun}s are")
     return f"{chunks} not in the corpus: no run can find them, and recall is measured by them."
 
 

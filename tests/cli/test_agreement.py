@@ -231,7 +231,7 @@ def test_dataset_without_grades_of_people_is_refused(dataset, serve, capsys):
 
     assert judge_labels(Dataset(dataset), endpoint) == 3
     assert endpoint.seen == []
-    assert "people graded no pair" in capsys.readouterr().err
+    assert "people graded no chunk" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

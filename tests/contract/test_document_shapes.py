@@ -380,3 +380,29 @@ def test_logs_that_name_documents_become_queries_and_a_run_of_documents(here, ca
     assert means(found, "logs") == EXPECTED
     assert found["queries_by_document"] == 2
     assert main(["validate", "--dataset", "set"]) == 0
+
+
+def test_a_judge_grades_chunks_and_leaves_labels_of_documents(here, capsys):
+    """A person's grade of a document stands over those of its chunks, and is none of theirs."""
+    imported("golden.json", GOLDEN, "search")
+    labels = Path("set/judgments.jsonl").read_text("utf-8").splitlines()
+
+    assert main(["judge", "--dataset", "set", "--run", "search", "-q"]) == 0
+
+    rows = [json.loads(line) for line in Path("set/judgments.jsonl").read_text().splitlines()]
+    whole = [row for row in rows if row.get("level") == "document"]
+    # Four chunks of each ranking are judged.
+    assert (len(whole), len(rows) - len(whole)) == (len(labels), 8)
+    assert {row["source"] for row in rows if "level" not in row} == {"judge"}
+    found = told(capsys, "evaluate", "--dataset", "set", "-m", "RR")
+    assert not found["labels_complete"]
+
+
+def test_agreement_with_people_leaves_whole_documents_out(here, capsys):
+    """A judge never saw a document: its grade of a chunk is no answer to that label."""
+    imported("golden.json", GOLDEN)
+    capsys.readouterr()
+
+    assert main(["judge", "--dataset", "set", "--on-labels", "-q"]) == 3
+
+    assert "people graded no chunk" in capsys.readouterr().err

@@ -43,7 +43,7 @@ from ragforge.report.judging import Settled, failed_by_name, judges, settle
 from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import rank_order
 from ragforge.report.shown import plural
-from ragforge.report.words import judge_name, out_of_reach
+from ragforge.report.words import by_document_text, judge_name, out_of_reach
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder
@@ -128,7 +128,9 @@ def compare_runs(
     task = task_of(queries.values(), settled, (), threshold, by_lists=by_lists)
     qrels = task.qrels
     settings = settings.model_copy(update={"rel_threshold": task.rel_threshold})
-    ground = _field(dataset.path, qrels, settings, options, warnings=usable.warnings)
+    folded = len(level.query_ids & qrels.keys())
+    told = [by_document_text(folded)] if folded else []
+    ground = _field(dataset.path, qrels, settings, options, warnings=[*told, *usable.warnings])
     ground = _by_lists(ground, task.relevant)
     failed = failed_by_name(dataset.failures(), "retrieve")
     retrieved = []

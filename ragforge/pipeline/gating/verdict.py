@@ -22,7 +22,7 @@ from ragforge.report.graded_by import grades_of
 from ragforge.report.history.changes import Change, changes
 from ragforge.report.judging import COMPLETE_LABELS
 from ragforge.report.shown import one_line, plural
-from ragforge.report.words import missing_text
+from ragforge.report.words import by_document_text, missing_text
 
 FALLEN: Final = 10
 """Queries that are named because they fell."""
@@ -169,7 +169,15 @@ def _missing(dataset: Dataset, subject: Subject) -> Iterator[str]:
     if subject.run is not None and subject.run.is_complete:
         n_missing = missing_relevant(dataset, dataset.each_judgment())
         if n_missing:
-            yield missing_text(n_missing)
+            yield missing_text(n_missing, "document" if subject.run.n_by_document else "chunk")
+
+
+def _of_labels(run: EvaluatedRun) -> Iterator[str]:
+    """Yield how the labels are read that a run was measured on."""
+    if run.is_complete:
+        yield COMPLETE_LABELS
+    if run.n_by_document:
+        yield by_document_text(run.n_by_document)
 
 
 def _notes(
@@ -178,8 +186,8 @@ def _notes(
     if rules.by_point:
         yield "decided on means (--point): another choice of such queries may decide otherwise"
     now = subject.evaluation
-    if subject.run is not None and subject.run.is_complete:
-        yield COMPLETE_LABELS
+    if subject.run is not None:
+        yield from _of_labels(subject.run)
     if n_offline(subject)[0]:
         yield of_offline(subject)
     if baseline is not None and shared is not None:

@@ -165,7 +165,10 @@ def _reading(summary: Summary) -> Html:
         join([element("dt", name), element("dd", text)]) for name, text in measures(summary).rows
     ]
     note = threshold_note(
-        summary.rel_threshold, is_complete=summary.is_complete, by_lists=summary.by_lists
+        summary.rel_threshold,
+        is_complete=summary.is_complete,
+        by_lists=summary.by_lists,
+        n_by_document=summary.n_by_document,
     )
     return join([element("p", note), element("dl", *rows)])
 
