@@ -6,6 +6,10 @@ and not_attempted; to abstain is correct where the question cannot be answered. 
 expected answer into facts once, and looks for these in the answers; the facts are kept in the
 dataset's queries.jsonl and may be edited there.
 
+Answers that bring grades (isCorrect, isPartiallyCorrect, hasHallucination, score) are not graded
+anew unless --model asks for a judge; both stay, with how far they agree. What a file says is right
+(groundTruth) is the expected answer of queries that have none.
+
 Examples:
   ragforge answer --dataset set/ --answers answers.jsonl --name my-rag --model gpt-5-mini
   ragforge answer --dataset set/ --system http://127.0.0.1:8000/ask --name my-rag
@@ -28,6 +32,11 @@ from ragforge.cli.systems import (
 )
 from ragforge.cli.talk import complain, show
 from ragforge.pipeline.answering import AnsweringResult
+
+NO_JUDGE = (
+    "no judge was asked, as each answer brings a grade; --model NAME asks one (offline is the "
+    "baseline), and keeps both"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,11 +83,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         verdicts = Counter(item.verdict or "failed" for item in result.grades)
         told = ", ".join(f"{name} {count}" for name, count in sorted(verdicts.items()))
-        complain(f"{system}: {result.n_answers} answers, judge {result.judge}: {told}")
-        complain(f"{system}: {_told_by_rule(result)}")
+        complain(f"{system}: {result.n_answers} answers, {_judge(result)}: {told}")
+        complain(f"{system}: {_told_by_rule(result) if not result.given_by else NO_JUDGE}")
         show(render_answers(summarise_system(dataset, system, rel_threshold=threshold)))
         print(dataset.files / "answer_grades" / f"{system}.jsonl")
     return 0
+
+
+def _judge(result: AnsweringResult) -> str:
+    return f"by the grades of {result.given_by}" if result.given_by else f"judge {result.judge}"
 
 
 def _by_rule(result: AnsweringResult) -> dict[str, int]:
@@ -97,7 +110,8 @@ def _json(result: AnsweringResult) -> dict[str, object]:
     verdicts = Counter(item.verdict or "failed" for item in result.grades)
     return {
         "system": result.system,
-        "judge": result.judge,
+        "judge": None if result.given_by else result.judge,
+        "graded_by_file": result.given_by or None,
         "decided_by_rule": _by_rule(result),
         "verdicts": dict(sorted(verdicts.items())),
     }

@@ -3,24 +3,38 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
+
+from pydantic import ValidationError
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, cell_items, latency_of, make_row
-from ragforge.files.lines import open_source
+from ragforge.files.jsonl import explain
+from ragforge.files.lines import open_source, plain_name
 from ragforge.files.names import (
     ANSWER,
+    ANSWER_SCORE,
     DOC_ID,
+    EXPLANATION,
+    GROUND_TRUTH,
+    HALLUCINATION,
     IN_CONTEXT,
+    IS_CORRECT,
+    IS_PARTIAL,
     ITEM_ID,
     N_UNKNOWN_PASSAGES,
     QUERY,
     QUERY_ID,
     QUOTE,
     TEXT,
+    TOTALS,
+    VERDICT,
+    Field,
 )
-from ragforge.files.rows import none_found, read_rows_of, unknown_shape
-from ragforge.files.values import is_unicode, shown
+from ragforge.files.query_labels import truth_of
+from ragforge.files.rows import none_found, read_document, read_rows_of, unknown_shape
+from ragforge.files.values import is_unicode, parse_number, shown
+from ragforge.records import GivenGrade, Provenance, Verdict
 
 SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "answer": "…", "chunk_ids": ["d7"]}',
@@ -29,8 +43,12 @@ SHAPES: Final = (
     'with texts: {"query_id": "q1", "answer": "…", "contexts": ["…"]}',
     'with other names: {"id": "q1", "generatedAnswer": "…", "retrievedDocs": ["d7"]}',
     'by question: {"perQuestion": [{"query": "How …?", "aiAnswer": "…"}]}',
+    'graded already: {"query": "How …?", "aiAnswer": "…", "isCorrect": true, "score": 1.0}',
     "CSV or TSV with a header: query_id,answer,chunk_ids (ids between ;)",
 )
+
+
+_VERDICTS: Final[Mapping[str, Verdict]] = {word: word for word in get_args(Verdict)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,10 @@ class AnswerRow:
     latency_s: float | None = None
     question: str = ""
     """"" where the row has an id."""
+    grade: GivenGrade | None = None
+    """None where the row brings none."""
+    expected_answer: str | None = None
+    """What the file says is right; None where it does not say."""
     where: str = field(default="", compare=False)
     """File and place of the row."""
 
@@ -64,7 +86,9 @@ class AnswerRow:
 def read_answers(path: Path) -> Iterator[AnswerRow]:
     """Yield the answers of a file in its order, one at a time but for `.json`.
 
-    An answer may be empty; that is what the system said. Further fields are passed over.
+    An answer may be empty; that is what the system said. A row that says whether its answer is
+    correct, or its verdict, brings a grade; `groundTruth` and the like is the expected answer.
+    Further fields are passed over.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `fields` lists.
@@ -79,7 +103,7 @@ def read_answers(path: Path) -> Iterator[AnswerRow]:
     for number, row in enumerate(read_rows_of(open_source(path), SHAPES), 1):
         if number == 1 and not row.has(QUERY_ID, ANSWER):
             raise unknown_shape(path, SHAPES)
-        answer = _answer_row(row)
+        answer = _answer_row(row, plain_name(path))
         if answer.query_id in seen:
             raise DataError(f"{row.where}: query {shown(answer.query_id)} comes twice")
         if answer.query_id:
@@ -89,7 +113,7 @@ def read_answers(path: Path) -> Iterator[AnswerRow]:
         raise none_found(path, "answer")
 
 
-def _answer_row(row: Row) -> AnswerRow:
+def _answer_row(row: Row, source: str) -> AnswerRow:
     row.require(ANSWER)
     answer = row.get(ANSWER)
     if not isinstance(answer, str) or not is_unicode(answer):
@@ -118,8 +142,79 @@ def _answer_row(row: Row) -> AnswerRow:
         n_unknown_passages=_n_unknown(row),
         latency_s=latency_of(row),
         question=row.text(QUERY) if by_question else "",
+        grade=_grade(row, source),
+        expected_answer=_text(row, GROUND_TRUTH) or None,
         where=row.where,
     )
+
+
+def _grade(row: Row, source: str) -> GivenGrade | None:
+    """Return the grade that a row brings; None where it says neither correct nor a verdict.
+
+    Raises:
+        DataError: Its parts contradict each other, or one has a wrong type.
+    """
+    kept = row.given.get("given")
+    if isinstance(kept, Mapping):  # A file of a dataset's own.
+        try:
+            return GivenGrade.model_validate(kept)
+        except ValidationError as error:
+            raise DataError(f"{row.where}: given: {explain(error)}") from error
+    verdict = _verdict(row)
+    if verdict is None:
+        return None
+    return GivenGrade(
+        verdict=verdict,
+        score=_score(row),
+        has_hallucination=truth_of(row, HALLUCINATION),
+        explanation=_text(row, EXPLANATION),
+        provenance=Provenance(kind="file", model=source),
+    )
+
+
+def _verdict(row: Row) -> Verdict | None:
+    is_correct, is_partial = truth_of(row, IS_CORRECT), truth_of(row, IS_PARTIAL)
+    if is_correct and is_partial:
+        raise row.wrong(IS_PARTIAL, "false, as is_correct is true", is_partial)
+    said = _VERDICTS.get(str(row.get(VERDICT)))
+    if is_correct is None and is_partial is None:
+        return said
+    verdict: Verdict = "correct" if is_correct else "partial" if is_partial else "incorrect"
+    if said is None or said == verdict:
+        return verdict
+    if said == "not_attempted" and verdict == "incorrect":
+        return said
+    raise row.wrong(VERDICT, f"{verdict}, as is_correct and is_partially_correct say", said)
+
+
+def _score(row: Row) -> float | None:
+    value = row.get(ANSWER_SCORE)
+    if value is None or value == "":
+        return None
+    score = parse_number(value)
+    if score is None or not 0 <= score <= 1:
+        raise row.wrong(ANSWER_SCORE, "a number from 0 to 1, as the row grades its answer", value)
+    return score
+
+
+def _text(row: Row, field: Field) -> str:
+    """Return a text; "" where there is none, or something else stands there."""
+    value = row.get(field)
+    return value.strip() if isinstance(value, str) and is_unicode(value) else ""
+
+
+def read_totals(path: Path) -> dict[str, float]:
+    """Return the totals that stand beside the answers of a JSON file, by what they are of.
+
+    `correct`, `partial` and `hallucination` are rates, `score` is a mean, `questions` a count.
+    """
+    source = open_source(path)
+    document = read_document(source) if source.kind == "json" else None
+    if not isinstance(document, dict):
+        return {}
+    row = make_row(str(path), document)
+    values = {name: parse_number(row.get(field)) for name, field in TOTALS.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _n_unknown(row: Row) -> int:

@@ -129,6 +129,27 @@ ANSWER = Field(
         *("ai_answer", "model_answer", "rag_answer", "predicted_answer"),
     ),
 )
+IS_CORRECT = Field("is_correct", ("is_correct",))
+IS_PARTIAL = Field(
+    "is_partially_correct", ("is_partially_correct", "is_partial", "is_partly_correct")
+)
+VERDICT = Field("verdict", ("verdict",))
+HALLUCINATION = Field("has_hallucination", ("has_hallucination", "is_hallucination"))
+ANSWER_SCORE = Field("score", ("score",))
+TOTALS = {
+    "questions": Field("total_questions", ("total_questions",)),
+    "correct": Field("correct_rate", ("correct_rate",)),
+    "partial": Field("partially_correct_rate", ("partially_correct_rate", "partial_rate")),
+    "hallucination": Field("hallucination_rate", ("hallucination_rate",)),
+    "score": Field("average_score", ("average_score", "mean_score")),
+}
+"""What a JSON object of graded answers says of all of them."""
+EXPLANATION = Field("explanation", ("explanation", "reasoning", "reason"))
+GROUND_TRUTH = Field(
+    "expected_answer",
+    tuple(name for name in EXPECTED_ANSWER.accepted if name != "answer"),
+)
+"""In rows about an answer, where `answer` is what the system said."""
 IN_CONTEXT = Field(
     "chunk_ids",
     ("chunk_ids", "doc_ids", *RANKING.accepted, "contexts", "retrieved_contexts"),

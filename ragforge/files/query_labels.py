@@ -66,14 +66,23 @@ def behaviour_of(row: Row, query_type: str | None) -> str:
 
 def _answerable(row: Row) -> bool | None:
     """Return whether a row says that the corpus answers its query; None where it does not say."""
-    value = row.get(ANSWERABLE)
+    return truth_of(row, ANSWERABLE)
+
+
+def truth_of(row: Row, field: Field) -> bool | None:
+    """Return whether a row says that something is so; None where it does not say.
+
+    Raises:
+        DataError: It says neither true nor false.
+    """
+    value = row.get(field)
     if value is None or value == "":
         return None
     if isinstance(value, bool):
         return value
     found = _TRUTHS.get(str(value).lower())
     if found is None:
-        raise row.wrong(ANSWERABLE, "true or false", value)
+        raise row.wrong(field, "true or false", value)
     return found
 
 

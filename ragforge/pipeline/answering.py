@@ -1,20 +1,30 @@
 """Grading the answers of a RAG system."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError
-from ragforge.files.answers import AnswerRow, read_answers
+from ragforge.files.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.dataset import Dataset
 from ragforge.files.run_names import checked_name
 from ragforge.files.values import shown
+from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.answered_questions import with_query_ids
-from ragforge.pipeline.backend import EARNEST, Backend, Mode, of_stages, open_backend
+from ragforge.pipeline.backend import (
+    EARNEST,
+    NO_CALLS,
+    Backend,
+    Mode,
+    of_stages,
+    open_backend,
+)
 from ragforge.pipeline.contexts import Contexts
 from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
-from ragforge.records import Answer, AnswerGrade, Chunk, Failure
+from ragforge.pipeline.given_grades import expected_answers, given_grades, wrong_totals
+from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
 from ragforge.stages.answer.cases import Case, cases, unknown_passages
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
 from ragforge.stages.answer.llm import LLMAnswerJudge
@@ -33,6 +43,8 @@ class AnsweringResult:
     grades: list[AnswerGrade]
     failures: list[Failure]
     estimate: dict[str, object] | None
+    given_by: str = ""
+    """File whose grades these are; "" where a judge was asked."""
 
 
 async def grade_system(
@@ -44,6 +56,9 @@ async def grade_system(
     mode: Mode = EARNEST,
 ) -> AnsweringResult:
     """Take the answers of a system into a dataset and grade them.
+
+    Where each answer brings a grade and no judge is asked for, these are the grades. Where one is,
+    its grades count, and those of the file are kept beside the answers.
 
     Args:
         dataset: Has queries with expected answers, and chunks.
@@ -59,9 +74,15 @@ async def grade_system(
             answer failed.
     """
     checked_name(system)
-    answers, todo = _read(dataset, answers_path, observer)
+    taken = _read(dataset, answers_path, observer)
+    answers, todo = taken.answers, taken.todo
     if not mode.dry_run:
-        _take_in(dataset, system, answers)
+        _take_in(dataset, system, taken)
+    given = given_grades(todo, answers)
+    if given and settings.model.name == OFFLINE and not mode.with_judge:
+        return _by_file(dataset, system, given, answers_path, mode)
+    _tell_beside(todo, answers, observer)
+    _tell_unknown(taken.unknown, observer)
     async with open_backend(
         settings,
         GRADING_AT_ONCE if mode.single_call else GRADING,
@@ -94,8 +115,21 @@ async def grade_system(
     )
 
 
-def _take_in(dataset: Dataset, system: str, answers: list[Answer]) -> None:
+def _by_file(
+    dataset: Dataset, system: str, given: list[AnswerGrade], path: Path, mode: Mode
+) -> AnsweringResult:
+    """Keep the grades that the answers brought as those that count."""
+    if mode.dry_run:
+        return AnsweringResult(system, path.name, len(given), [], [], dict(NO_CALLS), path.name)
+    _write(dataset, system, Collected(given, []))
+    return AnsweringResult(system, path.name, len(given), given, [], None, path.name)
+
+
+def _take_in(dataset: Dataset, system: str, taken: "_Taken") -> None:
     """Write answers; what is left of other ones under their name must not stand beside them."""
+    answers = taken.answers
+    if taken.expected:
+        dataset.write_queries(_expecting(dataset.all_queries(), taken.expected))
     name = f"answers/{system}.jsonl"
     before = dataset.manifest.files.get(name)
     dataset.write_answers(system, answers)
@@ -137,18 +171,46 @@ def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
         )
 
 
-def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer], list[Case]]:
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What a file of answers brings."""
+
+    answers: list[Answer]
+    todo: list[Case]
+    """Those that can be graded."""
+    expected: dict[str, str]
+    """Expected answers of queries that have none."""
+    unknown: list[int]
+    """Passages of each answer that are in no chunk."""
+
+
+def _expecting(queries: Iterable[Query], expected: Mapping[str, str]) -> list[Query]:
+    return [
+        query.model_copy(update={"expected_answer": expected[query.query_id]})
+        if query.query_id in expected
+        else query
+        for query in queries
+    ]
+
+
+def _read(dataset: Dataset, path: Path, observer: Observer) -> _Taken:
     """Return the answers of a file, and those of them that can be graded."""
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
     queries = dataset.require_queries()
-    rows = with_query_ids(read_answers(path), queries, observer)
+    given = list(read_answers(path))
+    for told in wrong_totals(given, read_totals(path)):
+        observer(Event("note", message=f"{path}: {told}; the rows count"))
+    rows = with_query_ids(given, queries, observer)
     if not rows:
         raise DataError(
             f"{path}: none of its questions is one of {dataset.path}, whose first is "
             f"{shown(queries[0].query)}"
         )
+    expected, notes = expected_answers(rows, queries)
+    for message in notes:
+        observer(Event("note", message=message))
+    queries = _expecting(queries, expected)
     answers = _resolved(rows, chunks)
-    _tell_unknown([unknown_passages(answer, chunks) for answer in answers], observer)
     todo = list(cases(queries, answers, chunks))
     if not todo:
         raise DataError(
@@ -158,7 +220,8 @@ def _read(dataset: Dataset, path: Path, observer: Observer) -> tuple[list[Answer
     if len(todo) < len(answers):
         left = len(answers) - len(todo)
         observer(Event("note", message=f"{left} answers have no query with an expected answer"))
-    return answers, todo
+    unknown = [unknown_passages(answer, chunks) for answer in answers]
+    return _Taken(answers, todo, expected, unknown)
 
 
 def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
@@ -176,9 +239,19 @@ def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
                 chunk_ids=tuple(dict.fromkeys(ids)),
                 n_unknown_passages=row.n_unknown_passages + named.n_unknown + held.count(None),
                 latency_s=row.latency_s,
+                given=row.grade,
             )
         )
     return answers
+
+
+def _tell_beside(todo: Sequence[Case], answers: Iterable[Answer], observer: Observer) -> None:
+    """Say what becomes of grades that came with answers, where a judge grades all of them."""
+    with_grade = {answer.query_id for answer in answers if answer.given is not None}
+    n = sum(case.query.query_id in with_grade for case in todo)
+    if n:
+        told = f"{n} of {len(todo)} answers bring a grade; the judge grades all, and both stay"
+        observer(Event("note", message=told))
 
 
 def _tell_unknown(unknown: list[int], observer: Observer) -> None:

@@ -36,6 +36,7 @@ class Mode:
         mix: Let what another model or prompt graded stand beside what is graded now.
         offline_replay: Take replies from the call store only; a missing one ends the run.
         single_call: Grade an answer as a whole, without drawing facts first.
+        with_judge: Grade answers that bring a grade, too, be it by the offline baseline.
     """
 
     dry_run: bool = False
@@ -44,6 +45,7 @@ class Mode:
     mix: bool = False
     offline_replay: bool = False
     single_call: bool = False
+    with_judge: bool = False
 
 
 EARNEST = Mode()

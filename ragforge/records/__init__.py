@@ -1,6 +1,14 @@
 """The records that cross a file or a stage: frozen, and closed to unknown fields."""
 
-from ragforge.records.answers import Answer, AnswerGrade, Claim, FactStatus, FactVerdict, Verdict
+from ragforge.records.answers import (
+    Answer,
+    AnswerGrade,
+    Claim,
+    FactStatus,
+    FactVerdict,
+    GivenGrade,
+    Verdict,
+)
 from ragforge.records.audits import AttackFindings, AuditExample, AuditRate, Expectation, JudgeAudit
 from ragforge.records.corpus import Chunk
 from ragforge.records.evaluations import (
@@ -95,6 +103,7 @@ __all__ = [
     "Gate",
     "GateResult",
     "GenerationReport",
+    "GivenGrade",
     "Grade",
     "Grader",
     "Grounding",

@@ -11,6 +11,17 @@ Verdict = Literal["correct", "partial", "incorrect", "not_attempted"]
 FactStatus = Literal["supported", "partial", "missing", "contradicted"]
 
 
+class GivenGrade(Record):
+    """A grade that came with an answer: somebody else's, whoever that was."""
+
+    verdict: Verdict
+    score: Annotated[float, Field(ge=0, le=1)] | None = None
+    has_hallucination: bool | None = None
+    explanation: str = ""
+    provenance: Provenance
+    """Which file it came in."""
+
+
 class Answer(Record):
     """What a RAG system answered, and the chunks it had in its context."""
 
@@ -20,6 +31,8 @@ class Answer(Record):
     n_unknown_passages: Annotated[int, Field(ge=0)] = 0
     """Further passages in its context that are in no chunk."""
     latency_s: Annotated[float, Field(ge=0)] | None = None
+    given: Annotated[GivenGrade | None, Field(exclude_if=lambda given: given is None)] = None
+    """The grade that came with it; None where none did."""
 
 
 class FactVerdict(Record):

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Grade = Annotated[int, Field(strict=True, ge=0, le=3)]
 FailureKind = Literal["invalid", "refused", "truncated", "filtered", "error"]
-JudgeKind = Literal["llm", "baseline", "human", "rule", "mock"]
+JudgeKind = Literal["llm", "baseline", "human", "rule", "mock", "file"]
 """A mock is a test endpoint in the place of a model: what it says is made up."""
 MOCK_FINGERPRINT = "mock"
 """What `ragforge mock` sends as `system_fingerprint`, by which its replies are known."""

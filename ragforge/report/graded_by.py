@@ -153,7 +153,7 @@ def _named(item: GradeOrigin) -> str:
         return f"the offline baseline, shared words ({model})"
     if item.kind == "human":
         return f"people ({model})" if model else "people"
-    kinds = {"llm": "language model", "rule": "rule"}
+    kinds = {"llm": "language model", "rule": "rule", "file": "grades of a file"}
     return f"{model} ({kinds[item.kind]})" if item.kind in kinds else "not recorded"
 
 

@@ -45,7 +45,12 @@ _MEANINGS: Final = {
     "SetR": "Share of the known relevant chunks that was retrieved at all.",
     "SetF": "Harmonic mean of SetP and SetR.",
 }
-_KINDS: Final = {"llm": "language model", "human": "person", "rule": "rule"}
+_KINDS: Final = {
+    "llm": "language model",
+    "human": "person",
+    "rule": "rule",
+    "file": "grades of a file",
+}
 MOCK_TITLE: Final = "Made-up grades"
 _MADE_UP: Final = (
     "`ragforge mock` stood in the place of a language model. What it says is made up: the numbers "

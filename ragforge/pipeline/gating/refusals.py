@@ -157,7 +157,7 @@ def _models(evaluation: Evaluation) -> set[tuple[str, str, str]]:
     return {
         (grader.model, grader.prompt, grader.prompt_sha256)
         for grader in evaluation.graders
-        if grader.is_judge and grader.kind in ("llm", "baseline", "mock")
+        if grader.is_judge and grader.kind in ("llm", "baseline", "mock", "file")
     }
 
 

@@ -2,6 +2,8 @@
 
     {"rates": {NAME: RATE}, "slices": [{dimension, value, n_queries, is_small, rates}],
      "length": {slope, p, n, is_suspicious},
+     "given": {sources, n_given, n_both, n_same, kappa, mean_score_given, mean_score_judged,
+               differing: [{query_id, given, judged}]},
      "diagnosis": [{run, readings: {READING: {count, share: RATE}}, undecided: {REASON: count},
                     queries: [{query_id, retrieval, answer, reading, reason}], context}]}
 
@@ -16,7 +18,7 @@ from ragforge.measures.rates import Rate
 from ragforge.report.answers.context import ContextGroup, ContextUse
 from ragforge.report.answers.diagnosis import Diagnosis
 from ragforge.report.answers.rates import AnswerSlice, LengthCheck
-from ragforge.report.answers.summary import AnswerSummary
+from ragforge.report.answers.summary import AnswerSummary, GivenBeside
 
 JsonObject = dict[str, object]
 
@@ -27,7 +29,27 @@ def answers_json(item: AnswerSummary) -> JsonObject:
         "rates": _rates(item.rates),
         "slices": [_slice(part) for part in item.slices],
         "length": _length(item.length),
+        "given": _given(item.given),
         "diagnosis": [_diagnosis(grid) for grid in item.diagnoses],
+    }
+
+
+def _given(found: GivenBeside | None) -> JsonObject | None:
+    if found is None:
+        return None
+    return {
+        "sources": list(found.sources),
+        "n_given": found.n_given,
+        "n_both": len(found.pairs),
+        "n_same": len(found.pairs) - len(found.differing),
+        "kappa": found.kappa,
+        "mean_score_given": found.mean_given,
+        "mean_score_judged": found.mean_judged,
+        "differing": [
+            {"query_id": query_id, "given": given, "judged": judged}
+            for query_id, given, judged in found.pairs
+            if given != judged
+        ],
     }
 
 

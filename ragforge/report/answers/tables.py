@@ -13,6 +13,7 @@ from ragforge.report.answers.words import (
     ANSWERS_NOTE,
     CONTEXT_NOTE,
     DIAGNOSIS_NOTE,
+    GIVEN_NOTE,
     LENGTH_NOTE,
     RATE_LABELS,
     RATES_NOTE,
@@ -23,6 +24,8 @@ from ragforge.report.table import Table
 
 DOCUMENTS: Final = 12
 """Documents shown, those with the most queries; the rest is in `ragforge answer --json`."""
+GIVEN_SHOWN: Final = 5
+_MEANS: Final = ("their score", "judge's score")
 _RATE_HEADERS: Final = ("value", "n", "failed", "bounds")
 
 
@@ -30,6 +33,7 @@ def answer_tables(systems: Sequence[AnswerSummary]) -> list[Table]:
     """Return the tables about answers, in the order of the report; some may have no rows."""
     return [
         answers(systems),
+        given(systems),
         rates(systems),
         *slices(systems),
         lengths(systems),
@@ -63,6 +67,29 @@ def answers(systems: Sequence[AnswerSummary]) -> Table:
         "unchecked",
     )
     return Table("Answers by verdict", headers, rows, ANSWERS_NOTE)
+
+
+def given(systems: Sequence[AnswerSummary]) -> Table:
+    """How far the grades that count agree with those that came with the answers."""
+    rows = []
+    for item in systems:
+        found = item.given
+        if found is not None:
+            n, n_same = len(found.pairs), len(found.pairs) - len(found.differing)
+            rows.append(
+                (
+                    item.system,
+                    ", ".join(one_line(source, 40) for source in found.sources),
+                    f"{n:,}",
+                    f"{n_same:,} ({share(n_same / n)})",
+                    number(found.kappa),
+                    number(found.mean_given),
+                    number(found.mean_judged),
+                    ", ".join(one_line(name, 20) for name in found.differing[:GIVEN_SHOWN]),
+                )
+            )
+    headers = ("system", "grades of", "both", "same verdict", "kappa", *_MEANS, "differing")
+    return Table("Grades that came with the answers", headers, tuple(rows), GIVEN_NOTE)
 
 
 def rates(systems: Sequence[AnswerSummary]) -> Table:

@@ -7,6 +7,11 @@ ANSWERS_NOTE: Final = (
     "to have none) and that the system did not answer at all; “unchecked” counts the graded "
     "answers that were not checked for hallucination."
 )
+GIVEN_NOTE: Final = (
+    "The answers brought grades of their own, which are in no other number here: all others are of "
+    "the judge. Kappa is Cohen's, without weights: 0 is chance. Scores are over answers that have "
+    "one from both."
+)
 RATES_NOTE: Final = (
     "The 95 % interval, by resampling queries, says how far other queries of the same kind could "
     "move the number; fewer than 5 values have none. Bounds: what the answers without a grade "

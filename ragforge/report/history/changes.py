@@ -186,7 +186,12 @@ def _names(of: Evaluation) -> str:
 
 
 def _name(grader: Grader) -> str:
-    kinds = {"human": "people", "baseline": "the offline baseline", "rule": "a rule"}
+    kinds = {
+        "human": "people",
+        "baseline": "the offline baseline",
+        "rule": "a rule",
+        "file": "a file",
+    }
     if grader.kind == "mock":
         return f"ragforge mock in the place of {one_line(grader.model)}"
     return one_line(grader.model) or kinds.get(grader.kind or "", "not recorded")

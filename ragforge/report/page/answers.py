@@ -10,6 +10,7 @@ from ragforge.report.answers.tables import (
     contexts,
     count_of,
     ends,
+    given,
     lengths,
     slices,
 )
@@ -31,6 +32,7 @@ def answers_block(summary: Summary) -> Html:
             element("p", RATES_NOTE, class_="note"),
             answers_comparison(summary),
             table_block(answers(systems)),
+            *([table_block(given(systems))] if any(item.given for item in systems) else []),
             *map(table_block, slices(systems)),
             table_block(lengths(systems)),
             table_block(contexts(systems)),
