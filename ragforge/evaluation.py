@@ -16,18 +16,14 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import repeat
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ragforge.measures.evaluation import DEFAULT_MEASURES, evaluate_hits
 from ragforge.measures.evaluation import evaluate as evaluate_mappings
-from ragforge.measures.listed import Listed
+from ragforge.measures.listed import LabelsInForce, Listed
 from ragforge.measures.locating import Judgments, RankedChunks
 from ragforge.measures.names import Measure
 from ragforge.measures.scores import RelThreshold, Scores
-
-if TYPE_CHECKING:
-    from ragforge.files.qrels import JudgedQrels
-    from ragforge.files.relevance import SettledRelevance
 
 Source: TypeAlias = Any
 """A mapping, an iterable of records, anything with columns, or a path."""
@@ -136,36 +132,18 @@ def evaluate_file(
     return FileScores(scores, list(run.latencies_s.values()))
 
 
-class _Labels(NamedTuple):
-    """Qrels, and what of them is relevant."""
-
-    grades: Mapping[str, Judgments]
-    rel_threshold: RelThreshold
-    relevant: Listed | None
-
-
-def _labels(given: Source, rel_threshold: RelThreshold) -> _Labels:
+def _labels(given: Source, rel_threshold: RelThreshold) -> LabelsInForce:
     if _is_plain(given, (dict,)):
-        return _Labels(given, rel_threshold, None)
-    judged: JudgedQrels | SettledRelevance
+        return LabelsInForce(given, rel_threshold, None)
+    from ragforge.files.qrels import JudgedQrels, read_judged_qrels
+
     if isinstance(given, str | PathLike):
-        from ragforge.files.qrels import read_judged_qrels
+        return read_judged_qrels(Path(given)).in_force(rel_threshold)
+    from ragforge.files.in_memory import qrels_given
 
-        judged = read_judged_qrels(Path(given))
-    else:
-        from ragforge.files.in_memory import qrels_given
-
-        judged = qrels_given(given)
-    return _Labels(judged.grades, *relevance_in_force(judged, rel_threshold))
-
-
-def relevance_in_force(
-    judged: "JudgedQrels | SettledRelevance", rel_threshold: RelThreshold
-) -> tuple[RelThreshold, Listed | None]:
-    """Return threshold and lists that decide: what is asked for, else what the qrels say."""
-    if rel_threshold != "auto":
-        return rel_threshold, None
-    return judged.rel_threshold or "auto", judged.relevant or None
+    settled = qrels_given(given)
+    judged = JudgedQrels(settled.grades, {}, settled.rel_threshold, settled.relevant)
+    return judged.in_force(rel_threshold)
 
 
 def _run(given: Source) -> Mapping[str, RankedChunks]:

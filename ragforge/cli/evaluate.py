@@ -45,7 +45,7 @@ from ragforge.errors import UsageError
 from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
 from ragforge.report.graded_by import graded_json, graded_line
-from ragforge.report.judging import COMPLETE_LABELS
+from ragforge.report.judging import LABELS_IN_WORDS
 from ragforge.report.patterns import patterns
 from ragforge.report.runs import Latency
 from ragforge.report.shown import MISSING, duration, number, plural
@@ -180,8 +180,8 @@ def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
 
 def _note(found: EvaluatedRuns, *, interval: bool) -> str:
     note = found.reading or f"relevant: grade >= {found.rel_threshold}"
-    if found.is_complete:
-        note += f"; {COMPLETE_LABELS}"
+    if found.labels:
+        note += f"; {LABELS_IN_WORDS[found.labels]}"
     if found.n_by_document:
         note += f"; by documents: {plural(found.n_by_document, 'query', 'queries')}"
     if interval:
@@ -241,7 +241,8 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
     return {
         "rel_threshold": found.rel_threshold,
         "reading": found.reading,
-        "labels_complete": found.is_complete,
+        "labels_complete": found.labels == "complete",
+        "labels": found.labels,
         **({"queries_by_document": found.n_by_document} if found.n_by_document else {}),
         "judged_by": list(found.judged_by),
         "graded_by": graded_json(found.graded_by),

@@ -1,12 +1,18 @@
 """Write a dataset in the form of other tools: TREC files, a BEIR folder, or one JSON file.
 
 The accepted queries go out with the grade that counts for each chunk; what the form cannot hold is
-told with counts. `ragforge import` reads what is written here.
+told with counts.
 
 Forms:
-  trec   a folder: qrels.trec, queries.tsv, runs/NAME.trec
-  beir   a folder: corpus.jsonl, queries.jsonl, qrels/test.tsv (and qrels/dev.tsv)
+  trec   a folder: qrels.trec, queries.tsv, runs/NAME.trec, ragforge.json
+  beir   a folder: corpus.jsonl, queries.jsonl, qrels/test.tsv (and qrels/dev.tsv), ragforge.json
   json   a file: {"queries": [{id, query, relevant_doc_ids, graded_relevance}]}
+
+ragforge.json (in the json form the key "ragforge") says what grades alone do not: from which grade
+on a chunk is relevant, what a chunk without a label is, and who graded. `ragforge import` and
+`ragforge evaluate --qrels` read queries, labels and this back; without it, grades count as
+people's, and those from 2 on as relevant. Chunks have to be brought beside the trec and json
+forms; runs are measured as files.
 
 Examples:
   ragforge export --dataset set/ --as beir --out set-beir/

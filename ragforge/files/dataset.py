@@ -114,6 +114,13 @@ class Dataset:
         """Return which grades are relevant: as asked for, else as the set's author has it."""
         return (self.manifest.rel_threshold or "auto") if asked == "auto" else asked
 
+    def authors_threshold(self, asked: int | Literal["auto"]) -> int | None:
+        """Return the lowest grade that the set's author calls relevant.
+
+        None where the author's lists do not say it, or somebody asks for another threshold.
+        """
+        return self.manifest.rel_threshold if asked == "auto" else None
+
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks, sorted by id."""
         return self._set.each(

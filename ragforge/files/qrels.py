@@ -1,19 +1,22 @@
 """Qrels: which chunk has which grade for which query, from files of many shapes."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from ragforge.errors import DataError
 from ragforge.files.headers import has_header
 from ragforge.files.lines import open_source
 from ragforge.files.trec import read_trec_qrels
+from ragforge.measures.listed import LabelsInForce
 
 if TYPE_CHECKING:
     from ragforge.records.grade_origins import GradeOrigin
 
 _FEWEST_COLUMNS: Final = 4
+_NATIVE: Final = "judgments.jsonl"
+_MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,33 @@ class JudgedQrels:
     """The lists by query, where no threshold explains them; see `ragforge.measures.listed`."""
     reading: str = ""
     """How lists and grades are read together, in a sentence."""
+    labels: "Literal['complete', 'pooled', 'partial'] | None" = None
+    """What a chunk without a label is, as the author of the labels says; None where nobody does."""
+
+    def in_force(self, asked: "int | Literal['auto']") -> LabelsInForce:
+        """Return what is measured on, under the threshold that is asked for.
+
+        Where the author's lists say from which grade on chunks are relevant, that holds unless
+        another threshold is asked for; and where it is 1, a judge's 1 (no part of the answer) is 0.
+        """
+        if not isinstance(asked, str):
+            return LabelsInForce(self.grades, asked, None)
+        grades = self.grades
+        others = {pair for pair, of in self.origins.items() if of.source != "human"}
+        if self.rel_threshold == 1 and others:
+            grades = {
+                query_id: {
+                    chunk_id: 0 if grade == 1 and (query_id, chunk_id) in others else grade
+                    for chunk_id, grade in of_query.items()
+                }
+                for query_id, of_query in grades.items()
+            }
+        reading = self.reading
+        if not reading and self.rel_threshold is not None:
+            reading = f"relevant: grade >= {self.rel_threshold}, as the set has it"
+        if grades is not self.grades:
+            reading += "; a judge's: >= 2"
+        return LabelsInForce(grades, self.rel_threshold or "auto", self.relevant or None, reading)
 
 
 def read_qrels(path: Path) -> Mapping[str, Mapping[str, int | None]]:
@@ -57,7 +87,16 @@ def read_judged_qrels(path: Path) -> JudgedQrels:
 
     Rows that ragforge writes name who graded; TREC files, CSV and lists of ids do not.
     """
-    source = open_source(_file(path) if path.is_dir() else path)
+    found = [_read(file) for file in _files(path)]
+    merged = found[0]
+    for other in found[1:]:
+        grades = {**merged.grades, **other.grades}
+        merged = replace(merged, grades=grades, origins={**merged.origins, **other.origins})
+    return _as_said(merged, path)
+
+
+def _read(path: Path) -> JudgedQrels:
+    source = open_source(path)
     is_trec = source.kind == "columns" and len(source.first.split()) >= _FEWEST_COLUMNS
     if is_trec and not has_header(source):
         return JudgedQrels(read_trec_qrels(source.path, source.groups), {})
@@ -65,9 +104,48 @@ def read_judged_qrels(path: Path) -> JudgedQrels:
     from ragforge.files.qrels_rows import read_rows_of_qrels
 
     relevance, origins = read_rows_of_qrels(source)
-    return JudgedQrels(
+    judged = JudgedQrels(
         relevance.grades, origins, relevance.rel_threshold, relevance.relevant, relevance.reading
     )
+    return _with_note(judged, path) if source.kind == "json" else judged
+
+
+def _as_said(judged: JudgedQrels, path: Path) -> JudgedQrels:
+    """Return qrels with what stands beside them: in the note of an export, or in a manifest."""
+    native = path / _NATIVE if path.is_dir() else path
+    if native.name == _NATIVE and (native.parent / _MANIFEST).is_file():
+        from ragforge.files.manifest import Manifest
+        from ragforge.files.objects import read_object
+
+        manifest = read_object(native.parent / _MANIFEST, Manifest)
+        threshold = manifest.rel_threshold or judged.rel_threshold
+        return replace(judged, rel_threshold=threshold, labels=manifest.labels)
+    is_exported = path.is_dir() or path.name == "qrels.trec" or path.parent.name == "qrels"
+    return _with_note(judged, path) if is_exported else judged
+
+
+def _with_note(judged: JudgedQrels, path: Path) -> JudgedQrels:
+    from ragforge.files.labels_note import note_of
+
+    note = note_of(path)
+    if note is None:
+        return judged
+    threshold, reading = judged.rel_threshold, judged.reading
+    if not judged.relevant and threshold != note.rel_threshold:
+        is_usual = note.rel_threshold == _usual_threshold(judged.grades)
+        threshold = None if is_usual else note.rel_threshold
+        reading = "" if is_usual else f"relevant: grade >= {threshold}, as the exported set has it"
+    return replace(
+        judged,
+        origins={**note.origins(), **judged.origins},
+        rel_threshold=threshold,
+        labels=note.labels,
+        reading=reading,
+    )
+
+
+def _usual_threshold(grades: Mapping[str, Mapping[str, int | None]]) -> int:
+    return 2 if any((grade or 0) > 1 for of in grades.values() for grade in of.values()) else 1
 
 
 def beir_split(folder: Path) -> Path:
@@ -86,6 +164,27 @@ def beir_split(folder: Path) -> Path:
     raise DataError(f"{folder}: expected one split, or one called test; name one of {names}")
 
 
-def _file(folder: Path) -> Path:
-    native = folder / "judgments.jsonl"
-    return native if native.is_file() else beir_split(folder)
+def _files(path: Path) -> list[Path]:
+    """Return the files that hold the qrels at a place: one, or all splits of an export."""
+    if not path.is_dir():
+        return [path]
+    if (path / _NATIVE).is_file():
+        return [path / _NATIVE]
+    if (path / "qrels.trec").is_file():
+        return [path / "qrels.trec"]
+    return beir_files(path)
+
+
+def beir_files(folder: Path) -> list[Path]:
+    """Return the qrels files of a BEIR folder: all splits of an export, else that of `beir_split`.
+
+    Raises:
+        DataError: As for `beir_split`, or an export lacks one of its splits.
+    """
+    if not (folder / "ragforge.json").is_file():
+        return [beir_split(folder)]
+    from ragforge.files.labels_note import note_of
+
+    note = note_of(folder)
+    names = note.splits if note else ()
+    return [folder / "qrels" / f"{name}.tsv" for name in names] or [beir_split(folder)]

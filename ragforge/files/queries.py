@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from ragforge.errors import DataError
 from ragforge.files.fields import Row
 from ragforge.files.jsonl import explain
+from ragforge.files.labels_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
 from ragforge.files.lines import open_source
 from ragforge.files.names import (
     CATEGORY,
@@ -22,11 +23,12 @@ from ragforge.files.names import (
     Field,
     normal_name,
 )
-from ragforge.files.qrels import beir_split, read_qrels
+from ragforge.files.qrels import beir_files, read_qrels
 from ragforge.files.query_labels import behaviour_of, difficulty_of
 from ragforge.files.relevance import Anchor, Relevance, SettledRelevance, settle_relevance
 from ragforge.files.row_relevance import joined, relevance_of_row
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
+from ragforge.files.text import read_text
 from ragforge.files.values import shown
 from ragforge.records import Query, QueryType
 
@@ -69,6 +71,10 @@ class ImportedQueries:
     """Lowest grade that is relevant, where lists of relevant ids beside grades say so."""
     reading: str = ""
     """How lists and grades are read together, in a sentence; "" where there are not both."""
+    note: LabelsNote | None = None
+    """What an export says of its labels; None of files that others made."""
+    left_out: tuple[str, ...] = ()
+    """What of a folder is not taken, in words."""
 
 
 def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
@@ -90,14 +96,20 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
         DataError: The file cannot be read, has none of the shapes, a row lacks its text or holds
             a value of a wrong type, or an id comes twice.
     """
+    note = note_of(path)
     if (path / "qrels").is_dir():
-        return ImportedQueries(_beir(path, make_id))
+        return _beir(path, make_id, note)
+    if (path / TREC_QRELS).is_file():
+        return _trec(path, note)
     if path.is_dir():
         path = path / "queries.jsonl"
     found = _read(path, make_id)
     settled = settle_relevance({one.imported.query.query_id: one.relevance for one in found})
     queries = [_settled(one, settled) for one in found]
-    return ImportedQueries(queries, settled.rel_threshold, settled.reading)
+    threshold, reading = settled.rel_threshold, settled.reading
+    if note is not None and not settled.relevant:
+        threshold, reading = note.rel_threshold, _as_exported(note)
+    return ImportedQueries(queries, threshold, reading, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,20 +188,96 @@ def _found(row: Row, make_id: Callable[[str], str]) -> _Found:
     return _Found(ImportedQuery(query, {}, relevance.anchors), relevance)
 
 
-def _beir(folder: Path, make_id: Callable[[str], str]) -> list[ImportedQuery]:
-    split = beir_split(folder)
-    qrels = read_qrels(split)
+def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) -> ImportedQueries:
+    splits = beir_files(folder)
+    of_split = {split.stem: read_qrels(split) for split in splits}
+    qrels = {query_id: of for judged in of_split.values() for query_id, of in judged.items()}
     queries = {one.imported.query.query_id: one for one in _read(folder / "queries.jsonl", make_id)}
-    for query_id in qrels:
-        if query_id not in queries:
-            raise DataError(
-                f"{split}: query {shown(query_id)}: expected an id of {folder / 'queries.jsonl'}"
-            )
-    return [
-        replace(one.imported, grades=dict(qrels[query_id]))
+    for split in splits:
+        for query_id in of_split[split.stem]:
+            if query_id not in queries:
+                raise DataError(
+                    f"{split}: query {shown(query_id)}: expected an id of "
+                    f"{folder / 'queries.jsonl'}"
+                )
+    names = {query_id: name for name, judged in of_split.items() for query_id in judged}
+    taken = [
+        replace(one.imported, grades=dict(qrels.get(query_id, {})))
         for query_id, one in queries.items()
-        if query_id in qrels
+        if query_id in qrels or note is not None
     ]
+    if len(splits) > 1:
+        taken = [_in_split(one, names.get(one.query.query_id)) for one in taken]
+    left_out = _left_out(folder, splits, len(queries) - len(taken))
+    if note is None:
+        return ImportedQueries(taken, left_out=left_out)
+    return ImportedQueries(taken, note.rel_threshold, _as_exported(note), note, left_out)
+
+
+def _in_split(one: ImportedQuery, split: str | None) -> ImportedQuery:
+    known = split if split in ("dev", "test") else None
+    return replace(one, query=one.query.model_copy(update={"split": known}))
+
+
+def _left_out(folder: Path, splits: list[Path], n_unjudged: int) -> tuple[str, ...]:
+    """Say what of a BEIR folder is not taken."""
+    others = sorted(path.name for path in (folder / "qrels").glob("*.tsv") if path not in splits)
+    told = []
+    if others:
+        names = ", ".join(f"qrels/{name}" for name in others)
+        told.append(f"{names} left out: only {', '.join(path.name for path in splits)} is taken")
+    if n_unjudged:
+        of = " and ".join(path.name for path in splits)
+        told.append(f"{n_unjudged:,} queries of queries.jsonl left out: {of} has no labels of them")
+    return tuple(told)
+
+
+def _trec(folder: Path, note: LabelsNote | None) -> ImportedQueries:
+    """Return what an export as TREC files holds: queries without their labels, and grades."""
+    place = folder / TREC_QUERIES
+    qrels = read_qrels(folder / TREC_QRELS)
+    texts = dict(_trec_lines(place))
+    for query_id in qrels:
+        if query_id not in texts:
+            raise DataError(
+                f"{folder / TREC_QRELS}: query {shown(query_id)}: expected an id of {place}"
+            )
+    queries = [
+        ImportedQuery(_human_query(place, query_id, text), dict(qrels.get(query_id, {})))
+        for query_id, text in texts.items()
+    ]
+    if note is None:
+        return ImportedQueries(queries)
+    return ImportedQueries(queries, note.rel_threshold, _as_exported(note), note)
+
+
+def _trec_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield query id and text of a file of queries: a tab between them, and no quotes.
+
+    Raises:
+        DataError: The file cannot be read, or a line has no tab or an id that came before.
+    """
+    seen = set[str]()
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        query_id, tab, text = line.partition("\t")
+        if not (query_id and tab and text.strip()) or query_id in seen:
+            raise DataError(
+                f"{path}:{number}: expected a new query id, a tab and the question, got "
+                f"{shown(line)}"
+            )
+        seen.add(query_id)
+        yield query_id, text
+
+
+def _human_query(path: Path, query_id: str, text: str) -> Query:
+    try:
+        return Query(query_id=query_id, query=text, origin="human")
+    except ValidationError as error:
+        raise DataError(f"{path}: {explain(error)}") from error
+
+
+def _as_exported(note: LabelsNote) -> str:
+    return f"relevant: grade >= {note.rel_threshold}, as the exported set has it"
 
 
 def _query(row: Row, fields: dict[str, object]) -> Query:

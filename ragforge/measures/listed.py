@@ -6,7 +6,7 @@ that is not listed.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ragforge.measures.locating import Judgments
 from ragforge.measures.names import SYNTAX, Measure, parse_measure
@@ -18,6 +18,17 @@ LEAST_RELEVANT: Final = 1
 _BY_LIST: Final = frozenset(
     {*(name for name, syntax in SYNTAX.items() if "rel" in syntax.settings), "Judged"}
 )
+
+
+class LabelsInForce(NamedTuple):
+    """What measures are computed on."""
+
+    grades: Mapping[str, Judgments]
+    rel_threshold: int | Literal["auto"]
+    relevant: Listed | None
+    """The lists that decide binary measures; None where grades do."""
+    reading: str = ""
+    """How that is read, in a sentence; "" where it is as usual."""
 
 
 def lists_in_force(

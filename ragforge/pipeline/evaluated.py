@@ -36,8 +36,8 @@ from ragforge.records import (
     Spending,
     Timing,
 )
-from ragforge.report.gathered import Gathered, is_complete, measure_runs, task_of
-from ragforge.report.judging import Judge, Settled, judges, settle
+from ragforge.report.gathered import Gathered, is_complete, measure_runs, settle_judgments, task_of
+from ragforge.report.judging import Judge, Settled, judges
 from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import MeasuredRun, Qrels, Task
 
@@ -106,7 +106,8 @@ def evaluate_usable(
     answerable = {query.query_id for query in queries if query.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in answerable]
     level = document_level(dataset, judgments)
-    settled, judged_by = settle(level.judgments(judgments)), judges(judgments, {})
+    settled = settle_judgments(dataset, level, judgments, settings.rel_threshold)
+    judged_by = judges(judgments, {})
     threshold = dataset.rel_threshold(settings.rel_threshold)
     by_lists = settings.rel_threshold == "auto"
     task = task_of(queries, settled, settings.measures, threshold, by_lists=by_lists)

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluation import evaluate_file, relevance_in_force
+from ragforge.evaluation import evaluate_file
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
-from ragforge.files.qrels import read_judged_qrels
+from ragforge.files.qrels import JudgedQrels, read_judged_qrels
 from ragforge.files.relevance import BY_LISTS
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
+from ragforge.report.gathered import reading_in_force
 from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
+from ragforge.report.judging import LabelReading, judges_differ, relevance_words
 from ragforge.report.runs import Latency, latency_of
 from ragforge.report.words import judge_name
 
@@ -43,8 +45,8 @@ class EvaluatedRuns:
     """Which runs of the dataset are left out because they are stale or empty, and the like."""
     reading: str = ""
     """How lists of relevant ids and grades are read together; "" where there are not both."""
-    is_complete: bool = False
-    """Whether what has no label is not relevant."""
+    labels: LabelReading | None = None
+    """What a chunk without a label is; None where nothing says it."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first; empty where the file does not tell."""
     n_by_document: int = 0
@@ -86,9 +88,9 @@ def evaluate_dataset(
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
         ),
         graded_by=grades_of(found[0].judges),
-        is_complete=found[0].is_complete,
+        labels=reading_in_force(dataset, dataset.each_judgment()),
         n_by_document=found[0].n_by_document,
-        reading=BY_LISTS if found[0].relevant else "",
+        reading=_reading(dataset, found[0], settings),
     )
 
 
@@ -106,17 +108,17 @@ def evaluate_files(
     """
     refuse_files_of_other_chunks(qrels_path, run_paths)
     judged = read_judged_qrels(qrels_path)
-    rel_threshold, relevant = relevance_in_force(judged, settings.rel_threshold)
+    labels = judged.in_force(settings.rel_threshold)
     scores: dict[str, Scores] = {}
     latencies: dict[str, Latency] = {}
     for path in run_paths:
         measured = evaluate_file(
-            judged.grades,
+            labels.grades,
             path,
             settings.measures or DEFAULT_MEASURES,
-            rel_threshold=rel_threshold,
+            rel_threshold=labels.rel_threshold,
             only_retrieved=only_retrieved,
-            relevant=relevant,
+            relevant=labels.relevant,
         )
         name = _name_of(path, scores)
         scores[name] = measured.scores
@@ -124,11 +126,36 @@ def evaluate_files(
         if found is not None:
             latencies[name] = found
     threshold = next(iter(scores.values())).rel_threshold
-    names, graded_by = _names(settings), count_file_grades(judged)
-    reading = judged.reading if settings.rel_threshold == "auto" else ""
     return EvaluatedRuns(
-        scores, latencies, threshold, (), names, 0, graded_by=graded_by, reading=reading
+        scores,
+        latencies,
+        threshold,
+        (),
+        _names(settings),
+        0,
+        graded_by=count_file_grades(judged),
+        reading=labels.reading,
+        labels=reading_of_file(qrels_path, judged),
     )
+
+
+def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) -> str:
+    """Say what is relevant where that is not one threshold for all grades."""
+    if run.relevant:
+        return BY_LISTS
+    threshold = dataset.authors_threshold(settings.rel_threshold)
+    if judges_differ(dataset.each_judgment(), threshold):
+        return relevance_words(run.scores.rel_threshold, judges_differ=True)
+    return ""
+
+
+def reading_of_file(path: Path, judged: JudgedQrels) -> LabelReading | None:
+    """Return what a chunk without a label is by a file of judgments; None where it is not said."""
+    folder = path if path.is_dir() else path.parent
+    if (folder / "manifest.json").is_file() and (folder / "judgments.jsonl").is_file():
+        dataset = Dataset(folder)
+        return reading_in_force(dataset, dataset.each_judgment())
+    return judged.labels
 
 
 def _names(settings: EvaluateSettings) -> tuple[str, ...]:

@@ -11,12 +11,22 @@ from typing import Final, Literal, get_args
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.dataset import Dataset
+from ragforge.files.labels_note import (
+    NOTE,
+    TREC_QRELS,
+    TREC_QUERIES,
+    Graded,
+    LabelsNote,
+    grouped,
+    json_with_note,
+)
 from ragforge.files.levels import DocumentLevel, document_level, whole_documents
+from ragforge.files.objects import write_object
 from ragforge.files.output_places import check_outputs
 from ragforge.files.trec_writing import write_trec_qrels, write_trec_run
-from ragforge.records import Query
-from ragforge.report.gathered import task_of
-from ragforge.report.judging import grades_in, settle
+from ragforge.records import Judgment, Query
+from ragforge.report.gathered import reading_in_force, settle_judgments, task_of
+from ragforge.report.judging import Settled, grades_in
 from ragforge.report.runs import Task
 from ragforge.report.shown import plural
 
@@ -49,6 +59,8 @@ class _Contents:
     """Folds rankings for queries whose labels name documents."""
     n_folded: int
     """Grades of chunks that are written as those of their documents."""
+    note: LabelsNote
+    """What the labels do not say by themselves."""
     n_listed: int
     """Chunks that people list as relevant without a grade."""
 
@@ -72,7 +84,7 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     threshold = dataset.rel_threshold("auto")
     judgments = dataset.judgments()
     level = document_level(dataset, judgments)
-    settled = settle(level.judgments(judgments))
+    settled = settle_judgments(dataset, level, judgments)
     task = task_of(queries, settled, rel_threshold=threshold)
     judged = {query_id: settled.get(query_id, {}) for query_id in task.qrels}
     # What is listed and has no grade stands in a list, or is relevant with a grade as others are.
@@ -87,10 +99,27 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
         for query_id, of in judged.items()
         for chunk_id, item in of.items()
     )
-    contents = _Contents(dataset, queries, grades, task, level, folded, n_listed)
+    note = _note(dataset, judgments, judged, task)
+    contents = _Contents(dataset, queries, grades, task, level, folded, note, n_listed)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
     _check_place(out, form)
     return ExportResult(tuple(write(contents, out)), tuple(_lost(contents, form)))
+
+
+def _note(
+    dataset: Dataset, judgments: Iterable[Judgment], judged: Settled, task: Task
+) -> LabelsNote:
+    graders = {
+        (query_id, chunk_id): Graded(item.source, item.provenance)
+        for query_id, of_query in judged.items()
+        for chunk_id, item in of_query.items()
+        if not item.is_failed
+    }
+    return LabelsNote(
+        rel_threshold=task.rel_threshold,
+        labels=reading_in_force(dataset, judgments),
+        graded_by=grouped(graders),
+    )
 
 
 def _check_place(out: Path, form: Form) -> None:
@@ -103,10 +132,13 @@ def _check_place(out: Path, form: Form) -> None:
 
 
 def _write_trec(contents: _Contents, out: Path) -> Iterator[Path]:
-    yield _made(out / "qrels.trec")
-    write_trec_qrels(out / "qrels.trec", contents.grades)
-    lines = ([query.query_id, " ".join(query.asked.split())] for query in contents.queries)
-    yield _table(out / "queries.tsv", lines)
+    yield _made(out / TREC_QRELS)
+    write_trec_qrels(out / TREC_QRELS, contents.grades)
+    # Readers of such files cut at the first tab and know no quotes.
+    lines = (f"{query.query_id}\t{' '.join(query.asked.split())}\n" for query in contents.queries)
+    write_whole(_made(out / TREC_QUERIES), lines)
+    yield out / TREC_QUERIES
+    yield _written_note(contents.note, out)
     wanted = {query.query_id for query in contents.queries}
     for name in contents.dataset.run_names():
         rankings = {
@@ -135,6 +167,13 @@ def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
         )
         header = ["query-id", "corpus-id", "score"]
         yield _table(out / "qrels" / f"{split}.tsv", [header, *rows])
+    note = contents.note.model_copy(update={"splits": tuple(sorted(of_split))})
+    yield _written_note(note, out)
+
+
+def _written_note(note: LabelsNote, out: Path) -> Path:
+    write_object(_made(out / NOTE), note)
+    return out / NOTE
 
 
 def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
@@ -161,8 +200,8 @@ def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
 
 def _write_json(contents: _Contents, out: Path) -> Iterator[Path]:
     queries = [_query_object(query, contents) for query in contents.queries]
-    text = json.dumps({"queries": queries}, ensure_ascii=False, indent=1, allow_nan=False)
-    write_whole(_made(out), [text, "\n"])
+    note = None if contents.note.is_usual else contents.note
+    write_whole(_made(out), json_with_note(note, {"queries": queries}))
     yield out
 
 
@@ -229,7 +268,7 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
         if count and form in forms:
             yield plural(count, one, several)
     if every:
-        yield "who graded, and why"
+        yield "why it was graded so"
 
 
 def _n_chunks(dataset: Dataset) -> int:

@@ -1,10 +1,12 @@
 """What imported queries say is relevant, as the chunks of a dataset hold it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from ragforge.corpus.anchors import ChunkIndex
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.labels_note import Graded
 from ragforge.files.levels import Label, LabelNames
 from ragforge.files.queries import ImportedQuery
 from ragforge.files.relevance import HIGHEST_GRADE, Anchor
@@ -28,6 +30,7 @@ class ImportedTruth:
         binary: Whether the file tells relevant from not, and no more; relevant is then grade 2.
         there: Ids of queries that get grades and nothing else.
         allow_missing: Keep relevant ids that the corpus does not have, rather than refuse them.
+        graders: Who graded, by query and id of the file, where the file says so; else people did.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class ImportedTruth:
         binary: bool,
         there: Collection[str] = (),
         allow_missing: bool = False,
+        graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
     ) -> None:
         chunks = list(dataset.chunks())
         self._index = ChunkIndex(chunks)
@@ -46,6 +50,7 @@ class ImportedTruth:
         self._made_by = made_by
         self._provenance = Provenance(kind="human", model=made_by)
         self._there = there
+        self._graders = graders
         self._repeated: list[str] = []
         self._allow_missing = allow_missing
         self.missing: list[str] = []
@@ -132,7 +137,7 @@ class ImportedTruth:
             return
         checked = None if grade is None else _checked(query, name, grade)
         is_wanted = bool(checked or mark)
-        meant = self._labels.find(name)
+        meant, pair = self._labels.find(name), (query.query_id, name)
         if len(meant) > 1 and is_wanted:
             shown = ", ".join(one.id for one in meant[:3])
             self.missing.append(f"{query.query_id}: {name} (it may be any of {shown})")
@@ -143,7 +148,7 @@ class ImportedTruth:
             self._renamed[name] = label.id
         if len(meant) == 1 or is_wanted:
             relevant = self._relevant if checked == 1 else checked
-            self._judge(query.query_id, label, relevant, "", mark)
+            self._judge(query.query_id, label, relevant, mark=mark, by=self._graders.get(pair))
 
     def _quoted(self, query_id: str, anchors: Iterable[Anchor]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
@@ -157,7 +162,7 @@ class ImportedTruth:
             if found.n_places > 1:
                 self._repeated.append(f"{told} {found.n_places} times")
             for chunk_id, grade in found.grades.items():
-                self._judge(query_id, Label(chunk_id, "chunk"), grade, found.evidence.quote)
+                self._judge(query_id, Label(chunk_id, "chunk"), grade, quote=found.evidence.quote)
             if anchor.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(found.evidence)
         return tuple(evidence)
@@ -173,7 +178,14 @@ class ImportedTruth:
             self.judgments.setdefault((judgment.query_id, judgment.chunk_id), judgment)
 
     def _judge(
-        self, asked: str, label: Label, grade: int | None, quote: str, mark: bool | None = None
+        self,
+        asked: str,
+        label: Label,
+        grade: int | None,
+        *,
+        quote: str = "",
+        mark: bool | None = None,
+        by: Graded | None = None,
     ) -> None:
         """Note a grade, and whether it is listed; of two of a chunk or document the higher one."""
         old = self.judgments.get((asked, label.id))
@@ -189,9 +201,9 @@ class ImportedTruth:
             grade=grade,
             contains_answer=None if grade is None else grade >= LEAST_EVIDENCE_GRADE,
             evidence=quote,
-            source="human",
+            source=by.source if by else "human",
             relevant=mark,
-            provenance=self._provenance,
+            provenance=by.by if by else self._provenance,
         )
 
 

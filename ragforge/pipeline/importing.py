@@ -1,5 +1,6 @@
 """Taking a hand-made set of queries into a dataset: its quotes become judgments of chunks."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
+from ragforge.files.labels_note import LabelsNote
 from ragforge.files.opening import create_dataset, refuse_other_files
 from ragforge.files.queries import ImportedQueries, read_queries
 from ragforge.observe import Event, Observer
@@ -16,6 +18,7 @@ from ragforge.pipeline.imported_truth import ImportedTruth
 from ragforge.pipeline.reimporting import Reimported, is_of_former_wording, reimported
 from ragforge.pipeline.reviewing import review_audit
 from ragforge.records import Judgment, Query
+from ragforge.report.judging import LABELS_IN_WORDS
 from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.accepting import query_id
 
@@ -83,7 +86,13 @@ def import_queries(
     found = read_queries(path, make_id=lambda text: query_id(text, "en"))
     imported = found.queries
     threshold = _threshold(found, dataset, str(path))
-    taking = ImportedTruth(dataset, made_by, binary=_is_binary(found), allow_missing=allow_missing)
+    taking = ImportedTruth(
+        dataset,
+        made_by,
+        binary=_is_binary(found),
+        allow_missing=allow_missing,
+        graders=found.note.graders() if found.note else {},
+    )
     taking.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
     taken = reimported(taking.queries, before)
@@ -91,13 +100,36 @@ def import_queries(
         observer(Event("note", message=message))
     result = _write(dataset, before, taken, taking)
     _keep_reading(found, threshold, dataset, observer)
+    for message in (*_keep_labels(found.note, dataset), *found.left_out):
+        observer(Event("note", message=message))
     return result
+
+
+def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:
+    """Keep what an export says of its labels, and yield what deserves a line."""
+    if note is None:
+        return
+    manifest = dataset.manifest
+    if note.labels != "complete" and manifest.labels in (None, "complete"):
+        dataset.write_manifest(manifest.model_copy(update={"labels": note.labels}))
+        yield LABELS_IN_WORDS[note.labels]
+    counts = Counter[str]()
+    for of in note.graded_by:
+        if of.source != "human":
+            by = of.provenance
+            who = " ".join(filter(None, (by.kind, by.model))) if by else "who is not named"
+            counts[who] += sum(map(len, of.pairs.values()))
+    if counts:
+        who = ", ".join(f"{name} {n:,}" for name, n in counts.most_common())
+        yield f"not graded by people: {who}; they stay the grades of those"
 
 
 def _keep_reading(
     found: ImportedQueries, threshold: int | None, dataset: Dataset, observer: Observer
 ) -> None:
     """Keep the threshold that lists of relevant ids say, and tell how they are read."""
+    if found.note is not None and threshold == _USUAL_THRESHOLD:
+        return
     if threshold is not None:
         dataset.write_manifest(dataset.manifest.model_copy(update={"rel_threshold": threshold}))
     if threshold is not None or any(item.marks for item in found.queries):
@@ -259,7 +291,7 @@ def dataset_for(out: Path, source: ChunkSource) -> Dataset:
 
 def _is_binary(found: ImportedQueries) -> bool:
     """Whether a file tells relevant from not, and no more."""
-    return all(
+    return found.note is None and all(
         not item.anchors
         and not item.marks
         and all(grade in (None, 0, 1) for grade in item.grades.values())

@@ -4,9 +4,8 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.levels import document_level, ids_of_corpus
 from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.ground_digests import corpus_digest, judgments_digest
-from ragforge.report.gathered import task_of
+from ragforge.report.gathered import settle_judgments, task_of
 from ragforge.report.history.common_items import Yardstick
-from ragforge.report.judging import settle
 from ragforge.report.one_judge import pair_judges
 
 
@@ -41,7 +40,12 @@ def yardstick_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool) -> Ya
     queries = [query for query in dataset.queries() if query.answerable]
     answerable = {query.query_id for query in queries}
     judgments = [item for item in dataset.judgments() if item.query_id in answerable]
-    settled = settle(document_level(dataset, judgments).judgments(judgments))
+    settled = settle_judgments(
+        dataset,
+        document_level(dataset, judgments),
+        judgments,
+        "auto" if by_lists else rel_threshold,
+    )
     task = task_of(queries, settled, (), rel_threshold, by_lists=by_lists)
     return Yardstick(
         qrels=task.qrels,

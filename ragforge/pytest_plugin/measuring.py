@@ -20,7 +20,7 @@ from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.pytest_plugin import REPORTED
 from ragforge.pytest_plugin.asked import Asked, asked_of
 from ragforge.records import Judgment, Query, Ranking
-from ragforge.report.judging import settle
+from ragforge.report.gathered import settle_judgments
 from ragforge.report.shown import MISSING, number, one_line, plural
 
 NO_CASE: Final = "ragforge"
@@ -232,7 +232,7 @@ def _measured(dataset: Dataset, usable: UsableRuns, asked: Asked) -> Measured:
         run=run,
         queries={query.query_id: query for query in dataset.queries()},
         rankings={item.query_id: item for item in level.rankings(found)},
-        settled=settle(level.judgments(judgments)),
+        settled=settle_judgments(dataset, level, judgments, asked.settings.rel_threshold),
         warnings=usable.warnings,
     )
 

@@ -5,18 +5,21 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragforge.files.dataset import Dataset
-from ragforge.files.levels import document_level
+from ragforge.files.levels import DocumentLevel, document_level
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.measures.listed import labels_of, lists_in_force
 from ragforge.records import Failure, Judgment, Query
 from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.judging import (
+    LEAST_OF_JUDGES,
+    LabelReading,
     Settled,
     failed_by_name,
     grades_in,
     label_reading,
     marks_in,
+    on_authors_scale,
     settle,
 )
 from ragforge.report.runs import PRIMARY, MeasuredRun, Task, measure_run
@@ -64,7 +67,7 @@ def gather(
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     failures = dataset.failures()
     level = document_level(dataset, judgments)
-    settled = settle(level.judgments(judgments))
+    settled = settle_judgments(dataset, level, judgments, rel_threshold)
     threshold = dataset.rel_threshold(rel_threshold)
     by_lists = rel_threshold == "auto"
     task = task_of(queries.values(), settled, measures, threshold, by_lists=by_lists)
@@ -82,10 +85,34 @@ def gather(
     )
 
 
+def settle_judgments(
+    dataset: Dataset,
+    level: DocumentLevel,
+    judgments: list[Judgment],
+    rel_threshold: int | Literal["auto"] = "auto",
+) -> dict[str, dict[str, Judgment]]:
+    """Return the judgment that counts for each pair of a dataset, by query and chunk.
+
+    Args:
+        dataset: Whose manifest may say from which grade on its author calls chunks relevant.
+        level: Folds to documents what labels name by them.
+        judgments: Of the dataset.
+        rel_threshold: As somebody asks for it; the grades of judges are on the scale of the set's
+            author where nobody does.
+    """
+    threshold = dataset.authors_threshold(rel_threshold)
+    return settle(level.judgments(on_authors_scale(judgments, threshold)))
+
+
 def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
     """Whether a chunk of a dataset that has no label is not relevant; see `label_reading`."""
+    return reading_in_force(dataset, judgments) == "complete"
+
+
+def reading_in_force(dataset: Dataset, judgments: Iterable[Judgment]) -> LabelReading:
+    """Return what a chunk of a dataset that has no label is; see `label_reading`."""
     has_pool = "pool.jsonl" in dataset.manifest.files
-    return label_reading(dataset.manifest.labels, judgments, has_pool=has_pool) == "complete"
+    return label_reading(dataset.manifest.labels, judgments, has_pool=has_pool)
 
 
 def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:
@@ -133,10 +160,21 @@ def task_of(
     some = qrels or {"": {}}
     probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
     threshold = probe.rel_threshold
+    if threshold == 1 and rel_threshold == "auto" and _is_by_judges(settled):
+        threshold = LEAST_OF_JUDGES
     marks = marks_in({key: of for key, of in settled.items() if key in qrels})
     lists = lists_in_force(qrels, marks, threshold)
     graded = labels_of(qrels, lists, threshold).graded if lists else qrels
     return Task(answerable, graded, names, threshold, relevant=lists if by_lists else {})
+
+
+def _is_by_judges(settled: Settled) -> bool:
+    """Whether a judge graded, whose 1 is not relevant, so that no grade above it says: none is."""
+    return any(
+        item.source != "human" and item.grade is not None
+        for judged in settled.values()
+        for item in judged.values()
+    )
 
 
 def measure_runs(

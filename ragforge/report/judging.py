@@ -12,10 +12,17 @@ Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]
 
 LabelReading: TypeAlias = Literal["complete", "pooled", "partial"]
 """What a chunk without a label is: not relevant, not looked at, or not known."""
-COMPLETE_LABELS: Final = "labels are complete: what is not listed is not relevant"
+LABELS_IN_WORDS: Final[Mapping[LabelReading, str]] = {
+    "complete": "labels are complete: what is not listed is not relevant",
+    "pooled": "labels are of a pool: what is not in it was not looked at",
+    "partial": "labels are partial: of what is not listed nothing is known",
+}
+COMPLETE_LABELS: Final = LABELS_IN_WORDS["complete"]
 SOURCES: Final = ("human", "evidence", "judge", "carried")
 """Sources of a judgment, the one that counts most first."""
 GRADES: Final = (0, 1, 2, 3)
+LEAST_OF_JUDGES: Final = 2
+"""Lowest grade that says that a part of the answer is there."""
 GRADE_MEANINGS: Final = (
     "not relevant",
     "same topic, no part of the answer",
@@ -86,6 +93,35 @@ def settle(judgments: Iterable[Judgment]) -> dict[str, dict[str, Judgment]]:
         if old is None or _weight(judgment) < _weight(old):
             of_query[judgment.chunk_id] = judgment
     return settled
+
+
+def on_authors_scale(judgments: list[Judgment], authors_threshold: int | None) -> list[Judgment]:
+    """Return judgments with the grades of judges on the scale of a set's author.
+
+    Where the author calls grades from 1 on relevant, a judge's 1 (same topic, no part of the
+    answer) is the author's 0. People's grades stay, and so do all under another threshold.
+
+    Args:
+        judgments: As they were given.
+        authors_threshold: See `Dataset.authors_threshold`.
+    """
+    if not judges_differ(judgments, authors_threshold):
+        return judgments
+    return [
+        item.model_copy(update={"grade": 0}) if item.grade == 1 and item.source != "human" else item
+        for item in judgments
+    ]
+
+
+def judges_differ(judgments: Iterable[Judgment], authors_threshold: int | None) -> bool:
+    """Whether a set's author calls a grade relevant that says of judges that nothing is there."""
+    return authors_threshold == 1 and any(item.source != "human" for item in judgments)
+
+
+def relevance_words(rel_threshold: int, *, judges_differ: bool = False) -> str:
+    """Say which grades are relevant: of people, and of judges where that is another."""
+    beside = f" (a judge's: >= {LEAST_OF_JUDGES})" if judges_differ else ""
+    return f"relevant: grade >= {rel_threshold}{beside}"
 
 
 def grades_in(judged: Mapping[str, Judgment]) -> dict[str, int | None]:

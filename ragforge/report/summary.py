@@ -30,7 +30,13 @@ from ragforge.report.causes.finder import CauseFinder
 from ragforge.report.census import Census, take_census
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.details import detailed
-from ragforge.report.gathered import gather, is_complete, missing_relevant, task_of
+from ragforge.report.gathered import (
+    gather,
+    is_complete,
+    missing_relevant,
+    settle_judgments,
+    task_of,
+)
 from ragforge.report.graded_by import GradedBy, grades_of
 from ragforge.report.history.batches import BatchSeries
 from ragforge.report.inspection import Inspection
@@ -43,7 +49,6 @@ from ragforge.report.judging import (
     grades_by_source,
     grades_in,
     judges,
-    settle,
 )
 from ragforge.report.queries.replies import stored_replies
 from ragforge.report.queries.table import MAX_BYTES, QueryDraft, QueryTable
@@ -219,7 +224,7 @@ def summarise_system(
     queries = {query.query_id: query for query in dataset.require_queries()}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     level = document_level(dataset, judgments)
-    settled = settle(level.judgments(judgments))
+    settled = settle_judgments(dataset, level, judgments, rel_threshold)
     threshold, by_lists = dataset.rel_threshold(rel_threshold), rel_threshold == "auto"
     task = task_of(queries.values(), settled, (), threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)

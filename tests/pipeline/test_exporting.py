@@ -4,11 +4,14 @@ import pytest
 from measured_set import make_measured_set
 
 from ragforge.cli import main
+from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluation import evaluate
 from ragforge.files.opening import open_dataset
+from ragforge.pipeline.evaluated import evaluate_runs
+from ragforge.pipeline.evaluating import evaluate_files
 from ragforge.pipeline.exporting import export
-from ragforge.records import Judgment
+from ragforge.records import Hit, Judgment, Provenance, Ranking
 
 MEASURES = ("nDCG@10", "RR", "P@5")
 
@@ -86,7 +89,7 @@ def test_trec_files_measure_as_the_set_does(tmp_path, dataset):
                 "4 expected answers",
                 "1 unanswerable query's mark",
                 "6 chunks' texts",
-                "who graded, and why",
+                "why it was graded so",
             ),
         ),
         (
@@ -95,10 +98,10 @@ def test_trec_files_measure_as_the_set_does(tmp_path, dataset):
                 "4 expected answers",
                 "1 unanswerable query's mark",
                 "2 runs",
-                "who graded, and why",
+                "why it was graded so",
             ),
         ),
-        ("json", ("2 runs", "6 chunks' texts", "who graded, and why")),
+        ("json", ("2 runs", "6 chunks' texts", "why it was graded so")),
     ],
 )
 def test_what_a_form_cannot_hold_is_told(tmp_path, dataset, form, lost):
@@ -138,3 +141,227 @@ def test_the_command_prints_the_files(tmp_path, dataset, capsys):
 
     assert main(["export", "--dataset", str(dataset.path), "--as", "json", "--out", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}\n"
+
+
+FORMS = ("trec", "beir", "json")
+CHUNKS = [{"id": name, "document": "d", "text": f"text {name}"} for name in ("c1", "c2", "c3")]
+
+
+@pytest.fixture
+def lenient(tmp_path):
+    """A set whose author calls grades from 1 on relevant, and a run that finds all of it.
+
+    q1: c1 3, c2 1; q2: c3 1, c1 0. The run has c1, c2 for q1 and c3, c1 for q2.
+    P@2 is (2/2 + 1/2) / 2 = 0.75; with relevant from 2 on it is (1/2 + 0/2) / 2 = 0.25.
+    """
+    rows = [
+        row("q1", ["c1", "c2"], {"c1": 3, "c2": 1}),
+        row("q2", ["c3"], {"c3": 1, "c1": 0}),
+    ]
+    (tmp_path / "queries.json").write_text(json.dumps({"queries": rows}))
+    (tmp_path / "chunks.json").write_text(json.dumps(CHUNKS))
+    (tmp_path / "run.json").write_text(json.dumps({"q1": ["c1", "c2"], "q2": ["c3", "c1"]}))
+    place = str(tmp_path / "lenient")
+    queries, chunks = str(tmp_path / "queries.json"), str(tmp_path / "chunks.json")
+    assert main(["import", queries, "--chunks", chunks, "--out", place, "--quiet"]) == 0
+    return open_dataset(tmp_path / "lenient")
+
+
+def row(name, listed, grades):
+    return {"id": name, "query": name, "relevant_doc_ids": listed, "graded_relevance": grades}
+
+
+def given_by(judge, dataset, query_id, chunk_id, grade):
+    by = Provenance(kind=judge, model=f"the {judge}")
+    new = Judgment(
+        query_id=query_id,
+        chunk_id=chunk_id,
+        grade=grade,
+        contains_answer=grade >= 2,
+        provenance=by,
+    )
+    dataset.write_judgments([*dataset.judgments(), new])
+
+
+def precision(qrels, tmp_path):
+    return evaluate(qrels, tmp_path / "run.json", ["P@2"]).mean("P@2")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_export_measures_by_the_authors_threshold(tmp_path, lenient, form):
+    """Qrels alone say grade 2 and above, and P@2 would fall from 0.75 to 0.25 in silence."""
+    export(lenient, form, tmp_path / "out")
+
+    assert precision(tmp_path / "out", tmp_path) == 0.75
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_export_comes_back_with_the_authors_threshold(tmp_path, lenient, form):
+    """A set that moves to another machine keeps its numbers."""
+    export(lenient, form, tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+    assert again.manifest.rel_threshold == 1
+    assert graded(again) == graded(lenient)
+
+
+@pytest.mark.parametrize("file", ["trec/qrels.trec", "beir/qrels/test.tsv"])
+def test_a_file_of_an_export_measures_by_the_authors_threshold(tmp_path, lenient, file):
+    """People name the file of judgments, not its folder."""
+    export(lenient, file.partition("/")[0], tmp_path / file.partition("/")[0])
+
+    assert precision(tmp_path / file, tmp_path) == 0.75
+
+
+def test_a_dataset_as_qrels_measures_by_its_threshold(tmp_path, lenient):
+    """`--qrels` of a set and `--dataset` of the same set give one number."""
+    assert precision(lenient.path, tmp_path) == 0.75
+
+
+def test_a_threshold_that_is_asked_for_goes_before_that_of_an_export(tmp_path, lenient):
+    """Whoever asks for 2 gets 2: (1/2 + 0/2) / 2."""
+    export(lenient, "trec", tmp_path / "out")
+
+    scores = evaluate(tmp_path / "out", tmp_path / "run.json", ["P@2"], rel_threshold=2)
+    assert scores.mean("P@2") == 0.25
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_grades_of_a_baseline_do_not_come_back_as_peoples(tmp_path, lenient, form):
+    """People's grades pass gates and name winners; a baseline's do neither."""
+    given_by("baseline", lenient, "q1", "c3", 2)
+
+    export(lenient, form, tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+    assert [item for item in again.judgments() if item.source == "judge"] == [
+        item for item in lenient.judgments() if item.source == "judge"
+    ]
+    assert again.manifest.labels == "pooled"
+
+
+def test_a_reformatted_file_does_not_lose_who_graded(tmp_path, lenient):
+    """Editors sort keys and break lines."""
+    given_by("baseline", lenient, "q1", "c3", 2)
+    export(lenient, "json", tmp_path / "out.json")
+    document = json.loads((tmp_path / "out.json").read_text())
+    (tmp_path / "out.json").write_text(json.dumps(document, indent=2, sort_keys=True))
+
+    again = imported(tmp_path, tmp_path / "out.json", "--chunks", tmp_path / "chunks.json")
+    sources = {(one.query_id, one.chunk_id): one.source for one in again.judgments()}
+    assert sources["q1", "c3"] == "judge"
+
+
+@pytest.mark.parametrize("labels", ["pooled", "partial"])
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_chunk_without_a_label_is_comes_back(tmp_path, lenient, form, labels):
+    """A partial set that comes back complete calls what nobody looked at not relevant."""
+    lenient.write_manifest(lenient.manifest.model_copy(update={"labels": labels}))
+
+    export(lenient, form, tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+    assert again.manifest.labels == labels
+
+
+def test_both_splits_of_a_beir_export_come_back(tmp_path, lenient):
+    """One of them alone is another set with another mean."""
+    queries = [
+        query.model_copy(update={"split": split})
+        for query, split in zip(lenient.queries(), ("dev", "test"), strict=True)
+    ]
+    lenient.write_queries(queries)
+
+    export(lenient, "beir", tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+    assert {one.query_id: one.split for one in again.queries()} == {"q1": "dev", "q2": "test"}
+    assert precision(tmp_path / "out", tmp_path) == 0.75
+
+
+def test_a_split_of_an_earlier_export_is_not_read(tmp_path, lenient):
+    """The folder may hold a file that the set no longer has."""
+    (tmp_path / "out" / "qrels").mkdir(parents=True)
+    (tmp_path / "out" / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq9\tc1\t2\n")
+
+    export(lenient, "beir", tmp_path / "out")
+
+    assert precision(tmp_path / "out", tmp_path) == 0.75
+
+
+def test_a_query_without_labels_comes_back_from_beir(tmp_path, lenient):
+    """In a complete set it says that nothing is relevant to it."""
+    bare = lenient.queries()[0].model_copy(update={"query_id": "q3", "query": "q3"})
+    lenient.write_queries([*lenient.queries(), bare])
+
+    export(lenient, "beir", tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+    assert [one.query_id for one in again.queries()] == ["q1", "q2", "q3"]
+
+
+def test_what_is_left_out_of_a_foreign_beir_folder_is_told(tmp_path, lenient, capsys):
+    """The test split alone is what BEIR measures on; the rest must not vanish in silence."""
+    export(lenient, "beir", tmp_path / "out")
+    (tmp_path / "out" / "ragforge.json").unlink()
+    qrels = tmp_path / "out" / "qrels"
+    (qrels / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq2\tc3\t1\n")
+    (qrels / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tc1\t2\n")
+
+    imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+
+    assert "qrels/train.tsv left out: only test.tsv is taken" in capsys.readouterr().err
+
+
+def test_questions_are_written_to_trec_without_quotes(tmp_path, lenient):
+    """Readers of topics cut at the first tab; quotes would become words of the question."""
+    text = 'an invoice, "account" copy'
+    queries = [one.model_copy(update={"query": text}) for one in lenient.queries()]
+    lenient.write_queries(queries)
+
+    export(lenient, "trec", tmp_path / "out")
+
+    assert (tmp_path / "out" / "queries.tsv").read_text() == f"q1\t{text}\nq2\t{text}\n"
+
+
+def test_a_judges_one_is_not_relevant_where_the_author_counts_from_one(tmp_path, lenient):
+    """It says that no part of the answer is there; P@2 must not rise from 0.75 to 1.0."""
+    given_by("llm", lenient, "q2", "c2", 1)
+    lenient.write_run("r", [ranking("q1", "c1", "c2"), ranking("q2", "c3", "c2")])
+
+    [run] = evaluate_runs(lenient, ["r"], EvaluateSettings(measures=("P@2",)))
+    found = evaluate_files(
+        lenient.path, [lenient.run_path("r")], EvaluateSettings(measures=("P@2",))
+    )
+    assert run.scores.mean("P@2") == 0.75
+    assert found.scores["r"].mean("P@2") == 0.75
+
+
+def test_a_judges_one_is_relevant_where_somebody_asks_for_that(lenient):
+    """A threshold that is asked for holds for all grades: (2/2 + 2/2) / 2."""
+    given_by("llm", lenient, "q2", "c2", 1)
+    lenient.write_run("r", [ranking("q1", "c1", "c2"), ranking("q2", "c3", "c2")])
+
+    settings = EvaluateSettings(measures=("P@2",), rel_threshold=1)
+    [run] = evaluate_runs(lenient, ["r"], settings)
+    assert run.scores.mean("P@2") == 1.0
+
+
+def test_ones_of_a_judge_alone_are_not_relevant(lenient):
+    """A judge whose grades stay below 2 found nothing; zeros and ones are people's scale."""
+    by = Provenance(kind="llm", model="m")
+    ones = [
+        Judgment(query_id=query_id, chunk_id="c1", grade=1, provenance=by)
+        for query_id in ("q1", "q2")
+    ]
+    lenient.write_manifest(lenient.manifest.model_copy(update={"rel_threshold": None}))
+    lenient.write_judgments(ones)
+    lenient.write_run("r", [ranking("q1", "c1"), ranking("q2", "c1")])
+
+    [run] = evaluate_runs(lenient, ["r"], EvaluateSettings(measures=("P@1",)))
+    assert run.scores.mean("P@1") == 0.0
+
+
+def ranking(query_id, *chunk_ids):
+    hits = tuple(Hit(chunk_id=name, score=9.0 - at) for at, name in enumerate(chunk_ids))
+    return Ranking(query_id=query_id, ranking=hits)

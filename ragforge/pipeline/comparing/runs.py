@@ -8,7 +8,6 @@ from typing import Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluation import relevance_in_force
 from ragforge.files.dataset import Dataset
 from ragforge.files.levels import document_level
 from ragforge.files.qrels import read_judged_qrels
@@ -33,11 +32,12 @@ from ragforge.pipeline.comparing.deciding import (
 from ragforge.pipeline.comparing.doubts import Key, Qrels, RankedRun, doubts
 from ragforge.pipeline.comparing.judged_alike import grades_for, withheld
 from ragforge.pipeline.comparing.withholding import Origins, reasons
+from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_names import names_apart
 from ragforge.records import Judgment
 from ragforge.records.grade_origins import origin_of
 from ragforge.report.comparison.contents import ComparisonReport
-from ragforge.report.gathered import Gathered, is_complete, task_of
+from ragforge.report.gathered import Gathered, is_complete, settle_judgments, task_of
 from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.report.judging import Settled, failed_by_name, judges, settle
 from ragforge.report.one_judge import PairJudges, pair_judges
@@ -122,7 +122,7 @@ def compare_runs(
     queries = {item.query_id: item for item in dataset.require_queries() if item.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     level = document_level(dataset, judgments)
-    settled = settle(level.judgments(judgments))
+    settled = settle_judgments(dataset, level, judgments, settings.rel_threshold)
     threshold = dataset.rel_threshold(settings.rel_threshold)
     by_lists = settings.rel_threshold == "auto"
     task = task_of(queries.values(), settled, (), threshold, by_lists=by_lists)
@@ -183,13 +183,15 @@ def compare_files(
     check_names(names, options.baseline, "run")
     refuse_files_of_other_chunks(qrels_path, run_paths)
     judged = read_judged_qrels(qrels_path)
-    rel_threshold, relevant = relevance_in_force(judged, settings.rel_threshold)
-    settings = settings.model_copy(update={"rel_threshold": rel_threshold})
-    qrels = judged.grades
+    labels = judged.in_force(settings.rel_threshold)
+    settings = settings.model_copy(update={"rel_threshold": labels.rel_threshold})
+    qrels = labels.grades
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
     is_binary = all((grade or 0) <= 1 for of in qrels.values() for grade in of.values())
     ground = replace(_field(qrels_path, qrels, settings, options, is_binary), is_named=True)
-    ground = _by_lists(ground, relevant)
+    ground = _by_lists(ground, labels.relevant)
+    is_whole = reading_of_file(qrels_path, judged) == "complete"
+    ground = replace(ground, is_complete=is_whole)
     held, asked = {}, {}
     for name, path in zip(names, run_paths, strict=True):
         rankings = read_run(path).rankings
