@@ -7,10 +7,11 @@ import pytest
 
 from ragforge.errors import UsageError
 from ragforge.files.opening import create_dataset
+from ragforge.files.queries import ImportedQuery
 from ragforge.observe import silent
 from ragforge.pipeline.importing_logs import import_logs
-from ragforge.pipeline.log_samples import LogSample
-from ragforge.records import Chunk, Query
+from ragforge.pipeline.log_samples import LogSample, draw_questions
+from ragforge.records import Chunk, Query, RealQuery
 
 
 @pytest.fixture
@@ -77,6 +78,23 @@ def test_weights_give_the_traffic_back(tmp_path, dataset, draw):
         dataset.write_queries([])
 
     assert {text: round(total) for text, total in totals.items()} == counts
+
+
+def test_weighted_means_of_draws_by_frequency_are_those_of_the_traffic():
+    """Found are 3 of 5 of the often asked, none of the seldom asked: 30 of 50 + 10 is a half."""
+    asked = {f"often{n}": 10 for n in "abcde"} | {f"seldom{n}": 1 for n in range(10)}
+    new = [ImportedQuery(Query(query_id=text, query=text)) for text in asked]
+    real = [RealQuery(query=text, count=count) for text, count in asked.items()]
+    means = []
+    for seed in range(300):
+        found = draw_questions(
+            real, new, LogSample(4, seed=seed, batch="b"), log="ab", n_asked=60, there=()
+        ).queries
+        weights = [item.query.drawn.weight for item in found]
+        values = [item.query.query in ("oftena", "oftenb", "oftenc") for item in found]
+        means.append(sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights))
+
+    assert sum(means) / len(means) == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_same_seed_draws_the_same_in_any_order_of_rows(dataset, draw):

@@ -17,7 +17,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.samples import Floats, is_constant
 from ragforge.measures.unseen import interval_by_measure, is_bounded
-from ragforge.records import Baseline, Evaluation, LogDraw
+from ragforge.records import Baseline, Draw, Evaluation, LogDraw
 from ragforge.report.graded_by import silent_of
 from ragforge.report.history.common_items import LEFT_OUT, is_read_alike
 from ragforge.report.shown import MISSING, number, one_line, plural
@@ -26,8 +26,9 @@ from ragforge.report.table import Table, render_table
 BATCH_NOTE: Final = (
     "Batches are different questions: a difference between two may be one of the questions, and is "
     "no trend of the set. Its interval is one of two samples, not of pairs. As asked: each query "
-    "weighs as often as it was asked, over its chance of being drawn. A batch stands for what was "
-    "not in the set when it was drawn, and for nothing else that was asked."
+    "weighs as often as it was asked, over its chance of being drawn, where the draw went by "
+    "frequency; other draws may lack what is asked most. A batch stands for what was not in the "
+    "set when it was drawn, and for nothing else that was asked."
 )
 _SEED: Final = 0
 _DIGITS: Final = re.compile(r"(\d+)")
@@ -73,14 +74,18 @@ class BatchMean:
     """Of these, queries with a value; the others are in no mean."""
     over_queries: Level
     """Each query counts once."""
-    as_asked: Level
-    """Each query counts as often as it was asked, over its chance of being drawn."""
+    as_asked: Level | None
+    """Each query counts as often as it was asked, over its chance of being drawn. None where the
+    draw did not go by frequency: what is asked most may not be in it, and nothing would tell."""
+    draw: Draw
+    """How it was drawn."""
     share: float
     """What the batch stands for, of all that was asked in the log."""
     since: str = ""
     """The batch before it in its series; "" where there is none."""
     diff: float | None = None
-    """How much higher `as_asked` is than in that batch; None where that is UNKNOWN."""
+    """How much higher the mean is than in that batch: as asked where both have that, else over the
+    queries of two batches that were drawn alike; None where it is UNKNOWN."""
     interval: Ends | None = None
     unknown: str = ""
     """Why nothing is said of the difference."""
@@ -143,11 +148,12 @@ def batches_text(found: BatchSeries) -> str:
 
 def batches_table(found: BatchSeries) -> Table:
     """Return a series as rows of text, with what is to be known about it."""
-    headers = [*("batch", "run", "n"), f"{found.measure}, as asked", "over queries"]
+    headers = [*("batch", "draw", "run", "n"), f"{found.measure}, as asked", "over queries"]
     headers += ["of what was asked", "against the batch before"]
     rows = [
         [
             one_line(row.batch, 40),
+            row.draw,
             one_line(row.run, 40),
             f"{row.n:,} of {row.n_queries:,}",
             _shown(row.as_asked),
@@ -201,6 +207,8 @@ def _row(
     items = retrieved if run.is_logged else of_batch
     values = np.array([item.values[measure] for item in items])
     draws = [drawn[item.query_id] for item in items]
+    is_of_traffic = draws[0].draw == "frequency" or all(draw.inclusion == 1 for draw in draws)
+    weights = np.array([draw.weight for draw in draws])
     return BatchMean(
         batch=batch,
         run=run.evaluation.run,
@@ -209,7 +217,8 @@ def _row(
         n_queries=len(drawn),
         n=len(items),
         over_queries=_level(measure, values),
-        as_asked=_weighted(measure, values, np.array([draw.weight for draw in draws])),
+        as_asked=_weighted(measure, values, weights) if is_of_traffic else None,
+        draw=draws[0].draw,
         share=draws[0].share,
     )
 
@@ -261,18 +270,20 @@ def _held_against(rows: Sequence[tuple[BatchMean, BatchRun]]) -> Iterable[BatchM
 def _against(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]) -> BatchMean:
     old, new = before[0], now[0]
     unknown = _why_unknown(before, now)
-    diff = new.as_asked.mean - old.as_asked.mean
-    ends = _between(old.as_asked, new.as_asked)
+    levels = old.over_queries, new.over_queries
+    if old.as_asked is not None and new.as_asked is not None:
+        levels = old.as_asked, new.as_asked
+    elif not unknown and old.draw != new.draw:
+        unknown = f"it was drawn by {new.draw}, and {one_line(old.batch, 40)} by {old.draw}"
+    ends = _between(*levels, bounded=is_bounded(new.measure))
     if not unknown and ends is None:
         unknown = f"too few questions of {one_line(old.batch, 40)} or of this batch weigh enough"
     if unknown:
         return replace(new, since=old.batch, unknown=unknown)
-    if ends is not None and is_bounded(new.measure):
-        ends = Ends(max(ends.low, -1.0), min(ends.high, 1.0))
-    return replace(new, since=old.batch, diff=diff, interval=ends)
+    return replace(new, since=old.batch, diff=levels[1].mean - levels[0].mean, interval=ends)
 
 
-def _between(old: Level, new: Level) -> Ends | None:
+def _between(old: Level, new: Level, *, bounded: bool) -> Ends | None:
     """Return the interval of the difference of two means of different queries.
 
     Source: as `ragforge.measures.rates.difference_of_means`, the two intervals by square and add.
@@ -280,10 +291,9 @@ def _between(old: Level, new: Level) -> Ends | None:
     if old.interval is None or new.interval is None:
         return None
     diff = new.mean - old.mean
-    return Ends(
-        diff - hypot(new.mean - new.interval.low, old.interval.high - old.mean),
-        diff + hypot(new.interval.high - new.mean, old.mean - old.interval.low),
-    )
+    low = diff - hypot(new.mean - new.interval.low, old.interval.high - old.mean)
+    high = diff + hypot(new.interval.high - new.mean, old.mean - old.interval.low)
+    return Ends(max(low, -1.0), min(high, 1.0)) if bounded else Ends(low, high)
 
 
 def _why_unknown(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]) -> str:
@@ -315,7 +325,9 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-def _shown(found: Level) -> str:
+def _shown(found: Level | None) -> str:
+    if found is None:
+        return MISSING
     if found.interval is None:
         return number(found.mean)
     return f"{number(found.mean)} [{number(found.interval.low)}, {number(found.interval.high)}]"

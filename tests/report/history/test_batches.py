@@ -8,11 +8,11 @@ from ragforge.records import Baseline, LogDraw
 from ragforge.report.history.batches import BATCH_NOTE, BatchRun, batch_series, batches_text
 
 
-def draw(count=1, inclusion=1.0, share=1.0):
+def draw(count=1, inclusion=1.0, share=1.0, how="frequency"):
     return LogDraw(
         batch="any",
         log="ab",
-        draw="even",
+        draw=how,
         seed=0,
         wanted=9,
         count=count,
@@ -79,6 +79,25 @@ def test_a_mean_as_asked_weighs_by_how_often_and_how_likely():
     assert row.as_asked.mean == pytest.approx(0.2)
     assert row.as_asked.interval.low < 0.2 < row.as_asked.interval.high
     assert same.as_asked == row.as_asked
+
+
+def test_a_draw_that_did_not_go_by_frequency_tells_nothing_of_the_traffic():
+    """It may lack what is asked most, and an interval of the others would not know."""
+    weeks = batches(6, 6, 6, inclusion=0.5, how="even")
+    weeks["w3"] = {name: draw(inclusion=0.5, how="rarity") for name in weeks["w3"]}
+
+    first, second, third = series(weeks, run(OLD + NEW + OLD)).rows
+
+    assert [row.as_asked for row in (first, second, third)] == [None, None, None]
+    assert second.diff == pytest.approx(4 / 6 - 3 / 6)
+    assert third.unknown == "it was drawn by rarity, and w2 by even"
+
+
+def test_all_of_a_log_tells_of_its_traffic_however_it_was_drawn():
+    """Nothing can be missing."""
+    [row] = series(batches(6, how="even"), run(OLD)).rows
+
+    assert row.as_asked == row.over_queries
 
 
 def test_a_question_that_is_most_of_the_traffic_leaves_no_interval():
