@@ -6,8 +6,8 @@ grade}]}; a table has a line for each quote: question,answer,doc_id,quote,diffic
 quote is looked up in the chunks, so the set outlives a change of the chunk size; one without a
 doc_id must stand in exactly one document. What people approved, edited, pinned or rejected in
 review stays as it is when a file is imported again, with its grades. A relevant id that the corpus
-does not have is an error: without it recall would rise. --allow-missing keeps it, as a relevant
-chunk that no run can find.
+does not have, or a quote that stands nowhere, is an error: without it recall would rise.
+--allow-missing keeps it, as a relevant chunk that no run can find.
 
 A label may name a whole document, by its id or the end of its path: store.md is help/store.md
 where no other document is called so. Its query is then measured by documents: what a run retrieved
@@ -109,7 +109,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing",
         action="store_true",
-        help="keep relevant ids that the corpus does not have, as chunks that no run can find",
+        help="keep relevant ids and quotes that the corpus lacks, as chunks that no run can find",
     )
     parser.add_argument("--made-by", default="", metavar="WHO", help="who graded, for the records")
     add_json(parser)

@@ -1,6 +1,7 @@
 """What imported queries say is relevant, as the chunks of a dataset hold it."""
 
-from collections.abc import Collection, Iterable, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ragforge.corpus.anchors import ChunkIndex
@@ -17,6 +18,7 @@ from ragforge.report.shown import plural
 from ragforge.stages.generate.truth import derive
 
 LEAST_EVIDENCE_GRADE = 2
+_DIGEST_CHARS = 12
 _MISSING_SHOWN = 20
 """Ids that are listed in an error."""
 
@@ -55,6 +57,8 @@ class ImportedTruth:
         self._allow_missing = allow_missing
         self.missing: list[str] = []
         """Relevant ids that are of no chunk and no document; they have judgments all the same."""
+        self._unfindable: set[tuple[str, str]] = set()
+        """Their pairs, and those of quotes that stand nowhere."""
         self._renamed: dict[str, str] = {}
         """Names of documents as the file has them, and the ids that they mean."""
         self.queries: list[Query] = []
@@ -67,18 +71,19 @@ class ImportedTruth:
         """Take queries with their passages, and tell what was lost.
 
         Raises:
-            DataError: All passages are, or the corpus lacks relevant ids and that is not allowed.
+            DataError: All passages are, or the corpus lacks relevant ids or quotes and that is
+                not allowed.
         """
         for item in imported:
             self._take(item)
         gone = [*self.lost, *(f"{item} is no chunk and no document" for item in self.missing)]
-        if gone and len(self.judgments) == len(self.missing):
+        if gone and self.judgments.keys() <= self._unfindable:
             told = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
             raise DataError(f"{where}: {told}; is it a set for other documents?")
-        if self.missing:
+        if self._unfindable:
             self._mind_missing(where, observer)
             self._level_missing()
-        if self.lost:
+        elif self.lost:
             told = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
             observer(Event("note", message=told))
         if self._renamed:
@@ -90,21 +95,28 @@ class ImportedTruth:
             observer(Event("note", message=f"{told} is taken: {'; '.join(self._repeated[:3])}"))
 
     def _mind_missing(self, where: str, observer: Observer) -> None:
-        """Tell of relevant ids that the corpus lacks, where they are allowed.
+        """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.
 
         Raises:
             DataError: They are not: without them recall would rise in silence.
         """
-        n = len(self.missing)
-        listed = ", ".join(self.missing[:_MISSING_SHOWN]) + (", …" if n > _MISSING_SHOWN else "")
-        what = "relevant id is" if n == 1 else "relevant ids are"
-        told = f"{n} {what} of no chunk and no document: {listed}"
+        told = "; ".join(self._told_missing())
         if not self._allow_missing:
             raise DataError(
                 f"{where}: {told}; nothing was taken in. Mend the file or bring the documents, or "
                 "keep them with --allow-missing as relevant chunks that no run can find"
             )
         observer(Event("note", message=f"{told}; no run can find them, and all are measured by it"))
+
+    def _told_missing(self) -> Iterator[str]:
+        if self.missing:
+            n = len(self.missing)
+            what = "relevant id is" if n == 1 else "relevant ids are"
+            yield f"{n} {what} of no chunk and no document: {_some(self.missing, ', ')}"
+        if self.lost:
+            n = len(self.lost)
+            what = "relevant passage is" if n == 1 else "relevant passages are"
+            yield f"{n} {what} lost: {_some(self.lost, '; ')}"
 
     def _level_missing(self) -> None:
         """Take missing ids for documents where all that are there are documents."""
@@ -143,6 +155,8 @@ class ImportedTruth:
             self.missing.append(f"{query.query_id}: {name} (it may be any of {shown})")
         elif not meant and is_wanted:
             self.missing.append(f"{query.query_id}: {name}")
+        if len(meant) != 1 and is_wanted:
+            self._unfindable.add(pair)
         label = meant[0] if len(meant) == 1 else Label(name, "chunk")
         if label.level == "document" and label.id != name:
             self._renamed[name] = label.id
@@ -158,6 +172,7 @@ class ImportedTruth:
             found = find_passage(anchor, self._index)
             if isinstance(found, Lost):
                 self.lost.append(f"{told} {found.reason}")
+                self._judge_lost(query_id, anchor)
                 continue
             if found.n_places > 1:
                 self._repeated.append(f"{told} {found.n_places} times")
@@ -166,6 +181,14 @@ class ImportedTruth:
             if anchor.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(found.evidence)
         return tuple(evidence)
+
+    def _judge_lost(self, query_id: str, anchor: Anchor) -> None:
+        """Keep a relevant passage that stands nowhere, under an id that no chunk has."""
+        if anchor.grade:
+            digest = hashlib.sha256(anchor.quote.encode()).hexdigest()[:_DIGEST_CHARS]
+            name = f"{'_'.join(anchor.doc_id.split())}#quote_{digest}"
+            self._judge(query_id, Label(name, "chunk"), anchor.grade, quote=anchor.quote)
+            self._unfindable.add((query_id, name))
 
     def _derive(self, query: Query) -> None:
         """Take a query of another dataset, whose evidence may stand in other chunks here."""
@@ -205,6 +228,11 @@ class ImportedTruth:
             relevant=mark,
             provenance=by.by if by else self._provenance,
         )
+
+
+def _some(items: Sequence[str], between: str) -> str:
+    more = f"{between}…" if len(items) > _MISSING_SHOWN else ""
+    return f"{between.join(items[:_MISSING_SHOWN])}{more}"
 
 
 def _checked(query: Query, chunk_id: str, grade: int) -> int:

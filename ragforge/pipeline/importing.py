@@ -76,8 +76,8 @@ def import_queries(
         dataset: Has chunks.
         observer: Told of passages that are in no chunk, and of what stays.
         made_by: Who graded, for provenance.
-        allow_missing: Keep relevant ids that the corpus does not have: no run can find them, and
-            all are measured by them.
+        allow_missing: Keep relevant ids and quotes that the corpus does not have: no run can find
+            them, and all are measured by them.
 
     Raises:
         DataError: The file does not hold to its format, none of its relevant passages is in any

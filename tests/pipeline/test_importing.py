@@ -261,10 +261,47 @@ def test_quote_that_is_part_of_a_word_or_says_nothing_is_lost(dataset, bring, qu
     """An "e" stands in every chunk, and proves nothing in any."""
     told = []
 
-    result = bring(ROW, {**ROW, "id": "q2", "question": "Q?", "quote": quote}, observer=told.append)
+    other = {**ROW, "id": "q2", "question": "Q?", "quote": quote}
+    result = bring(ROW, other, observer=told.append, allow_missing=True)
 
-    assert (result.n_lost, result.n_judgments) == (1, 1)
+    assert (result.n_lost, result.n_judgments) == (1, 2)
     assert "is part of a word or number, or says nothing; quote more" in told[0].message
+
+
+LOST = {"id": "q1", "question": "Q?", "relevant": [{"doc_id": "a.md", "quote": "Gone since."}]}
+FOUND = {"doc_id": "a.md", "quote": "The fee is ten percent."}
+
+
+def test_a_quote_that_stands_nowhere_is_an_error(dataset, bring):
+    """Without it recall would rise."""
+    row = {**LOST, "relevant": [FOUND, *LOST["relevant"]]}
+
+    with pytest.raises(DataError, match=r"1 relevant passage is lost: q1: a\.md: 'Gone since\.'"):
+        bring(row)
+
+    assert dataset.all_queries() == []
+
+
+def test_a_quote_that_stands_nowhere_may_stay_as_a_chunk_that_no_run_finds(dataset, bring):
+    """Of two relevant passages a run can find one: recall is at most one half."""
+    bring({**LOST, "relevant": [FOUND, *LOST["relevant"]]}, allow_missing=True)
+
+    kept = sorted((item.chunk_id, item.grade, item.evidence) for item in dataset.judgments())
+    assert kept == [
+        ("a.md#quote_e1deafaf97fd", 3, "Gone since."),
+        ("c1", 3, "The fee is ten percent."),
+    ]
+    assert [item.quote for item in one(dataset).evidence] == ["The fee is ten percent."]
+
+
+def test_a_passage_of_grade_0_that_stands_nowhere_is_told_and_no_error(dataset, bring):
+    """What is not relevant is in no denominator."""
+    told = []
+
+    bring(ROW, {**ROW, "id": "q2", "quote": "Gone since.", "grade": 0}, observer=told.append)
+
+    assert [item.chunk_id for item in dataset.judgments()] == ["c1"]
+    assert told[0].message.startswith("1 relevant passages are lost: q2: a.md: 'Gone since.'")
 
 
 def test_long_quote_that_was_cut_within_a_word_is_found(dataset, bring):
@@ -307,7 +344,8 @@ def test_quote_of_no_document_or_of_several_is_lost(dataset, bring, quote, reaso
     """To guess one would be a label that nobody gave."""
     told = []
 
-    result = bring(ROW, {"id": "q2", "question": "Q?", "quote": quote}, observer=told.append)
+    other = {"id": "q2", "question": "Q?", "quote": quote}
+    result = bring(ROW, other, observer=told.append, allow_missing=True)
 
     assert result.n_lost == 1
     assert reason in told[0].message
