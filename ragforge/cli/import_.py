@@ -70,26 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --logs: questions without labels become queries too, to retrieve for and judge",
     )
-    parser.add_argument(
-        "--sample",
-        type=int,
-        metavar="N",
-        help="with --logs: make only N of the questions without labels queries, drawn at random",
-    )
-    parser.add_argument(
-        "--draw",
-        choices=("frequency", "rarity", "even"),
-        help="with --sample: which questions are preferred (default: frequency)",
-    )
-    parser.add_argument(
-        "--seed", type=int, metavar="N", help="with --sample: equal seeds draw alike (default: 0)"
-    )
-    parser.add_argument(
-        "--batch",
-        metavar="NAME",
-        help="with --sample: what the drawn queries are called together, such as 2026-W47 "
-        "(default: the name of the log)",
-    )
+    _add_sample(parser)
     parser.add_argument(
         "--clicks",
         choices=("ignore", "relevant"),
@@ -114,6 +95,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--made-by", default="", metavar="WHO", help="who graded, for the records")
     add_json(parser)
     add_common(parser, "chunk")
+
+
+def _add_sample(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="with --logs: make only N of the questions without labels queries, drawn at random",
+    )
+    parser.add_argument(
+        "--draw",
+        choices=("frequency", "rarity", "even"),
+        help="with --sample: which questions are preferred (default: frequency)",
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="with --sample: equal seeds draw alike (default: 0)"
+    )
+    parser.add_argument(
+        "--batch",
+        metavar="NAME",
+        help="with --sample: what the drawn queries are called together, such as 2026-W47 "
+        "(default: the name of the log)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

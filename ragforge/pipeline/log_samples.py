@@ -99,23 +99,18 @@ def draw_questions(
     fresh = sorted(new, key=lambda item: item.query.query)
     share = sum(counts[item.query.query] for item in fresh) / max(1, n_asked)
     chosen = [] if before else _choose([counts[item.query.query] for item in fresh], sample)
+    way = LogDraw(
+        batch=sample.batch,
+        log=log,
+        draw=sample.draw,
+        seed=sample.seed,
+        wanted=sample.n,
+        count=1,
+        inclusion=1,
+        share=min(share, 1.0) or 1.0,
+    )
     queries = [
-        ImportedQuery(
-            fresh[place].query.model_copy(
-                update={
-                    "drawn": LogDraw(
-                        batch=sample.batch,
-                        log=log,
-                        draw=sample.draw,
-                        seed=sample.seed,
-                        wanted=sample.n,
-                        count=counts[fresh[place].query.query],
-                        inclusion=inclusion,
-                        share=min(share, 1.0),
-                    )
-                }
-            )
-        )
+        _as_drawn(fresh[place].query, way, counts[fresh[place].query.query], inclusion)
         for place, inclusion in chosen
     ]
     return Drawing(
@@ -129,17 +124,19 @@ def draw_questions(
         share=share,
         strata=tuple(_strata(counts, fresh, queries, n_asked)),
         before=before,
-        other_batches=tuple(
-            sorted(
-                {
-                    query.drawn.batch
-                    for query in there
-                    if query.drawn is not None and query.drawn.log == log
-                }
-                - {sample.batch}
-            )
-        ),
+        other_batches=_other_batches(sample, log, there),
     )
+
+
+def _as_drawn(query: Query, way: LogDraw, count: int, inclusion: float) -> ImportedQuery:
+    """Return a query with how it was drawn: as the others, but for what is its own."""
+    drawn = way.model_copy(update={"count": count, "inclusion": inclusion})
+    return ImportedQuery(query.model_copy(update={"drawn": drawn}))
+
+
+def _other_batches(sample: LogSample, log: str, there: Iterable[Query]) -> tuple[str, ...]:
+    drawn = (query.drawn for query in there if query.drawn is not None)
+    return tuple(sorted({one.batch for one in drawn if one.log == log} - {sample.batch}))
 
 
 def log_digest(asked: Iterable[tuple[str, int]]) -> str:

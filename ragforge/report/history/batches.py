@@ -76,7 +76,8 @@ class BatchMean:
     """Each query counts once."""
     as_asked: Level | None
     """Each query counts as often as it was asked, over its chance of being drawn. None where the
-    draw did not go by frequency: what is asked most may not be in it, and nothing would tell."""
+    draw did not go by frequency: what is asked most may not be in it, and nothing would tell; and
+    where more than a tenth of what was asked has no value."""
     draw: Draw
     """How it was drawn."""
     share: float
@@ -87,6 +88,8 @@ class BatchMean:
     """How much higher the mean is than in that batch: as asked where both have that, else over the
     queries of two batches that were drawn alike; None where it is UNKNOWN."""
     interval: Ends | None = None
+    is_as_asked: bool = False
+    """Whether the difference is of the means as asked."""
     unknown: str = ""
     """Why nothing is said of the difference."""
 
@@ -209,6 +212,10 @@ def _row(
     draws = [drawn[item.query_id] for item in items]
     is_of_traffic = draws[0].draw == "frequency" or all(draw.inclusion == 1 for draw in draws)
     weights = np.array([draw.weight for draw in draws])
+    valued = float(weights.sum()) / sum(draw.weight for draw in drawn.values())
+    if valued < 1 - LEFT_OUT:
+        is_of_traffic = False
+        notes.append(f"{where}: {1 - valued:.0%} of what was asked has no value")
     return BatchMean(
         batch=batch,
         run=run.evaluation.run,
@@ -270,9 +277,9 @@ def _held_against(rows: Sequence[tuple[BatchMean, BatchRun]]) -> Iterable[BatchM
 def _against(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]) -> BatchMean:
     old, new = before[0], now[0]
     unknown = _why_unknown(before, now)
-    levels = old.over_queries, new.over_queries
+    levels, is_as_asked = (old.over_queries, new.over_queries), False
     if old.as_asked is not None and new.as_asked is not None:
-        levels = old.as_asked, new.as_asked
+        levels, is_as_asked = (old.as_asked, new.as_asked), True
     elif not unknown and old.draw != new.draw:
         unknown = f"it was drawn by {new.draw}, and {one_line(old.batch, 40)} by {old.draw}"
     ends = _between(*levels, bounded=is_bounded(new.measure))
@@ -280,7 +287,8 @@ def _against(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]
         unknown = f"too few questions of {one_line(old.batch, 40)} or of this batch weigh enough"
     if unknown:
         return replace(new, since=old.batch, unknown=unknown)
-    return replace(new, since=old.batch, diff=levels[1].mean - levels[0].mean, interval=ends)
+    diff = levels[1].mean - levels[0].mean
+    return replace(new, since=old.batch, diff=diff, interval=ends, is_as_asked=is_as_asked)
 
 
 def _between(old: Level, new: Level, *, bounded: bool) -> Ends | None:
@@ -338,4 +346,5 @@ def _difference(row: BatchMean) -> str:
         return "UNKNOWN"
     if row.diff is None or row.interval is None:
         return MISSING
-    return f"{row.diff:+.3f} [{row.interval.low:+.3f}, {row.interval.high:+.3f}]"
+    found = f"{row.diff:+.3f} [{row.interval.low:+.3f}, {row.interval.high:+.3f}]"
+    return found if row.is_as_asked else f"{found} over queries"

@@ -89,8 +89,17 @@ def test_a_draw_that_did_not_go_by_frequency_tells_nothing_of_the_traffic():
     first, second, third = series(weeks, run(OLD + NEW + OLD)).rows
 
     assert [row.as_asked for row in (first, second, third)] == [None, None, None]
-    assert second.diff == pytest.approx(4 / 6 - 3 / 6)
+    assert (second.diff, second.is_as_asked) == (pytest.approx(4 / 6 - 3 / 6), False)
     assert third.unknown == "it was drawn by rarity, and w2 by even"
+
+
+def test_a_head_of_the_traffic_without_a_value_leaves_no_mean_as_asked():
+    """Ten of eleven queries have a value, and they are half of what was asked."""
+    weeks = {"w1": {"q10": draw(count=10), **{f"q{n}": draw() for n in range(10)}}}
+    found = series(weeks, run([1.0] * 10))
+
+    assert [(row.n, row.as_asked, row.over_queries.mean) for row in found.rows] == [(10, None, 1.0)]
+    assert found.notes == ("batch w1, run bm25: 50% of what was asked has no value",)
 
 
 def test_all_of_a_log_tells_of_its_traffic_however_it_was_drawn():
