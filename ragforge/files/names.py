@@ -120,6 +120,10 @@ EXPECTED_BEHAVIOUR = Field(
 QUOTE_OF_ROW = Field("quote", ("quote", "evidence", "evidence_quote", "supporting_quote"))
 DOCUMENT_OF_ROW = Field("doc_id", ("doc_id", "document_id", "source_doc_id"))
 """In rows about a query that name one passage."""
+SOURCE_CHUNK = Field(
+    "source_chunk", ("source_chunk", "source_chunk_id", "source_chunks", "source_chunk_ids")
+)
+"""In rows about a query that was written from a chunk."""
 LANGUAGE = Field("language", ("language", "lang"))
 PERSONA = Field("persona", ("persona",))
 ANSWER = Field(

@@ -5,7 +5,15 @@ from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, cell_items
-from ragforge.files.names import DOCUMENT_OF_ROW, GRADE, GRADES, QUOTE_OF_ROW, RELEVANT, Field
+from ragforge.files.names import (
+    DOCUMENT_OF_ROW,
+    GRADE,
+    GRADES,
+    QUOTE_OF_ROW,
+    RELEVANT,
+    SOURCE_CHUNK,
+    Field,
+)
 from ragforge.files.relevance import (
     Anchor,
     Relevance,
@@ -23,7 +31,8 @@ def relevance_of_row(row: Row) -> Relevance:
 
     A quote is a passage of grade 3 unless the row gives another grade. One without the id of its
     document is to be looked up in all; what is called evidence may then be an explanation, and is
-    passed over. A document alone counts as listed where the row has no list.
+    passed over. A document alone counts as listed where the row has no list, and so does the chunk
+    that a query was written from; text in its place is a quote.
 
     Raises:
         DataError: A list, an id, a quote or a grade is of a wrong type, or an id comes twice.
@@ -38,7 +47,9 @@ def relevance_of_row(row: Row) -> Relevance:
         grade = grade_of_quote(row)
         anchors = tuple(Anchor(doc_id, quote, grade) for quote in quotes)
         return replace(found, anchors=(*found.anchors, *anchors))
-    return found if has_lists or not named else _documents(row)
+    if has_lists or not (named or row.get(SOURCE_CHUNK)):
+        return found
+    return _documents(row) if named else _source_chunks(row)
 
 
 def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
@@ -65,6 +76,16 @@ def _quotes(row: Row, field: Field) -> list[str]:
         return [quote for quote in value if isinstance(quote, str) and quote.strip()]
     text = row.optional_text(field)
     return [text] if text else []
+
+
+def _source_chunks(row: Row) -> Relevance:
+    """Return the chunks that a query was written from: ids without blanks, else their words."""
+    value = row.get(SOURCE_CHUNK)
+    items = value if isinstance(value, list) else [value]
+    texts = [item for item in items if isinstance(item, str) and len(item.split()) > 1]
+    ids = [row.as_id(item, SOURCE_CHUNK) for item in items if item not in texts]
+    anchors = tuple(Anchor("", text, grade_of_quote(row)) for text in texts)
+    return Relevance({}, tuple(dict.fromkeys(ids)), anchors)
 
 
 def _documents(row: Row) -> Relevance:

@@ -67,6 +67,32 @@ LISTS_TABLE = (
     'what is sold,a;b;c,"{""a"": 1, ""b"": 2, ""x"": 3}"\n'
     "how is flour sold,d,\n"
 )
+GENERATED = [
+    {
+        "query": "what is sold",
+        "relevantDocIds": ["a", "b", "c"],
+        "expectedAnswer": "Tea, rice and salt.",
+        "difficulty": "easy",
+        "sourceChunk": "a",
+    },
+    {
+        "query": "how is flour sold",
+        "relevantDocIds": ["d"],
+        "expectedAnswer": "By weight.",
+        "difficulty": "easy",
+        "sourceChunk": "d",
+    },
+]
+# What a system logged, and what people said of it, apart; nobody labelled u-3.
+LOGS = [
+    {"queryId": "u-1", "query": "what is sold", "retrievedChunkIds": ["c", "x", "a"]},
+    {"queryId": "u-2", "query": "how is flour sold", "retrievedChunkIds": ["x", "d"]},
+    {"queryId": "u-3", "query": "hello", "retrievedChunkIds": ["x"]},
+]
+LABELS = {
+    "u-1": {"relevantChunkIds": ["a", "b", "c"], "correctAnswer": "Tea, rice and salt."},
+    "u-2": {"relevantChunkIds": ["d"], "correctAnswer": "By weight."},
+}
 # nDCG@3 by the grades that are there: q1 (3/log2(3) + 1/2) / (3 + 2/log2(3) + 1/2) = 0.5025, q2
 # 0.6309. The list decides the others.
 BY_LIST = {**BINARY, "nDCG@3": 0.5667}
@@ -76,6 +102,8 @@ SHAPES = {
     "cases.json": (TEST_CASES, EQUAL),
     "items.json": (CAMEL_CASE, GRADED),
     "table.csv": (TABLE, EQUAL),
+    "generated.json": (GENERATED, EQUAL),
+    "logs.json": (LOGS, EQUAL),
     "lists.json": (LISTS, BY_LIST),
     "lists.csv": (LISTS_TABLE, BY_LIST),
 }
@@ -101,8 +129,9 @@ def write(name, content):
 
 def imported(name, content):
     write(name, content)
-    words = ["import", name, "--chunks", "chunks.json", "--out", "set", "-q"]
-    assert main(words) == 0
+    write("labels.json", LABELS)
+    what = ["--logs", name, "--labels", "labels.json"] if name == "logs.json" else [name]
+    assert main(["import", *what, "--chunks", "chunks.json", "--out", "set", "-q"]) == 0
     for run in ("search", "perfect"):
         spec = ["--retriever", f"shop_search:{run}", "--name", run]
         assert main(["retrieve", "--dataset", "set", *spec, "-q"]) == 0
@@ -133,7 +162,7 @@ def test_a_set_of_each_shape_comes_to_the_numbers_of_its_author(here, capsys, na
     assert means(found, "search") == expected
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "logs.json"])
 def test_a_file_of_each_shape_comes_to_the_same_numbers(here, capsys, name):
     """The same without a dataset: a file of labels and a file of rankings."""
     content, expected = SHAPES[name]
@@ -221,3 +250,163 @@ def test_a_set_of_each_shape_goes_out_and_comes_back_with_its_numbers(here, caps
     words = ["evaluate", "--qrels", "out.json", "--run", "run.json", *measures(expected)]
 
     assert means(told(capsys, *words), "run") == expected
+
+
+def test_what_a_log_retrieved_is_measured_by_the_labels_beside_it(here, capsys):
+    """The logged system ranked as `search` does; the question that nobody labelled is no query."""
+    imported("logs.json", LOGS)
+
+    found = told(capsys, "evaluate", "--dataset", "set", "--run", "logs", *measures(EQUAL))
+
+    assert means(found, "logs") == EQUAL
+    queries = map(json.loads, Path("set/queries.jsonl").read_text("utf-8").splitlines())
+    assert {row["query_id"]: row["expected_answer"] for row in queries} == {
+        "u-1": "Tea, rice and salt.",
+        "u-2": "By weight.",
+    }
+
+
+def test_the_chunk_that_a_query_was_written_from_is_relevant_without_a_list(here, capsys):
+    """a is at rank 3 and d at rank 2: RR (1/3 + 1/2) / 2, R@3 1."""
+    rows = [{name: row[name] for name in row if name != "relevantDocIds"} for row in GENERATED]
+    imported("generated.json", rows)
+
+    found = told(capsys, "evaluate", "--dataset", "set", "-m", "RR", "-m", "R@3")
+
+    assert means(found, "search") == {"RR": 0.4167, "R@3": 1.0}
+
+
+# Two answers: one correct with score 1, one partial with 0.5. Correct 1/2, partial 1/2, score 0.75.
+ANSWERS = {
+    "totalQuestions": 2,
+    "correctRate": 0.5,
+    "partiallyCorrectRate": 0.5,
+    "hallucinationRate": 0.0,
+    "averageScore": 0.75,
+    "perQuestion": [
+        {
+            "query": "what is sold",
+            "aiAnswer": "Tea.",
+            "groundTruth": "Tea, rice and salt.",
+            "retrievedDocs": ["a", "x"],
+            "isCorrect": False,
+            "isPartiallyCorrect": True,
+            "hasHallucination": False,
+            "explanation": "rice and salt are missing",
+            "score": 0.5,
+        },
+        {
+            "query": "how is flour sold",
+            "aiAnswer": "By weight.",
+            "groundTruth": "By weight.",
+            "retrievedDocs": ["d"],
+            "isCorrect": True,
+            "isPartiallyCorrect": False,
+            "hasHallucination": False,
+            "explanation": "same",
+            "score": 1.0,
+        },
+    ],
+}
+RATES = {"correct": 0.5, "partial": 0.5, "score": 0.75, "hallucination": 0.0}
+BETTER_ANSWERS = {
+    "perQuestion": [
+        {**row, "isCorrect": True, "isPartiallyCorrect": False, "score": 1.0}
+        for row in ANSWERS["perQuestion"]
+    ]
+}
+
+
+def answered(capsys, name, content):
+    write(name, content)
+    return told(capsys, "answer", "--dataset", "set", "--answers", name, "-q")
+
+
+def test_answers_per_question_come_to_the_numbers_of_their_author(here, capsys):
+    """No judge is asked; the first query is of the category shop, with a score of 0.5."""
+    imported("golden.json", GOLDEN)
+
+    found = answered(capsys, "mine.json", ANSWERS)
+
+    assert {name: found["rates"][name]["mean"] for name in RATES} == RATES
+    [shop] = [part for part in found["slices"] if part["value"] == "shop"]
+    assert shop["rates"]["score"]["mean"] == 0.5
+    # Both have a relevant chunk in their context: one works, one is up to the model.
+    readings = found["diagnosis"][0]["readings"]
+    assert (readings["working"]["count"], readings["the model"]["count"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("least", "code"), [("0.5", 0), ("0.51", 1)])
+def test_a_gate_on_graded_answers_is_green_or_red(here, capsys, least, code):
+    """Correct is 0.5: at least 0.5 passes, 0.51 does not."""
+    imported("golden.json", GOLDEN)
+    answered(capsys, "mine.json", ANSWERS)
+    words = ["gate", "--dataset", "set", "--answers", "mine", "--min", f"correct={least}"]
+
+    found = told(capsys, *words, "--min-queries", "2", "--point", code=code)
+
+    assert found["verdict"] == ("FAIL" if code else "PASS")
+
+
+def test_systems_graded_in_one_file_each_are_compared(here, capsys):
+    """The other answers are all correct: 1 - 0.75 in score. Two files may be of two judges."""
+    imported("golden.json", GOLDEN)
+    answered(capsys, "mine.json", ANSWERS)
+    answered(capsys, "other.json", BETTER_ANSWERS)
+
+    found = told(capsys, "compare", "--dataset", "set", "--answers", "mine", "other")
+
+    [score] = [item for item in found["comparisons"] if item["measure"] == "score"]
+    assert (score["diff"], score["winner"]) == (0.25, "UNKNOWN")
+
+
+def test_the_report_shows_answers_that_were_graded_elsewhere(here, capsys):
+    """The page names the file as who graded."""
+    imported("golden.json", GOLDEN)
+    answered(capsys, "mine.json", ANSWERS)
+
+    assert main(["report", "--dataset", "set", "--out", "report.html", "-q"]) == 0
+
+    assert "mine (grades of a file)" in Path("report.html").read_text("utf-8")
+
+
+# The words that count of the query are salt, sold, weight. The first chunk holds all three: grade
+# 3; the second two, of three: grade 2; the third none: grade 0. Average 5/3.
+QUERY_WITH_CHUNKS = {
+    "query": "is salt sold by weight",
+    "chunks": [
+        {"id": "c", "text": "The salt is sold by weight."},
+        {"id": "a", "text": "The tea is sold by weight."},
+        {"text": "Opening hours are on the door."},
+    ],
+}
+SUMMARY = {
+    "totalChunks": 3,
+    "relevantChunks": 2,
+    "failedChunks": 0,
+    "averageRelevance": 1.6667,
+    "answerCoverage": "FULL",
+}
+
+
+def test_a_query_with_its_chunks_is_judged_and_summed_up(here, capsys):
+    """By the offline baseline, which counts shared words; a chunk without id gets one."""
+    write("pairs.json", QUERY_WITH_CHUNKS)
+
+    found = told(capsys, "judge", "--pairs", "pairs.json", "--out", "judged.jsonl", "-q")
+
+    [query] = found["queries"]
+    of_query = {**query, "averageRelevance": round(query["averageRelevance"], 4)}
+    assert of_query == {"query_id": "is salt sold by weight", **SUMMARY}
+
+
+def test_what_was_judged_measures_a_ranking(here, capsys):
+    """x, a, c: RR 1/2, and nDCG@3 (2/log2(3) + 3/2) / (3 + 2/log2(3)) = 0.6480."""
+    write("pairs.json", QUERY_WITH_CHUNKS)
+    words = ["judge", "--pairs", "pairs.json", "--out", "judged.jsonl", "-q"]
+    assert main(words) == 0
+    write("run.json", {"is salt sold by weight": ["x", "a", "c"]})
+
+    words = ["evaluate", "--qrels", "judged.jsonl", "--run", "run.json", "-m", "RR", "-m", "nDCG@3"]
+
+    assert means(told(capsys, *words), "run") == {"RR": 0.5, "nDCG@3": 0.648}
