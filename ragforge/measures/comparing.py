@@ -22,6 +22,7 @@ from ragforge.measures.paired import PairedTest, randomisation_test, t_test
 from ragforge.measures.power import EffectSize, detectable_difference, effect_size, queries_needed
 from ragforge.measures.samples import (
     Floats,
+    Values,
     check_share,
     differences,
     is_constant,
@@ -29,6 +30,8 @@ from ragforge.measures.samples import (
     sample,
     standard_deviation,
 )
+from ragforge.measures.strata import Design, Stratified, weighted_mean
+from ragforge.measures.stratified import sample_difference_interval, sample_t_p, scaled
 from ragforge.measures.unseen import difference_interval, is_bounded
 
 Winner: TypeAlias = Literal["A", "B", "TIE"]
@@ -56,6 +59,8 @@ class Pair(NamedTuple):
     lower_is_better: bool = False
     same_rankings: bool = False
     """Whether both rank alike in every query; see `identity`."""
+    drawn: Stratified | None = None
+    """The strata of the queries, where they are a sample; see `stratified`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class Comparison:
     """Queries in which both have a value."""
     mean_a: float | None
     mean_b: float | None
+    """Of a sample, those of the set that it was drawn from; so is `diff`."""
     diff: float | None
     """Mean of b less mean of a, over these queries."""
     percent: float | None
@@ -154,6 +160,7 @@ def all_pairs(
     baseline: str | None = None,
     lower_is_better: Collection[str] = (),
     alike: Collection[tuple[str, str]] = (),
+    design: Design | None = None,
 ) -> list[Pair]:
     """Return couples of runs by each measure, over the queries in which both have a value.
 
@@ -163,10 +170,11 @@ def all_pairs(
         baseline: As for `couples`.
         lower_is_better: Measures of which that is so.
         alike: Couples with the same rankings.
+        design: What the queries are a sample of; None where they are all there is.
     """
     return [
-        _pair(a, b, measure, values, lower_is_better=measure in lower_is_better)._replace(
-            same_rankings=(a, b) in alike
+        _pair(a, b, measure, values, design)._replace(
+            same_rankings=(a, b) in alike, lower_is_better=measure in lower_is_better
         )
         for a, b in couples(list(values), baseline)
         for measure in measures
@@ -178,13 +186,13 @@ def _pair(
     b: str,
     measure: str,
     values: Mapping[str, Mapping[str, Mapping[str, float]]],
-    *,
-    lower_is_better: bool,
+    design: Design | None,
 ) -> Pair:
     of_a, of_b = values[a][measure], values[b][measure]
     shared = sorted(of_a.keys() & of_b.keys())
     paired_a, paired_b = [of_a[item] for item in shared], [of_b[item] for item in shared]
-    return Pair(a, b, measure, paired_a, paired_b, lower_is_better)
+    drawn = design.stratified(shared) if design else None
+    return Pair(a, b, measure, paired_a, paired_b, drawn=drawn)
 
 
 def _levels(p_values: Sequence[float], alpha: float) -> list[float]:
@@ -201,10 +209,15 @@ def _levels(p_values: Sequence[float], alpha: float) -> list[float]:
 
 def _test(pair: Pair, flips: int) -> PairedTest:
     """Test a pair, with all flips only where the first ones leave open how small p is."""
-    first = randomisation_test(pair.values_a, pair.values_b, seed=SEED, n_permutations=_FLIPS)
+    of_a: Values = pair.values_a
+    of_b: Values = pair.values_b
+    if pair.drawn is not None:
+        # The signs are as fair whatever a query stands for.
+        of_a, of_b = scaled(of_a, pair.drawn), scaled(of_b, pair.drawn)
+    first = randomisation_test(of_a, of_b, seed=SEED, n_permutations=_FLIPS)
     if flips == _FLIPS or first.p > (_SELDOM + 1) / (_FLIPS + 1):
         return first
-    return randomisation_test(pair.values_a, pair.values_b, seed=SEED, n_permutations=flips)
+    return randomisation_test(of_a, of_b, seed=SEED, n_permutations=flips)
 
 
 def _comparison(
@@ -212,25 +225,24 @@ def _comparison(
 ) -> Comparison:
     found = differences(pair.values_a, pair.values_b)
     a, b = sample(pair.values_a), sample(pair.values_b)
-    mean_a = mean(a) if len(a) else None
-    bounded = _is_bounded(pair.measure, a, b)
-    same = pair.same_rankings
-    interval = difference_interval(found, level, bounded=bounded, same_rankings=same)
+    mean_a = _mean(a, pair.drawn)
+    interval = _interval(pair, found, level)
     alone = min(1 - alpha, HIGHEST_LEVEL)
+    p_t = sample_t_p(found, pair.drawn) if pair.drawn else t_test(pair.values_a, pair.values_b).p
     return Comparison(
         a=pair.a,
         b=pair.b,
         measure=pair.measure,
         n=len(found),
         mean_a=mean_a,
-        mean_b=mean(b) if len(b) else None,
+        mean_b=_mean(b, pair.drawn),
         diff=test.mean_difference,
         percent=_percent(test.mean_difference, mean_a),
         interval=interval,
         level=level,
-        interval_alone=difference_interval(found, alone, bounded=bounded, same_rankings=same),
+        interval_alone=_interval(pair, found, alone),
         p=test.p,
-        p_t=t_test(pair.values_a, pair.values_b).p,
+        p_t=p_t,
         p_corrected=p_corrected,
         winner=_winner(interval, p_corrected <= alpha, pair.lower_is_better),
         wins=test.losses if pair.lower_is_better else test.wins,
@@ -238,8 +250,22 @@ def _comparison(
         losses=test.wins if pair.lower_is_better else test.losses,
         effect=effect_size(pair.values_a, pair.values_b),
         power=_power(found, 1 - level),
-        is_identity=is_identity(found, same_rankings=same),
+        is_identity=is_identity(found, same_rankings=pair.same_rankings),
     )
+
+
+def _mean(values: Floats, drawn: Stratified | None) -> float | None:
+    if not len(values):
+        return None
+    return mean(values) if drawn is None else weighted_mean(values.tolist(), drawn.weights)
+
+
+def _interval(pair: Pair, found: Floats, level: float) -> Ends | None:
+    bounded = _is_bounded(pair.measure, sample(pair.values_a), sample(pair.values_b))
+    same = pair.same_rankings
+    if pair.drawn is None:
+        return difference_interval(found, level, bounded=bounded, same_rankings=same)
+    return sample_difference_interval(found, pair.drawn, level, bounded=bounded, same_rankings=same)
 
 
 def _is_bounded(measure: str, a: Floats, b: Floats) -> bool:

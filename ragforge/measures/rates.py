@@ -4,7 +4,7 @@ The interval is of the bootstrap over queries, and where the values show little 
 or 1, it allows for what nobody saw: see `unseen`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, hypot
 from typing import Final
@@ -12,6 +12,8 @@ from typing import Final
 from ragforge.errors import UsageError
 from ragforge.measures.intervals import Ends
 from ragforge.measures.samples import Floats, mean, sample
+from ragforge.measures.strata import Design
+from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen import bounded_interval
 
 LEVEL: Final = 0.95
@@ -64,6 +66,34 @@ def mean_rate(values: Sequence[float], n_failed: int = 0, n_absent: int = 0) -> 
     bounds = Ends(total / (n + n_missing), (total + n_missing) / (n + n_missing))
     middle = mean(array) if n else None
     return Rate(middle, interval_of(array), bounds, n, n_failed, n_absent)
+
+
+def sample_rate(
+    values: Mapping[str, float], failed: Collection[str], absent: Collection[str], design: Design
+) -> Rate:
+    """Return the mean of the set that a sample was drawn from, else as `mean_rate`.
+
+    Args:
+        values: In [0, 1], by query.
+        failed: Queries drawn that have no value.
+        absent: Queries drawn whose value nobody tried to get.
+        design: Has all of these queries, and those that were not drawn.
+    """
+    missing = {*failed, *absent}
+    if not values and not missing:
+        return Rate(None, None, None, 0)
+    low = design.mean({**values, **dict.fromkeys(missing, 0.0)})
+    high = design.mean({**values, **dict.fromkeys(missing, 1.0)})
+    assert low is not None
+    assert high is not None
+    interval = None
+    if len(values) >= LEAST_VALUES:
+        found = sample_interval("P", list(values.values()), design.stratified(values), LEVEL)
+        assert found.low is not None
+        assert found.high is not None
+        interval = Ends(found.low, found.high)
+    middle = design.mean(values)
+    return Rate(middle, interval, Ends(low, high), len(values), len(failed), len(absent))
 
 
 def difference_of_means(first: Sequence[float], second: Sequence[float]) -> Difference | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ragforge.measures.bounds import Interval
     from ragforge.measures.intervals import ConfidenceInterval
+    from ragforge.measures.strata import Design
 
 RelThreshold: TypeAlias = int | Literal["auto"]
 
@@ -60,6 +61,7 @@ class Scores:
             only retrieved ones were asked for.
         n_not_in_qrels: Queries of the run (or failed ones) that the qrels lack: they are ignored.
         warnings: One text each for what makes the values doubtful.
+        design: What the queries are a sample of; None where they are all there is.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Scores:
         summaries: Mapping[str, Summary],
         rel_threshold: int,
         by_list: Judged | None = None,
+        design: "Design | None" = None,
     ) -> None:
         self.measures = tuple(columns)
         self.rel_threshold = rel_threshold
@@ -83,6 +86,7 @@ class Scores:
         self.warnings = judged.warnings
         self._judged = judged
         self._by_list = by_list
+        self.design = design
 
     def summary(self, measure: str | Measure) -> Summary:
         """Return mean and bounds of a measure, which may be named by an alias."""
@@ -119,7 +123,30 @@ class Scores:
         Raises:
             UsageError: A measure or the threshold cannot be taken.
         """
-        return score(self._judged, parse_measures(measures), rel_threshold, by_list=self._by_list)
+        wanted = parse_measures(measures)
+        found = score(self._judged, wanted, rel_threshold, by_list=self._by_list)
+        return found if self.design is None else found.of_sample(self.design)
+
+    def of_sample(self, design: "Design") -> "Scores":
+        """Return these scores as those of a sample: means and intervals are of what it stands for.
+
+        Values per query stay as they are.
+
+        Args:
+            design: Has every query that could have been drawn and would count, drawn or not.
+        """
+        summaries = {
+            name: _sample_summary(
+                found,
+                dict(zip(self.query_ids, self.columns[name], strict=True)),
+                self.possible(name) if found.n_failed else {},
+                design,
+            )
+            for name, found in self.summaries.items()
+        }
+        return Scores(
+            self._judged, self.columns, summaries, self.rel_threshold, self._by_list, design
+        )
 
     @cached_property
     def per_query(self) -> dict[str, dict[str, float]]:
@@ -199,7 +226,36 @@ class Scores:
         from ragforge.measures.unseen import interval_by_measure
 
         name = self._computed(measure)
+        if self.design is not None:
+            from ragforge.measures.stratified import sample_interval
+
+            drawn = self.design.stratified(self.query_ids)
+            return sample_interval(name, self.columns[name], drawn, level)
         return interval_by_measure(name, self.columns[name], level)
+
+    def set_interval(
+        self, measure: str | Measure, level: float = 0.95
+    ) -> "ConfidenceInterval | None":
+        """Return an interval of what the mean would be, were all queries of the set asked.
+
+        That of `interval` also allows for the set itself being one choice of queries.
+
+        Args:
+            measure: One that was computed.
+            level: As for `interval`.
+
+        Returns:
+            None where these are not the scores of a sample.
+
+        Source: `ragforge.measures.stratified`.
+        """
+        if self.design is None:
+            return None
+        from ragforge.measures.stratified import set_interval
+
+        name = self._computed(measure)
+        drawn = self.design.stratified(self.query_ids)
+        return set_interval(name, self.columns[name], drawn, level)
 
     def possible(self, measure: str | Measure) -> dict[str, "Interval"]:
         """Return what each query with a failure could have come to, those without a value too.
@@ -345,6 +401,24 @@ def _summary(values: list[float], judged: Judged, measure: Measure, threshold: i
     # Without the queries that have no value the mean may leave what is possible with them.
     means = [m for m in (low, mean, high) if m is not None]
     return Summary(mean, len(values), judged.n_failed, min(means), max(means))
+
+
+def _sample_summary(
+    found: Summary,
+    values: Mapping[str, float],
+    possible: "Mapping[str, Interval]",
+    design: "Design",
+) -> Summary:
+    """Return the summary of a sample: each query weighs as much as it stands for."""
+    mean = design.mean(values)
+    if not possible:
+        return Summary(mean, found.n, found.n_failed, mean, mean)
+    lowest = design.mean({**values, **{key: item.low for key, item in possible.items()}})
+    highest = design.mean({**values, **{key: item.high for key, item in possible.items()}})
+    means = [item for item in (lowest, mean, highest) if item is not None]
+    return Summary(
+        mean, found.n, found.n_failed, min(means, default=None), max(means, default=None)
+    )
 
 
 def _bounds(

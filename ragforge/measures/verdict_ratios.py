@@ -1,8 +1,9 @@
 """Ratios of counts of verdicts, such as correct given attempted, over a resampled denominator."""
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, log, sqrt
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from ragforge.measures.intervals import Ends, corrected_shares
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, Rate, least_share
 from ragforge.measures.samples import Floats
+from ragforge.measures.strata import Design
+from ragforge.measures.stratified import stretch_of
 
 _REACH: Final = 8.0
 """Standard deviations around the expected count beyond which nothing is left to speak of."""
@@ -54,6 +57,8 @@ class _Ratio:
     below: tuple[int, int, int]
 
 
+Kind: TypeAlias = Literal["correct", "wrong", "not_attempted"]
+_PLACES: Final[dict[Kind, int]] = {"correct": 0, "wrong": 1, "not_attempted": 2}
 _GIVEN_ATTEMPTED: Final = _Ratio((1, 0, 0), (1, 1, 0))
 _HARMONIC: Final = _Ratio((2, 0, 0), (2, 2, 1))
 
@@ -88,6 +93,56 @@ def correct_harmonic(given: Verdicts) -> Rate:
     Source: as `correct_given_attempted`, which calls it the F-score.
     """
     return _rate(given, given.n, _HARMONIC)
+
+
+def of_sample(
+    plain: Rate,
+    ratio_of: Callable[[Verdicts], Rate],
+    kinds: Mapping[str, Kind],
+    missing: Collection[str],
+    design: Design,
+) -> Rate:
+    """Return a ratio for the set that a sample was drawn from.
+
+    The interval is the usual one about the ratio of stratified means, stretched by the ratio of
+    standard errors of its linear terms.
+
+    Args:
+        plain: The ratio with each query weighing alike.
+        ratio_of: What gave it: `correct_given_attempted` or `correct_harmonic`.
+        kinds: Of the answers with a verdict, by query.
+        missing: Queries drawn without one.
+        design: Has all of these queries, and those that were not drawn.
+
+    Source: Cochran 1977, Sampling Techniques, section 6.11.
+    """
+    ratio = _GIVEN_ATTEMPTED if ratio_of is correct_given_attempted else _HARMONIC
+    value = _weighted_ratio(kinds, ratio, design)
+    worst: dict[str, Kind] = {**kinds, **dict.fromkeys(missing, "wrong")}
+    best: dict[str, Kind] = {**kinds, **dict.fromkeys(missing, "correct")}
+    low, high = _weighted_ratio(worst, ratio, design), _weighted_ratio(best, ratio, design)
+    bounds = None if low is None or high is None else Ends(low, high)
+    interval = plain.interval
+    if interval is not None and value is not None and plain.mean is not None:
+        drawn = design.stratified(kinds)
+        below = np.array([_part(kind, ratio.below) for kind in kinds.values()], dtype=np.float64)
+        above = np.array([_part(kind, ratio.above) for kind in kinds.values()], dtype=np.float64)
+        stretch = stretch_of(above - value * below, drawn, LEVEL)
+        interval = Ends(
+            max(0.0, value - stretch * (plain.mean - interval.low)),
+            min(1.0, value + stretch * (interval.high - plain.mean)),
+        )
+    return Rate(value, interval, bounds, plain.n, plain.n_failed, plain.n_absent)
+
+
+def _weighted_ratio(kinds: Mapping[str, Kind], ratio: _Ratio, design: Design) -> float | None:
+    above = design.mean({key: _part(kind, ratio.above) for key, kind in kinds.items()})
+    below = design.mean({key: _part(kind, ratio.below) for key, kind in kinds.items()})
+    return above / below if above is not None and below else None
+
+
+def _part(kind: Kind, of: tuple[int, int, int]) -> float:
+    return float(of[_PLACES[kind]])
 
 
 def _rate(given: Verdicts, n: int, ratio: _Ratio) -> Rate:
