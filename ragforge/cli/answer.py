@@ -10,9 +10,15 @@ Answers that bring grades (isCorrect, isPartiallyCorrect, hasHallucination, scor
 anew unless --model asks for a judge; both stay, with how far they agree. What a file says is right
 (groundTruth) is the expected answer of queries that have none.
 
+--sample N asks and grades N queries only, the same as `ragforge retrieve` with the same --seed,
+drawn from each stratum in proportion (category, else difficulty, or --by FIELD), --split those of
+one split. Rates are those of the whole set, each stratum by its weight, which is printed. The
+answers carry which queries they are for. Answers to other queries are not replaced by a sample.
+
 Examples:
   ragforge answer --dataset set/ --answers answers.jsonl --name my-rag --model gpt-5-mini
   ragforge answer --dataset set/ --system http://127.0.0.1:8000/ask --name my-rag
+  ragforge answer --dataset set/ --system my_app:ask --name my-rag-50 --sample 50 --seed 7
 """
 
 import argparse
@@ -22,6 +28,7 @@ from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.selecting import add_selection, choose_queries
 from ragforge.cli.systems import (
     add_system,
     asked,
@@ -51,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare each answer as a whole, in one call, without drawing facts first",
     )
+    add_selection(parser)
     add_mode(parser)
     add_json(parser)
     add_common(parser, *PAID)
@@ -66,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     threshold = settings.evaluate.rel_threshold
-    dataset = open_dataset(arguments.dataset)
+    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     system, mode = name_of_system(arguments), mode_of(arguments)
     with observed(arguments) as observer:
         made = asked(arguments, dataset, settings, observer, mode)

@@ -18,6 +18,9 @@ Of each two, the first is A and the second B. Read the table so:
 A run without any value is left out by name, as is one made on other chunks that nobody named. A
 query on which a retriever or the judge failed is left out, and the difference gets bounds. Chunks
 that nobody graded and only one run retrieved are counted, with how far they could move it.
+--sample N and --split compare on a part of the queries, the same as in `ragforge evaluate`: means
+and differences are of the whole set, each stratum of the sample by its weight. Runs made for a part
+are compared on the queries in common, and unnamed ones are left out where others have more.
 Without -m it is nDCG@10, RR, R@10, P@5 and Success@5. The exit code is 0 whoever wins; `ragforge
 gate` decides. It is 4 where a --retriever worked on no query: an earlier run of its name stays
 as it is, and is not compared in its place.
@@ -43,11 +46,13 @@ from ragforge.cli.retrievers import (
     left_out,
     run_retrievers,
 )
+from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
 from ragforge.cli.talk import Progress, complain, show
 from ragforge.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
     from ragforge.config import Settings
+    from ragforge.files.dataset import Dataset
     from ragforge.pipeline.comparing.deciding import ComparisonOptions
     from ragforge.pipeline.retrieving import RunResult
     from ragforge.report.comparison.contents import ComparisonReport
@@ -79,6 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--answers", action="store_true", help="compare answer systems by their answers' grades"
     )
     add_retrievers(parser)
+    add_selection(parser)
     parser.add_argument(
         "--base", metavar="RUN", help="hold each other run against this one only, as A"
     )
@@ -134,6 +140,7 @@ def _check(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{arguments.names[0]!r}: with --qrels give files as --run FILE")
         if arguments.answers or arguments.retriever or arguments.name:
             raise UsageError("--answers, --retriever and --name go with --dataset DIR")
+        refuse_selection(arguments)
     if arguments.name and not arguments.retriever:
         raise UsageError("--name: goes with --retriever; a run that is there has its name")
     if arguments.answers and (arguments.retriever or arguments.run):
@@ -146,7 +153,6 @@ def _compared(
     arguments: argparse.Namespace, settings: "Settings", left: Set[str]
 ) -> "ComparisonReport":
     """Compare what is named, but for the runs that are to be left out."""
-    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.comparing.answers import compare_answers
     from ragforge.pipeline.comparing.runs import compare_files, compare_runs
 
@@ -154,7 +160,7 @@ def _compared(
     if arguments.dataset is None:
         paths = [Path(name) for name in arguments.run]
         return compare_files(arguments.qrels, paths, settings.evaluate, options)
-    dataset, names = open_dataset(arguments.dataset), _names(arguments)
+    dataset, names = _dataset(arguments, settings), _names(arguments)
     if arguments.answers:
         return compare_answers(dataset, names, settings.evaluate, options)
     names = [name for name in names if name not in left]
@@ -167,12 +173,11 @@ def _made(arguments: argparse.Namespace, settings: "Settings") -> "list[RunResul
     Raises:
         EndpointError: Too few of what was to be compared came of it.
     """
-    from ragforge.files.opening import open_dataset
     from ragforge.pipeline.comparing.deciding import check_names
     from ragforge.pipeline.retrieving import require_working
     from ragforge.pipeline.run_names import named_specs
 
-    dataset, names = open_dataset(arguments.dataset), _names(arguments)
+    dataset, names = _dataset(arguments, settings), _names(arguments)
     check_names(names, arguments.base, "run")
     kept = set(names) - named_specs(arguments.retriever, arguments.name).keys()
     made = run_retrievers(arguments, dataset, settings, Progress(arguments.quiet), kept)
@@ -181,6 +186,12 @@ def _made(arguments: argparse.Namespace, settings: "Settings") -> "list[RunResul
     if arguments.base in left or len(names) - len(left) < 2:
         raise EndpointError(f"there is nothing to compare without {', '.join(sorted(left))}")
     return made
+
+
+def _dataset(arguments: argparse.Namespace, settings: "Settings") -> "Dataset":
+    from ragforge.files.opening import open_dataset
+
+    return choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
 
 
 def _names(arguments: argparse.Namespace) -> list[str]:

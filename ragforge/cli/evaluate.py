@@ -7,6 +7,13 @@ packed (.gz, .zst). Large run files are streamed.
 With --dataset each run adds a line to the set's history.jsonl, which `ragforge history` reads. A
 run made on other chunks than those of now is refused where it is named, and else left out.
 
+--sample N measures N queries only, the same in every command with the same --seed, drawn from each
+stratum (category, else difficulty, or --by FIELD) in proportion, and two at least. Means are those
+of the whole set, each stratum by its weight, which is printed; "whole set" is the 95 % interval of
+what the mean would be, were all of its queries asked. --interval is of queries like these, and
+allows for the set being one choice of them too. --split takes one split. A run that was made for a
+part of the queries is measured on that part, without any flag.
+
 With --retriever the runs are made first: all retrievers and their queries at the same time. A
 query on which a retriever fails has no value and is no 0; the mean gets bounds instead: [low, high]
 is what it would be, had all failures come out worst, and best. It is no interval. Latencies
@@ -20,6 +27,8 @@ Examples:
   ragforge evaluate --dataset set/ --json --per-query
   ragforge evaluate --dataset set/ --retriever bm25 --retriever my_app.search:retriever
   ragforge evaluate --dataset set/ --retriever http://127.0.0.1:8000/search --concurrency 1
+  ragforge evaluate --dataset set/ --run dense-50 --split test
+  ragforge evaluate --dataset set/ --retriever my_app.search:retriever --sample 50 --seed 7
   ragforge evaluate --qrels qrels.trec --run run.trec -m "P(rel=2)@5" -m "RBP(p=0.9)" --interval
 """
 
@@ -39,6 +48,7 @@ from ragforge.cli.retrievers import (
     left_out,
     run_retrievers,
 )
+from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
 from ragforge.cli.talk import complain, show
 from ragforge.cli.telling import add_telling, require_dataset, require_folder, tell
 from ragforge.errors import UsageError
@@ -48,12 +58,15 @@ from ragforge.report.graded_by import graded_json, graded_line
 from ragforge.report.judging import LABELS_IN_WORDS
 from ragforge.report.patterns import patterns
 from ragforge.report.runs import Latency
+from ragforge.report.selection import Part, selection_json
 from ragforge.report.shown import MISSING, duration, number, plural
 from ragforge.report.table import render_table
 
 DIGITS = 4
 LEVEL = 0.95
 """Of confidence intervals."""
+WHOLE_SET = "whole set"
+"""Label of the interval of what the whole set's mean would be."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "or those of the retrievers)",
     )
     add_retrievers(parser)
+    add_selection(parser)
     parser.add_argument("--per-query", action="store_true", help="values of each query too")
     parser.add_argument(
         "--only-retrieved",
@@ -98,7 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     require_folder(arguments)
     check_outputs({"--prometheus": arguments.prometheus}, {"--config": arguments.config})
-    dataset, settings = open_dataset(arguments.dataset), settings_of(arguments)
+    settings = settings_of(arguments)
+    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     with observed(arguments) as observer:
         made = run_retrievers(arguments, dataset, settings, observer, set(arguments.run))
         left = left_out(made)
@@ -114,6 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
     require_dataset(arguments)
+    refuse_selection(arguments)
     if arguments.retriever or arguments.name:
         raise UsageError("--retriever and --name go with --dataset DIR, which has the queries")
     if not arguments.run:
@@ -142,13 +158,7 @@ def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
     """Return who graded, the measures by runs, and what one must know to read them."""
     scores = list(found.scores.values())
     first = scores[0]
-    rows = [[name, *(_mean(item.summary(name)) for item in scores)] for name in found.measures]
-    if interval:
-        for row in rows:
-            row[1:] = [
-                f"{mean} {_interval(item, row[0])}"
-                for mean, item in zip(row[1:], scores, strict=True)
-            ]
+    rows = list(_mean_rows(found, interval=interval))
     rows.append(["queries", *(str(len(item.query_ids)) for item in scores)])
     if any(item.summary(first.measures[0]).n_failed for item in scores):
         failed = [str(item.summary(first.measures[0]).n_failed) for item in scores]
@@ -159,7 +169,35 @@ def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
     rows += _latency_rows(found)
     notes = [_note(found, interval=interval), *_warnings(found)]
     table = render_table(["measure", *found.scores], rows)
-    return "\n".join([graded_line(found.graded_by), table, *notes])
+    return "\n".join([graded_line(found.graded_by), table, *notes, *_selections(found)])
+
+
+def _mean_rows(found: EvaluatedRuns, *, interval: bool) -> Iterator[list[str]]:
+    for name in found.measures:
+        means = [_mean(item.summary(name)) for item in found.scores.values()]
+        if interval:
+            ends = [_interval(item, name) for item in found.scores.values()]
+            means = [f"{mean} {of}" for mean, of in zip(means, ends, strict=True)]
+        yield [name, *means]
+        if found.is_sampled:
+            yield [f"  {WHOLE_SET}", *(_set_interval(item, name) for item in found.scores.values())]
+
+
+def _selections(found: EvaluatedRuns) -> Iterator[str]:
+    """Yield which queries runs were measured on, where that is not all, one time for each part."""
+    of_part: dict[str, list[str]] = {}
+    for record in found.records:
+        if record.chosen is not None:
+            measured = frozenset(record.scores.query_ids)
+            part = Part(record.chosen, record.scores.design, measured)
+            of_part.setdefault("\n".join(part.lines), []).append(record.measured.name)
+    for text, names in of_part.items():
+        yield f"{', '.join(names)}: {text}"
+    if found.is_sampled:
+        yield (
+            f"{WHOLE_SET}: {LEVEL:.0%} confidence interval of the mean, were all of its queries "
+            "asked; --interval gives that over queries like these"
+        )
 
 
 def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
@@ -225,6 +263,7 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
         told["measures"] = {
             measure: scores.summary(measure)._asdict()
             | ({"interval": asdict(scores.interval(measure, LEVEL))} if interval else {})
+            | ({"set_interval": asdict(ends)} if (ends := scores.set_interval(measure)) else {})
             for measure in found.measures
         }
         if per_query:
@@ -239,6 +278,7 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
             "latency_s": _latency_json(latency, failures.get(name, 0)),
         }
     return {
+        **_selection_json(found),
         "rel_threshold": found.rel_threshold,
         "reading": found.reading,
         "labels_complete": found.labels == "complete",
@@ -249,6 +289,16 @@ def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str,
         "runs": runs,
         "warnings": list(found.warnings),
     }
+
+
+def _selection_json(found: EvaluatedRuns) -> dict[str, object]:
+    """Return which queries runs were measured on, by name; {} where on all."""
+    parts = {
+        item.measured.name: selection_json(item.evaluation.selection)
+        for item in found.records
+        if item.evaluation.selection is not None
+    }
+    return {"selections": parts} if parts else {}
 
 
 def _per_query(found: EvaluatedRuns) -> str:
@@ -272,6 +322,13 @@ def _interval(scores: Scores, measure: str) -> str:
     found = scores.interval(measure, LEVEL)
     if found.low is None:
         return f"({MISSING})"
+    return f"({number(found.low, DIGITS)}-{number(found.high, DIGITS)})"
+
+
+def _set_interval(scores: Scores, measure: str) -> str:
+    found = scores.set_interval(measure, LEVEL)
+    if found is None or found.low is None:
+        return MISSING
     return f"({number(found.low, DIGITS)}-{number(found.high, DIGITS)})"
 
 

@@ -7,6 +7,10 @@ the paired differences from a baseline: a file written by --write-baseline and k
 Where grades changed since, the baseline's rankings are scored again on the grades of now.
 Failures count at their worst. The gate refuses, with exit code 1, what it cannot judge: too few
 queries, many ungraded chunks, the offline judge or a mock, a baseline of other items or judges.
+With --sample N or --split, and for a run made with them, it decides on those queries: means are of
+the whole set, each stratum of the sample by its weight, and their intervals are over queries like
+these, so that a sample never passes by knowing more than the set. A baseline of other queries is
+refused; --allow-dataset-change holds against it on those in common.
 Where it fails (exit code 1, not 2 or 3), notify_command and notify_url of [refresh] are told.
 
 Examples:
@@ -24,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.selecting import add_seed, add_selection, choose_queries
 from ragforge.cli.talk import Progress, complain, show
 from ragforge.errors import DataError, UsageError
 
@@ -54,6 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers", metavar="SYSTEM", help="decide on the graded answers of a system instead"
     )
+    add_selection(parser)
+    add_seed(parser)
     _add_rules(parser)
     _add_baseline(parser)
     allowances = parser.add_argument_group("what else would refuse the gate")
@@ -81,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     rules = rules_of(arguments)
     _check_outputs(arguments)
     settings = settings_of(arguments)
-    dataset = open_dataset(arguments.dataset)
+    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     subject = _subject(arguments, dataset, rules, settings.evaluate)
     baseline = None
     if arguments.baseline is not None:

@@ -5,6 +5,11 @@ endpoint), an HTTP address that takes {"query", "k"}, or package.module:attribut
 an object with invoke, retrieve or get_relevant_documents. It is asked once a query and given up
 after --timeout-s.
 
+--sample N retrieves for N queries only, drawn from each stratum in proportion (category, else
+difficulty, or --by FIELD), --split for those of one split. The run carries which queries it was
+made for: every command measures it on those, and estimates the means of the whole set. A run that
+holds other queries is not replaced by it: give it a --name.
+
 A query on which it fails has no value; where more fail than --max-failures, the exit code is 4
 after all else was written. An earlier run of that name is replaced, but not by one without
 rankings, nor by one that was interrupted and has fewer queries.
@@ -12,6 +17,7 @@ rankings, nor by one that was interrupted and has fewer queries.
 Examples:
   ragforge retrieve --dataset set/ --retriever bm25
   ragforge retrieve --dataset set/ --retriever my_app.search:retriever --name mine
+  ragforge retrieve --dataset set/ --retriever dense --name dense-50 --sample 50 --seed 7
 """
 
 import argparse
@@ -22,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.selecting import add_selection, choose_queries, tell_chosen
 from ragforge.cli.talk import Progress, complain
 from ragforge.errors import EndpointError
 from ragforge.report.shown import one_line
@@ -53,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="queries that may fail: 1%% or 0.01; more make the exit code 4. Default: 5%%.",
     )
+    add_selection(parser)
     add_json(parser)
     add_common(parser, "retrieve", "model")
 
@@ -65,11 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.retrieving import make_runs, require_working
     from ragforge.pipeline.run_names import named_specs
     from ragforge.report.gate.rules import parse_share
+    from ragforge.report.selection import selection_json
 
     max_failures = parse_share(arguments.max_failures, "--max-failures")
     check_outputs({"--trec": arguments.trec}, {"--config": arguments.config})
     settings = settings_of(arguments)
-    dataset = open_dataset(arguments.dataset)
+    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     names = [] if arguments.name is None else [arguments.name]
     specs = named_specs([arguments.retriever], names)
     # What the user's retriever prints must not end up in the data on stdout.
@@ -88,8 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
     path = dataset.files / "runs" / f"{name}.jsonl"
     if arguments.json:
         found = {"run": name, "file": str(path), "queries": len(made.rankings)}
-        print(dumps({**found, "failed": len(made.failures)}))
+        selection = selection_json(dataset.chosen.selection) if dataset.chosen else None
+        print(dumps({**found, "failed": len(made.failures), "selection": selection}))
     else:
+        tell_chosen(dataset)
         complain(f"{len(made.rankings)} queries retrieved, {len(made.failures)} failed")
         for line in filter(None, (told(holes, dataset) for holes in holes_of(dataset, [name]))):
             complain(line)

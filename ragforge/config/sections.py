@@ -70,7 +70,7 @@ class ModelSettings(Section):
     temperature: Harmless[Annotated[float, Field(ge=0, le=2)]] = 0.0
     """Sampling temperature; 0 asks for the most likely reply."""
     seed: Harmless[int] = 0
-    """Seed of the sampling of chunks and of the model where it takes one."""
+    """Seed of the sampling of chunks and queries, and of the model where it takes one."""
     max_output_tokens: Harmless[PositiveInt] = 1024
     """Tokens a reply may have; a longer one is cut and counts as a failure."""
     timeout_s: Harmless[PositiveFloat] = 120.0

@@ -5,7 +5,7 @@ are replaced by what the stage's next run leaves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -23,9 +23,11 @@ from ragforge.files.manifest import (
     Manifest,
     RunOrigin,
     Spent,
+    digest_file,
 )
 from ragforge.files.merging import each_judgment, key_of, merged
 from ragforge.files.run_names import checked_name
+from ragforge.files.selecting import Chosen, combined, recall
 from ragforge.files.set_files import SetFiles
 from ragforge.files.sorted_lines import each_document
 from ragforge.files.version_places import home_of
@@ -47,6 +49,7 @@ from ragforge.records import (
     SourceDocument,
     Stage,
 )
+from ragforge.records.selections import Selection
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -59,6 +62,7 @@ class Dataset:
     Args:
         path: The directory, or one of its versions; made on the first write.
         store_of: Directory whose call store is used; its own where None.
+        chosen: The part of its queries that is asked and measured; all where None.
 
     Raises:
         DataError: A file of the set leads out of its directory: see `require_inside`.
@@ -66,6 +70,7 @@ class Dataset:
 
     path: Path
     store_of: Path | None = None
+    chosen: Chosen | None = None
     _set: SetFiles = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -148,8 +153,45 @@ class Dataset:
             self.write_manifest(old.model_copy(update={"files": files, "cutting": ""}))
 
     def queries(self) -> list[Query]:
-        """Return the accepted queries, sorted by id; [] where there are none."""
+        """Return the accepted queries, sorted by id; [] where there are none.
+
+        Of a set of which a part was chosen, they are those of that part.
+        """
+        return self._part(self.accepted_queries())
+
+    def _part(self, queries: list[Query]) -> list[Query]:
+        """Return those of some queries that are of the part that was chosen."""
+        if self.chosen is None:
+            return queries
+        return [query for query in queries if query.query_id in self.chosen.query_ids]
+
+    def accepted_queries(self) -> list[Query]:
+        """Return the accepted queries, whatever part was chosen, sorted by id."""
         return [query for query in self.all_queries() if query.status == "accepted"]
+
+    def choosing(self, chosen: Chosen | None) -> "Dataset":
+        """Return the same set with a part of its queries to be asked and measured."""
+        return replace(self, chosen=chosen)
+
+    def chosen_of_run(self, name: str) -> Chosen | None:
+        """Return the queries to measure a run on: those chosen, of those it was made for.
+
+        Raises:
+            DataError: It was not made for those chosen.
+        """
+        return combined(self.chosen, self.made_for(_run_file(name)), f"run {name}")
+
+    def chosen_of_answers(self, name: str) -> Chosen | None:
+        """Return the queries to measure the answers of a system on; as `chosen_of_run`."""
+        return combined(self.chosen, self.made_for(_answers_file(name)), f"answers of {name}")
+
+    def made_for(self, file: str) -> Chosen | None:
+        """Return the queries that a file of a run or of answers was made for; None for all."""
+        path, manifest = self.files / file, self.manifest
+        if not any(entry.selection for entry in manifest.files.values()) or not path.is_file():
+            return None
+        selection = manifest.selection_of(digest_file(path))
+        return recall(self.accepted_queries(), selection) if selection else None
 
     def require_queries(self) -> list[Query]:
         """Return the accepted queries, sorted by id.
@@ -157,7 +199,15 @@ class Dataset:
         Raises:
             DataError: There are none.
         """
-        found = self.queries()
+        return self._part(self.require_accepted_queries())
+
+    def require_accepted_queries(self) -> list[Query]:
+        """Return the accepted queries, whatever part was chosen, sorted by id.
+
+        Raises:
+            DataError: There are none.
+        """
+        found = self.accepted_queries()
         if not found:
             raise DataError(
                 f"{self.path}: has no queries; make some with `ragforge generate`, or bring a "
@@ -314,8 +364,12 @@ class Dataset:
     def write_run(
         self, name: str, rankings: Iterable[Ranking], origin: RunOrigin | None = None
     ) -> None:
-        """Write a run, with what it was made on; an older one of that name is replaced."""
-        self._set.write(_run_file(checked_name(name)), rankings, lambda item: item.query_id, origin)
+        """Write a run, with what it was made on; an older one of that name is replaced.
+
+        Where a part of the queries is chosen, it was made for that part.
+        """
+        file = _run_file(checked_name(name))
+        self._set.write(file, rankings, lambda item: item.query_id, origin, self._selection)
 
     def run_path(self, name: str) -> Path:
         """Return the file of a run.
@@ -375,7 +429,8 @@ class Dataset:
 
     def write_answers(self, name: str, answers: Iterable[Answer]) -> None:
         """Write the answers of a system; older ones of that name are replaced."""
-        self._set.write(f"answers/{checked_name(name)}.jsonl", answers, lambda item: item.query_id)
+        file = _answers_file(checked_name(name))
+        self._set.write(file, answers, lambda item: item.query_id, selection=self._selection)
 
     def write_answer_grades(self, name: str, grades: Iterable[AnswerGrade]) -> None:
         """Write the grades of a system's answers; older ones of that name are replaced."""
@@ -413,6 +468,10 @@ class Dataset:
         """Add models and prompts to the manifest, and set what was spent in all."""
         self.write_manifest(self.manifest.noting(models, prompts or {}, spent))
 
+    @property
+    def _selection(self) -> Selection | None:
+        return self.chosen.selection if self.chosen else None
+
     def changed_by_hand(self, name: str) -> bool:
         """Whether a file differs from what ragforge last wrote."""
         return self._set.changed_by_hand(name)
@@ -420,6 +479,10 @@ class Dataset:
 
 def _run_file(name: str) -> str:
     return f"runs/{name}.jsonl"
+
+
+def _answers_file(name: str) -> str:
+    return f"answers/{name}.jsonl"
 
 
 def _of_queries(path: Path, record: type[R]) -> list[R]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ragforge import __version__
+from ragforge.records.selections import Selection
 
 
 def _name_in_folder(name: str) -> str:
@@ -38,6 +39,8 @@ class FileEntry(BaseModel):
     records: int
     run: Annotated[RunOrigin | None, Field(exclude_if=lambda origin: origin is None)] = None
     """Of a run that ragforge made; None of any other file."""
+    selection: Annotated[Selection | None, Field(exclude_if=lambda chosen: chosen is None)] = None
+    """Of a run or of answers that were made for a part of the queries; None where for all."""
 
 
 class Spent(BaseModel):
@@ -148,6 +151,11 @@ class Manifest(BaseModel):
     def origins_of(self, sha256: str) -> list[RunOrigin]:
         """Return what is recorded of the runs with these bytes, whatever their names."""
         return [entry.run for entry in self.files.values() if entry.run and entry.sha256 == sha256]
+
+    def selection_of(self, sha256: str) -> Selection | None:
+        """Return which queries the run or the answers with these bytes were made for."""
+        entries = (entry for entry in self.files.values() if entry.sha256 == sha256)
+        return next((entry.selection for entry in entries if entry.selection), None)
 
     def noting(
         self, models: Iterable[str], prompts: Mapping[str, str], spent: Spent | None

@@ -21,6 +21,7 @@ from ragforge.files.objects import read_object, write_object
 from ragforge.files.values import as_unicode
 from ragforge.files.version_links import show_in_home
 from ragforge.files.version_places import MANIFEST, files_of, first_of
+from ragforge.records.selections import Selection
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -122,12 +123,21 @@ class SetFiles:
         records: Iterable[R],
         key: Callable[[R], str | tuple[str, ...]],
         run: RunOrigin | None = None,
+        selection: Selection | None = None,
     ) -> None:
-        """Write a file of records, sorted by their key; of a run with where it is from."""
+        """Write a file of records, sorted by their key; of a run with where it is from.
+
+        Args:
+            name: Of the file, in the folder of the set.
+            records: What it holds.
+            key: Sorts them.
+            run: Of a run: what it was made on.
+            selection: The part of the queries that it was made for.
+        """
         files = self.folder
         count = write_records(files / name, records, key)
         self._require_unmoved(files)
-        self._enter(name, count, run)
+        self._enter(name, count, run, selection)
 
     def write_sorted(self, name: str, records: Iterable[R]) -> None:
         """Write a file of records that are sorted, one at a time."""
@@ -193,10 +203,16 @@ class SetFiles:
         except OSError as error:
             raise DataError(f"{path}: cannot be removed: {error.strerror or error}") from error
 
-    def _enter(self, name: str, count: int, run: RunOrigin | None = None) -> None:
+    def _enter(
+        self,
+        name: str,
+        count: int,
+        run: RunOrigin | None = None,
+        selection: Selection | None = None,
+    ) -> None:
         """Put a file that was written into the manifest."""
         digest = digest_file(self.folder / name)
-        self._list(name, FileEntry(sha256=digest, records=count, run=run))
+        self._list(name, FileEntry(sha256=digest, records=count, run=run, selection=selection))
 
     def _list(self, name: str, entry: FileEntry) -> None:
         old = self.manifest

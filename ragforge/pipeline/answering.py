@@ -8,11 +8,14 @@ from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import digest_file
 from ragforge.files.run_names import checked_name
+from ragforge.files.selecting import recall
 from ragforge.files.values import shown
 from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.answered_questions import with_query_ids
+from ragforge.pipeline.asking_systems import refuse_to_replace_answers
 from ragforge.pipeline.backend import (
     EARNEST,
     NO_CALLS,
@@ -73,7 +76,8 @@ async def grade_system(
         EndpointError, BudgetError: The run was stopped, what was graded is written; or every
             answer failed.
     """
-    checked_name(system)
+    refuse_to_replace_answers(dataset, checked_name(system))
+    dataset = _as_made(dataset, answers_path)
     taken = _read(dataset, answers_path, observer)
     answers, todo = taken.answers, taken.todo
     if not mode.dry_run:
@@ -113,6 +117,16 @@ async def grade_system(
     return AnsweringResult(
         system, backend.name, len(todo), graded.results, graded.failures, estimate=None
     )
+
+
+def _as_made(dataset: Dataset, path: Path) -> Dataset:
+    """Return the dataset with the queries chosen that the set's own answers in a file are for."""
+    if dataset.chosen is not None or not path.is_file():
+        return dataset
+    selection = dataset.manifest.selection_of(digest_file(path))
+    if selection is None:
+        return dataset
+    return dataset.choosing(recall(dataset.accepted_queries(), selection))
 
 
 def _by_file(
@@ -196,20 +210,24 @@ def _expecting(queries: Iterable[Query], expected: Mapping[str, str]) -> list[Qu
 def _read(dataset: Dataset, path: Path, observer: Observer) -> _Taken:
     """Return the answers of a file, and those of them that can be graded."""
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
-    queries = dataset.require_queries()
+    everything = dataset.require_accepted_queries()
     given = list(read_answers(path))
     for told in wrong_totals(given, read_totals(path)):
         observer(Event("note", message=f"{path}: {told}; the rows count"))
-    rows = with_query_ids(given, queries, observer)
+    rows = with_query_ids(given, everything, observer)
+    expected, notes = expected_answers(rows, everything)
+    if (chosen := dataset.chosen) is not None:
+        rows = [row for row in rows if row.query_id in chosen.query_ids]
+        if not rows:
+            raise DataError(f"{path}: answers none of the queries of {chosen.selection.in_words}")
     if not rows:
         raise DataError(
             f"{path}: none of its questions is one of {dataset.path}, whose first is "
-            f"{shown(queries[0].query)}"
+            f"{shown(everything[0].query)}"
         )
-    expected, notes = expected_answers(rows, queries)
     for message in notes:
         observer(Event("note", message=message))
-    queries = _expecting(queries, expected)
+    queries = _expecting(dataset.require_queries(), expected)
     answers = _resolved(rows, chunks)
     todo = list(cases(queries, answers, chunks))
     if not todo:

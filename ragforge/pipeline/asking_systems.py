@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.errors import EndpointError
+from ragforge.errors import EndpointError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.run_names import checked_name
 from ragforge.observe import Event, Observer
@@ -62,11 +62,13 @@ async def ask_queries(
         save_every_s: Answers may be dear: a process that is killed loses those of so many seconds.
 
     Raises:
-        UsageError: The system cannot be made.
+        UsageError: The system cannot be made, or answers for a part of the queries would replace
+            those of others.
         EndpointError: It failed on every query or on many in a row; or answers are missing and
             only stored replies are to be used.
     """
     queries = dataset.require_queries()
+    refuse_to_replace_answers(dataset, checked_name(name))
     known = _known(dataset, checked_name(name))
     todo = [query for query in queries if again or query.query_id not in known]
     n_kept = len(queries) - len(todo)
@@ -92,6 +94,24 @@ async def ask_queries(
         keeper.tell(observer)
     _refuse_total_failure(name, len(todo), keeper.failures)
     return AskingResult(path, len(todo), n_kept, keeper.failures)
+
+
+def refuse_to_replace_answers(dataset: Dataset, name: str) -> None:
+    """Refuse answers for a part of the queries in the place of those that hold others.
+
+    Raises:
+        UsageError: There are such answers.
+    """
+    if dataset.chosen is None or name not in dataset.answer_names():
+        return
+    others = {query.query_id for query in dataset.accepted_queries()} - dataset.chosen.query_ids
+    n_others = sum(answer.query_id in others for answer in dataset.answers(name))
+    if n_others:
+        raise UsageError(
+            f"answers {name}: hold {n_others:,} queries beyond those of "
+            f"{dataset.chosen.selection.in_words}, which would be lost; give the new ones a --name "
+            "of their own"
+        )
 
 
 def _refuse_replay(name: str, n_open: int, mode: Mode) -> None:

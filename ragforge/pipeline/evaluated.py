@@ -18,6 +18,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.history import content_id
 from ragforge.files.levels import document_level
 from ragforge.files.run_chunks import UsableRuns, usable_runs
+from ragforge.files.selecting import Chosen
 from ragforge.measures import Scores, parse_measure
 from ragforge.measures.listed import Listed
 from ragforge.pipeline.ground_digests import (
@@ -33,9 +34,11 @@ from ragforge.records import (
     Grader,
     ItemValues,
     MeasuredMean,
+    Query,
     Spending,
     Timing,
 )
+from ragforge.records.selections import Selection
 from ragforge.report.gathered import Gathered, is_complete, measure_runs, settle_judgments, task_of
 from ragforge.report.judging import Judge, Settled, judges
 from ragforge.report.one_judge import PairJudges, pair_judges
@@ -67,6 +70,8 @@ class EvaluatedRun:
     """Queries that are measured by documents, as labels of theirs name some."""
     relevant: Listed = field(default_factory=dict)
     """What lists call relevant, by query, where they decide binary measures; see `Task`."""
+    chosen: Chosen | None = None
+    """The part of the queries that it was measured on; None where that is all."""
 
     @property
     def evaluation(self) -> Evaluation:
@@ -102,7 +107,7 @@ def evaluate_usable(
 ) -> list[EvaluatedRun]:
     """Measure runs that were found usable; else as `evaluate_runs`."""
     dataset = usable.require_any().dataset
-    queries = dataset.require_queries()
+    queries = dataset.require_accepted_queries()
     answerable = {query.query_id for query in queries if query.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in answerable]
     level = document_level(dataset, judgments)
@@ -116,12 +121,7 @@ def evaluate_usable(
     measured = measure_runs(dataset, dataset.failures(), task, usable)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
-    found = _recorded(
-        measured,
-        _state(dataset, task, judged_by, settled),
-        judged_by,
-        len(queries) - len(answerable),
-    )
+    found = _recorded(dataset, measured, _Ground(queries, task, settled, judged_by))
     if not found:
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
     return found
@@ -137,9 +137,13 @@ def evaluate_gathered(dataset: Dataset, found: Gathered) -> list[EvaluatedRun]:
     answerable = found.task.qrels.keys()
     judged_by = judges((item for item in found.judgments if item.query_id in answerable), {})
     settled = {key: judged for key, judged in found.settled.items() if key in answerable}
-    n_left_out = len(found.queries) - len(answerable)
-    state = _state(dataset, found.task, judged_by, settled)
-    return _recorded(found.runs, state, judged_by, n_left_out)
+    ground = _Ground([*found.queries.values()], found.task, settled, judged_by)
+    return _recorded(dataset, found.runs, ground)
+
+
+def evaluated_on(chosen: Chosen | None) -> Selection | None:
+    """Return how a record names the part of the queries that something was evaluated on."""
+    return chosen.selection.model_copy(update={"query_ids": ()}) if chosen else None
 
 
 def sealed(evaluation: Evaluation) -> Evaluation:
@@ -148,8 +152,19 @@ def sealed(evaluation: Evaluation) -> Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class _Ground:
+    """What there is to measure runs on."""
+
+    queries: Sequence[Query]
+    task: Task
+    settled: Settled
+    """Of answerable queries."""
+    judges: tuple[Judge, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _State:
-    """What all runs of a dataset are measured on."""
+    """What runs of a dataset are measured on: all of its queries, or those of one selection."""
 
     dataset: Dataset
     items: Mapping[str, str]
@@ -163,9 +178,15 @@ class _State:
     pair_judges: PairJudges
     is_complete: bool
     n_by_document: int
+    n_left_out: int
+    selection: Selection | None
 
 
-def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Settled) -> _State:
+def _state(dataset: Dataset, ground: _Ground, part: Task | None) -> _State:
+    task, judged_by = part or ground.task, ground.judges
+    settled = {key: of for key, of in ground.settled.items() if key in task.qrels}
+    chosen = task.chosen
+    asked_of = [q for q in ground.queries if chosen is None or q.query_id in chosen.query_ids]
     graders = tuple(
         Grader(
             kind=judge.kind or None,
@@ -201,31 +222,40 @@ def _state(dataset: Dataset, task: Task, judged_by: Iterable[Judge], settled: Se
         pair_judges(settled),
         task.is_complete,
         len(task.level.query_ids & task.qrels.keys()),
+        len(asked_of) - len(task.queries),
+        evaluated_on(chosen),
     )
 
 
 def _recorded(
-    measured: Iterable[MeasuredRun],
-    state: _State,
-    judged_by: tuple[Judge, ...],
-    n_left_out: int,
+    dataset: Dataset, measured: Iterable[MeasuredRun], ground: _Ground
 ) -> list[EvaluatedRun]:
-    return [
-        EvaluatedRun(
-            measured=run,
-            scores=run.scores,
-            baseline=_baseline(run, run.scores, state),
-            qrels=state.qrels,
-            relevant=state.relevant,
-            pair_judges=state.pair_judges,
-            judges=judged_by,
-            n_unanswerable=n_left_out,
-            is_complete=state.is_complete,
-            n_by_document=state.n_by_document,
+    states: dict[Selection | None, _State] = {}
+    found = []
+    for run in measured:
+        if run.scores is None:
+            continue
+        chosen = run.task.chosen if run.task else None
+        key = chosen.selection if chosen else None
+        if key not in states:
+            states[key] = _state(dataset, ground, run.task)
+        state = states[key]
+        found.append(
+            EvaluatedRun(
+                measured=run,
+                scores=run.scores,
+                baseline=_baseline(run, run.scores, state),
+                qrels=state.qrels,
+                relevant=state.relevant,
+                pair_judges=state.pair_judges,
+                judges=ground.judges,
+                n_unanswerable=state.n_left_out,
+                is_complete=state.is_complete,
+                n_by_document=state.n_by_document,
+                chosen=chosen,
+            )
         )
-        for run in measured
-        if run.scores is not None
-    ]
+    return found
 
 
 def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
@@ -242,6 +272,7 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
         rel_threshold=scores.rel_threshold,
         by_lists=bool(state.relevant),
         only_retrieved=state.only_retrieved,
+        selection=state.selection,
         n_queries=state.n_queries,
         n_failed=scores.summary(scores.measures[0]).n_failed,
         n_retrieved=holes.n_retrieved,

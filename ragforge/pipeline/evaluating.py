@@ -52,6 +52,11 @@ class EvaluatedRuns:
     n_by_document: int = 0
     """Queries that are measured by documents, as labels of theirs name some."""
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether some run was measured on a sample of the queries."""
+        return any(item.design is not None for item in self.scores.values())
+
 
 def evaluate_dataset(
     dataset: Dataset,

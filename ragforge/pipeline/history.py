@@ -15,6 +15,7 @@ from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
 from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
 from ragforge.report.history.batches import BatchRun, BatchSeries, batch_series
 from ragforge.report.history.bridge import Crossing, crossing, is_comparable
+from ragforge.report.history.changes import is_of_same_part
 from ragforge.report.history.common_items import Yardstick
 from ragforge.report.history.of_run import RunHistory, last_two_states, run_history
 from ragforge.report.history.trends import (
@@ -97,7 +98,7 @@ def last_other(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
     """
     now = evaluated.evaluation
     history = read_history(dataset.home)
-    others = [item for item in history.of_run(now.run) if item.digests != now.digests]
+    others = [item for item in _of_part(history, now) if item.digests != now.digests]
     return values_in(dataset.home, history, others[-1]) if others else None
 
 
@@ -113,8 +114,13 @@ def last_alike(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:
     """
     now = evaluated.evaluation
     history = read_history(dataset.home)
-    alike = [item for item in history.of_run(now.run)[-1:] if item.digests == now.digests]
+    alike = [item for item in _of_part(history, now)[-1:] if item.digests == now.digests]
     return values_in(dataset.home, history, alike[0]) if alike else None
+
+
+def _of_part(history: History, now: Evaluation) -> list[Evaluation]:
+    """Return the evaluations of a run that were made on the part of the queries that this was."""
+    return [item for item in history.of_run(now.run) if is_of_same_part(item, now)]
 
 
 def run_histories(

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 
 from ragforge.config import Settings
-from ragforge.errors import CallError, DataError, EndpointError, RagforgeError
+from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.run_chunks import chunks_of_runs
@@ -74,7 +75,8 @@ async def make_runs(
     that was made on other chunks has no queries in this sense.
 
     Args:
-        dataset: Has chunks and queries; the chunks are read once.
+        dataset: Has chunks and queries; the chunks are read once. Where a part of the queries is
+            chosen, only those are asked, and the runs carry it.
         specs: By name of the run what to retrieve with, see `make_retriever`.
         settings: k, concurrency, and the endpoint for embeddings.
         observer: Told of progress, as of one stage.
@@ -84,14 +86,16 @@ async def make_runs(
         One result a spec, in their order; see `require_working` for one that must not fail.
 
     Raises:
-        UsageError, ConfigError, DataError: A retriever cannot be made, or somebody changed the
-            chunks; then none is asked.
+        UsageError, ConfigError, DataError: A retriever cannot be made, somebody changed the
+            chunks, or a run for a part of the queries would replace one that holds others; then
+            none is asked.
         EndpointError: None could be built; nothing is written then.
     """
     for name in specs:
         checked_name(name)
     require_own_chunks(dataset)
     queries = dataset.require_queries()
+    _refuse_to_replace_others(dataset, specs, {query.query_id for query in queries})
     # Before the chunks are read: were they replaced in between, the runs would count as stale.
     chunks_sha256 = corpus_digest(dataset)
     store = dataset.store_path
@@ -282,10 +286,38 @@ def _write(
                 f"queries, and the new one {found}"
             )
             continue
-        tried = {f"{each.name}/{query_id}" for query_id in asked}
         origin = RunOrigin(chunks_sha256=chunks_sha256, retriever=_without_query(each.spec))
         dataset.write_run(each.name, each.collected.results, origin)
-        dataset.replace_failures("retrieve", each.collected.failures, tried.__contains__)
+        # What failed in the run that is replaced, on queries that were not asked now, goes too.
+        is_of_run = partial(_starts, f"{each.name}/")
+        dataset.replace_failures("retrieve", each.collected.failures, is_of_run)
+
+
+def _starts(prefix: str, key: str) -> bool:
+    return key.startswith(prefix)
+
+
+def _refuse_to_replace_others(dataset: Dataset, names: Iterable[str], asked: Set[str]) -> None:
+    """Refuse to make runs for a part of the queries in the place of runs that hold others.
+
+    Raises:
+        UsageError: There is such a run, and it was made on the chunks of now.
+    """
+    if dataset.chosen is None:
+        return
+    accepted = {query.query_id for query in dataset.accepted_queries()}
+    for name in set(names) & set(dataset.run_names()):
+        if _is_stale(dataset, name):
+            continue
+        others = accepted - asked
+        n_others = sum(item.query_id in others for item in dataset.each_ranking(name))
+        if n_others:
+            raise UsageError(
+                f"run {name}: holds {n_others:,} queries beyond those of "
+                f"{dataset.chosen.selection.in_words}, which would be lost; give the new run a "
+                f"--name of its own, or remove this one: `ragforge runs rm --dataset "
+                f"{dataset.path} {name}`"
+            )
 
 
 def _is_stale(dataset: Dataset, name: str) -> bool:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ragforge.records.provenance import Provenance
 from ragforge.records.record import JudgeKind, NonEmpty, Record
+from ragforge.records.selections import Selection
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -154,8 +155,10 @@ class Evaluation(Record):
     """Whether lists of relevant chunks decided binary measures, rather than the threshold."""
     only_retrieved: bool = False
     """Whether queries that the run lacks were left out, rather than counted as 0."""
+    selection: Selection | None = Field(default=None, exclude_if=_is_none)
+    """The part of the queries that it was made on; None where that is all."""
     n_queries: Count
-    """Answerable queries of the set."""
+    """Answerable queries of the set, or of the selection."""
     n_failed: Count
     """Of these, those on which the retriever failed or of which a judgment failed."""
     n_retrieved: Count

@@ -45,7 +45,7 @@ def detailed(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunS
             name: _with_interval(item, run.scores, name) for name, item in found.estimates.items()
         },
         primary=_with_interval(found.primary, run.scores, PRIMARY),
-        slices=slices_of(run.scores, task.queries, documents),
+        slices=slices_of(run.scores, run.task or task, documents),
         curve=recall_curve(run.scores, max(map(len, run.ranked.values()), default=0)),
         top_grades=_top_grades(run, task),
         patterns=() if run.scores is None else tuple(patterns(run.scores)),

@@ -1,6 +1,6 @@
 """What a report rests on: the records of a dataset, read once, and its runs, measured once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,6 +23,7 @@ from ragforge.report.judging import (
     settle,
 )
 from ragforge.report.runs import PRIMARY, MeasuredRun, Task, measure_run
+from ragforge.report.selection import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def gather(
             was made on other chunks.
         UsageError: A measure or the threshold cannot be taken.
     """
-    queries = {query.query_id: query for query in dataset.require_queries()}
+    queries = {query.query_id: query for query in dataset.require_accepted_queries()}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     failures = dataset.failures()
     level = document_level(dataset, judgments)
@@ -73,15 +74,16 @@ def gather(
     task = task_of(queries.values(), settled, measures, threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     usable = usable_runs(dataset, run_names)
+    runs = measure_runs(dataset, failures, task, usable)
     return Gathered(
         queries=queries,
         judgments=judgments,
         settled=settled,
         failures=failures,
         task=task,
-        runs=measure_runs(dataset, failures, task, usable),
+        runs=runs,
         systems=read_systems(dataset, failures, queries),
-        run_warnings=usable.warnings,
+        run_warnings=(*usable.warnings, *_parts(runs)),
     )
 
 
@@ -102,6 +104,16 @@ def settle_judgments(
     """
     threshold = dataset.authors_threshold(rel_threshold)
     return settle(level.judgments(on_authors_scale(judgments, threshold)))
+
+
+def _parts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
+    """Say which runs are measured on a part of the queries."""
+    for run in runs:
+        if run.task is not None and run.task.chosen is not None and run.scores is not None:
+            measured = frozenset(run.scores.query_ids)
+            head, *rest = Part(run.task.chosen, run.task.design, measured).sentences
+            yield f"run {run.name} is measured {head}"
+            yield from (f"run {run.name}: {text}" for text in rest)
 
 
 def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
@@ -182,8 +194,17 @@ def measure_runs(
 ) -> list[MeasuredRun]:
     """Measure runs; where none was named, also those without a file, as every query of them failed.
 
+    A run that was made for a part of the queries is measured on that part.
+
+    Args:
+        dataset: Has the runs; may have a part of its queries chosen.
+        failures: Those of the dataset.
+        task: On all of its queries.
+        usable: Which runs.
+
     Raises:
-        DataError: A run is missing or does not hold to its format.
+        DataError: A run is missing or does not hold to its format, or was not made for the queries
+            that were chosen.
     """
     failed = failed_by_name(failures, "retrieve")
     lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
@@ -194,7 +215,7 @@ def measure_runs(
             name,
             () if name in lost - there else task.level.rankings(dataset.each_ranking(name)),
             failed.get(name, ()),
-            task,
+            task.of_part(dataset.chosen_of_run(name)),
         )
         for name in wanted
     ]

@@ -1,15 +1,17 @@
 """What one run says: measures with bounds, their spread over queries, slices, holes, latency."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from statistics import fmean, median
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
 from ragforge.files.levels import DocumentLevel
+from ragforge.files.selecting import Chosen
 from ragforge.measures import Scores, evaluate
 from ragforge.measures.listed import Listed
+from ragforge.measures.strata import Design
 from ragforge.records import Hit, Query, Ranking
 from ragforge.report.estimate import Estimate
 
@@ -162,10 +164,31 @@ class Task:
     relevant: Listed = field(default_factory=dict)
     """What people list as relevant, by query, where no threshold on the grades says so: it decides
     binary measures. Of a query that is not in it, the grades decide."""
+    design: Design | None = None
+    """What the queries are a sample of; None where they are all there is."""
+    chosen: Chosen | None = None
+    """The part of the set's queries that these are; None where all."""
+    population: Sequence[Query] = ()
+    """The answerable queries of the whole set, where a part was chosen."""
 
     def noun(self, query_id: str) -> str:
         """Return what is retrieved and labelled for a query: chunk or document."""
         return "document" if query_id in self.level.query_ids else "chunk"
+
+    def of_part(self, chosen: Chosen | None) -> "Task":
+        """Return the task on a part of these queries."""
+        if chosen is None or chosen is self.chosen:
+            return self
+        counting = (key for key, of in self.qrels.items() if of or self.relevant.get(key))
+        return replace(
+            self,
+            relevant={key: of for key, of in self.relevant.items() if key in chosen.query_ids},
+            queries=[item for item in self.queries if item.query_id in chosen.query_ids],
+            qrels={key: of for key, of in self.qrels.items() if key in chosen.query_ids},
+            design=chosen.design.within(counting) if chosen.design else None,
+            chosen=chosen,
+            population=self.queries,
+        )
 
     def relevant_in(self, query_id: str) -> Collection[str]:
         """Return the chunks that are known to be relevant to a query."""
@@ -191,6 +214,8 @@ class MeasuredRun:
     summary: RunSummary
     latencies_s: dict[str, float] = field(default_factory=dict)
     """By query, where the retriever was timed."""
+    task: Task | None = None
+    """What it was measured on, where that is a part of the queries; None where it is all."""
 
 
 def measure_run(
@@ -225,7 +250,8 @@ def measure_run(
         latency=latency_of([*latencies_s.values()]),
         warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
     )
-    return MeasuredRun(name, ranked, scores, summary, latencies_s)
+    part = task if task.chosen else None
+    return MeasuredRun(name, ranked, scores, summary, latencies_s, part)
 
 
 def rank_order(hits: Iterable[Hit]) -> tuple[str, ...]:
@@ -251,7 +277,7 @@ def _evaluate(
     """Score the run; None where there is nothing to score, which is no 0."""
     if not task.qrels or not (run or failed):
         return None
-    return evaluate(
+    found = evaluate(
         task.qrels,
         run,
         [*task.measures, PRIMARY],
@@ -260,6 +286,7 @@ def _evaluate(
         only_retrieved=task.only_retrieved,
         relevant=task.relevant or None,
     )
+    return found if task.design is None else found.of_sample(task.design)
 
 
 def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:

@@ -7,11 +7,13 @@ from typing import Final
 from ragforge.measures import Scores
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
+from ragforge.measures.strata import Design
+from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen import bounded_interval
 from ragforge.records import Query
 from ragforge.report.answers.records import documents_of
 from ragforge.report.estimate import Estimate
-from ragforge.report.runs import NOT_SET, NOTHING, PRIMARY, Slice
+from ragforge.report.runs import NOT_SET, NOTHING, PRIMARY, Slice, Task
 
 DIMENSIONS: Final = (
     "difficulty",
@@ -27,20 +29,18 @@ MOST_VALUES: Final = 12
 """Values of a property that are shown: those with the most queries."""
 
 
-def slices_of(
-    scores: Scores | None, queries: Sequence[Query], documents: Mapping[str, str]
-) -> tuple[Slice, ...]:
+def slices_of(scores: Scores | None, task: Task, documents: Mapping[str, str]) -> tuple[Slice, ...]:
     """Part the queries by each of `DIMENSIONS` that tells some of them from others.
 
     Args:
         scores: Of the run; None where nothing was measured.
-        queries: The answerable ones.
+        task: What it was measured on. Of a sample, a slice stands for that slice of the set.
         documents: Chunk id to document, of the queries' source chunks.
     """
     return tuple(
         Slice(dimension, value, len(query_ids), {PRIMARY: estimate})
         for dimension in DIMENSIONS
-        for value, query_ids, estimate in _parts(scores, queries, documents, dimension)
+        for value, query_ids, estimate in _parts(scores, task, documents, dimension)
     )
 
 
@@ -59,20 +59,29 @@ def interval_of(values: Sequence[float]) -> Ends | None:
 
 def _parts(
     scores: Scores | None,
-    queries: Sequence[Query],
+    task: Task,
     documents: Mapping[str, str],
     dimension: str,
 ) -> Iterable[tuple[str, Sequence[str], Estimate]]:
+    members = _members(task.queries, documents, dimension)
+    if len(members) < 2:
+        return
+    every = _members(task.population, documents, dimension) if task.design else members
+    most = sorted(members, key=lambda value: (-len(members[value]), value))[:MOST_VALUES]
+    known = _Known(scores)
+    for value in sorted(most):
+        design = task.design.within(every[value]) if task.design else None
+        yield value, members[value], known.estimate(members[value], design)
+
+
+def _members(
+    queries: Iterable[Query], documents: Mapping[str, str], dimension: str
+) -> dict[str, list[str]]:
     members: dict[str, list[str]] = {}
     for query in queries:
         for value in _values(query, dimension, documents):
             members.setdefault(value, []).append(query.query_id)
-    if len(members) < 2:
-        return
-    most = sorted(members, key=lambda value: (-len(members[value]), value))[:MOST_VALUES]
-    known = _Known(scores)
-    for value in sorted(most):
-        yield value, members[value], known.estimate(members[value])
+    return members
 
 
 def _values(query: Query, dimension: str, documents: Mapping[str, str]) -> Iterable[str]:
@@ -94,25 +103,20 @@ class _Known:
             found = scores.possible(PRIMARY) if scores.summary(PRIMARY).n_failed else {}
             self._possible = {key: Ends(item.low, item.high) for key, item in found.items()}
 
-    def estimate(self, query_ids: Sequence[str]) -> Estimate:
+    def estimate(self, query_ids: Sequence[str], design: Design | None) -> Estimate:
         """Return the mean over some queries, with its interval and what failures could change."""
         if not self._is_measured:
             return NOTHING
-        values = [self._values[key] for key in query_ids if key in self._values]
-        certain = [
-            self._values[key]
-            for key in query_ids
-            if key in self._values and key not in self._possible
-        ]
-        bounds = [self._possible[key] for key in query_ids if key in self._possible]
-        mean = _mean(values)
+        values = {key: self._values[key] for key in query_ids if key in self._values}
+        bounds = {key: self._possible[key] for key in query_ids if key in self._possible}
+        mean = _mean(values, design)
         # Without the queries that have no value the mean may leave what is possible with them.
         means = [
             found
             for found in (
-                _mean([*certain, *(item.low for item in bounds)]),
+                _mean({**values, **{key: item.low for key, item in bounds.items()}}, design),
                 mean,
-                _mean([*certain, *(item.high for item in bounds)]),
+                _mean({**values, **{key: item.high for key, item in bounds.items()}}, design),
             )
             if found is not None
         ]
@@ -122,9 +126,19 @@ class _Known:
             len(bounds),
             min(means, default=None),
             max(means, default=None),
-            interval_of(values),
+            _interval(values, design),
         )
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return fsum(values) / len(values) if values else None
+def _mean(values: Mapping[str, float], design: Design | None) -> float | None:
+    if design is not None:
+        return design.mean(values)
+    return fsum(values.values()) / len(values) if values else None
+
+
+def _interval(values: Mapping[str, float], design: Design | None) -> Ends | None:
+    listed = list(values.values())
+    if design is None or len(listed) < LEAST_VALUES:
+        return interval_of(listed)
+    found = sample_interval(PRIMARY, listed, design.stratified(values))
+    return None if found.low is None or found.high is None else Ends(found.low, found.high)

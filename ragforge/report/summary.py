@@ -221,7 +221,7 @@ def summarise_system(
         UsageError: The threshold cannot be taken.
     """
     require_own_chunks(dataset)
-    queries = {query.query_id: query for query in dataset.require_queries()}
+    queries = {query.query_id: query for query in dataset.require_accepted_queries()}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, rel_threshold)

@@ -32,7 +32,8 @@ def _notice(notice: Notice) -> str:
 def render_answers(item: AnswerSummary) -> str:
     """Return what a terminal shows of the answers of one system, without a line feed at its end."""
     tables = [rates([item]), diagnosis([item])]
-    return "\n\n".join(table_text(table) for table in tables if table.rows)
+    part = ["\n".join(item.part.lines)] if item.part else []
+    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
 
 
 def table_text(table: Table) -> str:

@@ -127,7 +127,8 @@ def _entry(manifest: Manifest, path: Path, digest: str) -> FileEntry:
     """Return what is to be listed of a file; a copy of a run was made on what that was made on."""
     origins = manifest.origins_of(digest)
     run = origins[0] if origins else None
-    return FileEntry(sha256=digest, records=count_records(path), run=run)
+    selection = manifest.selection_of(digest)
+    return FileEntry(sha256=digest, records=count_records(path), run=run, selection=selection)
 
 
 def _renamed_runs(dataset: Dataset, manifest: Manifest) -> dict[str, FileEntry]:

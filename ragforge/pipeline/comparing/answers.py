@@ -7,8 +7,10 @@ from typing import Final, TypeAlias
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
+from ragforge.files.selecting import Chosen, shared
 from ragforge.measures.comparing import couples
 from ragforge.measures.intervals import Ends
+from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
     ComparisonOptions,
@@ -19,13 +21,14 @@ from ragforge.pipeline.comparing.deciding import (
     decide,
 )
 from ragforge.pipeline.comparing.withholding import ahead
-from ragforge.records import AnswerGrade
+from ragforge.records import AnswerGrade, Query
 from ragforge.records.grade_origins import origin_of
 from ragforge.report.answers.rates import strict_score
 from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.comparison.contents import ComparisonReport
 from ragforge.report.graded_by import count_silent, grades_of, why_unknown
 from ragforge.report.judging import judges
+from ragforge.report.selection import Part
 from ragforge.report.shown import plural
 from ragforge.report.words import judge_name
 
@@ -55,12 +58,17 @@ def compare_answers(
         DataError: There is no such system, one has no grades, or two share no query.
         UsageError: There are fewer than two systems, or a measure or an option cannot be taken.
     """
-    queries = {query.query_id: query for query in dataset.require_queries()}
+    queries = {query.query_id: query for query in dataset.require_accepted_queries()}
     found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
     wanted = list(names) or list(found)
     hint = f"; {dataset.path} has answers of {', '.join(found) or 'no system'}"
     check_names(wanted, options.baseline, "system", hint)
     systems = [_known(name, found, dataset) for name in wanted]
+    chosen = shared(item.chosen for item in systems)
+    if chosen is not None:
+        systems = [item.only(chosen.query_ids) for item in systems]
+    found = {item.system: item for item in systems}
+    part = _part(chosen, systems, queries)
     measures = _measures(settings, systems)
     contenders = [
         Contender(item.system, {name: ANSWER_MEASURES[name](item) for name in measures})
@@ -73,15 +81,34 @@ def compare_answers(
         of="answers",
         contenders=contenders,
         measures=measures,
-        doubts=_doubts(dataset, found, compared, measures),
+        doubts=_doubts(dataset, found, compared, measures, part.design if part else None),
         texts={query_id: query.query for query_id, query in queries.items()},
         lower_is_better=LOWER_IS_BETTER,
         judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
         graded_by=grades_of(graded),
         warnings=tuple(_warnings(systems)),
         is_named=bool(names),
+        part=part,
     )
     return decide(contest, options)
+
+
+def _part(
+    chosen: Chosen | None, systems: Sequence[SystemRecords], queries: Mapping[str, Query]
+) -> Part | None:
+    """Return how to tell of the queries that all systems are compared on; None where that is all.
+
+    Args:
+        chosen: Those that they have in common.
+        systems: Restricted to these.
+        queries: All accepted ones.
+    """
+    if chosen is None:
+        return None
+    graded = {grade.query_id for item in systems for grade in item.graded}
+    gradable = {key for key, of in queries.items() if of.expected_answer or not of.answerable}
+    design = chosen.design.within(gradable | graded) if chosen.design else None
+    return Part(chosen, design, frozenset(graded & chosen.query_ids))
 
 
 def _known(name: str, found: Mapping[str, SystemRecords], dataset: Dataset) -> SystemRecords:
@@ -139,10 +166,11 @@ def _doubts(
     systems: Mapping[str, SystemRecords],
     compared: Sequence[tuple[str, str]],
     measures: Sequence[str],
+    design: Design | None,
 ) -> dict[tuple[str, str, str], Doubt]:
     reasons = {(a, b): _two_judges(dataset, systems[a], systems[b]) for a, b in compared}
     found = {
-        (a, b, measure): _doubt(systems[a], systems[b], measure)
+        (a, b, measure): _doubt(systems[a], systems[b], measure, design)
         for a, b in compared
         for measure in measures
     }
@@ -180,7 +208,7 @@ def _judge_of(grade: AnswerGrade) -> tuple[str, ...] | None:
     return by.kind, by.model, by.prompt, by.prompt_sha256, by.protocol
 
 
-def _doubt(a: SystemRecords, b: SystemRecords, measure: str) -> Doubt:
+def _doubt(a: SystemRecords, b: SystemRecords, measure: str, design: Design | None) -> Doubt:
     """Bound the difference over queries that one of two could not answer or have graded.
 
     All measures of answers lie from 0 to 1, so that a missing one does.
@@ -195,13 +223,19 @@ def _doubt(a: SystemRecords, b: SystemRecords, measure: str) -> Doubt:
     why = _why_unknown(a, b, measure)
     if not left_out:
         return Doubt(withheld=why)
-    certain = [of_b[query_id] - of_a[query_id] for query_id in sorted(paired)]
-    n = len(asked)
-    low = sum(certain) + sum(of_b.get(item, 0.0) - of_a.get(item, 1.0) for item in left_out)
-    high = sum(certain) + sum(of_b.get(item, 1.0) - of_a.get(item, 0.0) for item in left_out)
+    certain = {query_id: of_b[query_id] - of_a[query_id] for query_id in sorted(paired)}
+    lows = {item: of_b.get(item, 0.0) - of_a.get(item, 1.0) for item in left_out}
+    highs = {item: of_b.get(item, 1.0) - of_a.get(item, 0.0) for item in left_out}
+    low, high = _mean({**certain, **lows}, design), _mean({**certain, **highs}, design)
     # Without those left out the mean may leave what is possible with them.
-    means = [sum(certain) / len(certain)] if certain else []
-    return Doubt(len(left_out), Ends(min(low / n, *means), max(high / n, *means)), withheld=why)
+    means = [_mean(certain, design)] if certain else []
+    return Doubt(len(left_out), Ends(min(low, *means), max(high, *means)), withheld=why)
+
+
+def _mean(values: Values, design: Design | None) -> float:
+    """Return the mean of at least one value, over what the queries stand for."""
+    found = design.mean(values) if design else None
+    return sum(values.values()) / len(values) if found is None else found
 
 
 def _why_unknown(a: SystemRecords, b: SystemRecords, measure: str) -> str:

@@ -11,8 +11,10 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.letters import letters
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.samples import differences
+from ragforge.measures.strata import Design
 from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery, Unjudged
 from ragforge.report.graded_by import GradedBy
+from ragforge.report.selection import Part
 from ragforge.report.shown import plural
 
 Values = Mapping[str, float]
@@ -91,6 +93,13 @@ class Contest:
     warnings: tuple[str, ...] = ()
     is_named: bool = False
     """Whether somebody named what to compare, so that nobody is left out unasked."""
+    part: Part | None = None
+    """The part of the queries that is compared on; None where that is all."""
+
+    @property
+    def design(self) -> Design | None:
+        """What the queries are a sample of; None where they are all there is."""
+        return self.part.design if self.part else None
 
 
 def check_names(names: Sequence[str], baseline: str | None, kind: str, hint: str = "") -> None:
@@ -138,6 +147,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         baseline=options.baseline,
         lower_is_better=contest.lower_is_better,
         alike=contest.alike,
+        design=contest.design,
     )
     comparisons = _compare_families(pairs, few, options.alpha)
     items = tuple(
@@ -145,7 +155,9 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         for comparison in comparisons
     )
     means = {
-        measure: {name: _mean(item.values[measure]) for name, item in by_name.items()}
+        measure: {
+            name: _mean(item.values[measure], contest.design) for name, item in by_name.items()
+        }
         for measure in contest.measures
     }
     return ComparisonReport(
@@ -176,6 +188,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         ),
         graded_by=contest.graded_by,
         baseline=options.baseline,
+        part=contest.part,
     )
 
 
@@ -334,5 +347,7 @@ def _remarks(comparisons: Sequence[Comparison]) -> list[str]:
     return remarks
 
 
-def _mean(values: Values) -> float | None:
+def _mean(values: Values, design: Design | None) -> float | None:
+    if design is not None:
+        return design.mean(values)
     return fsum(values.values()) / len(values) if values else None

@@ -15,6 +15,7 @@ from ragforge.measures.difference_bounds import OpenChunk, OpenQuery, difference
 from ragforge.measures.intervals import Ends
 from ragforge.measures.names import Measure
 from ragforge.measures.scores import SCALE_TOP
+from ragforge.measures.strata import Design
 from ragforge.measures.table import FailedJudgments, JudgedRanking
 from ragforge.pipeline.comparing.deciding import Doubt
 from ragforge.report.comparison.contents import Unjudged
@@ -48,6 +49,7 @@ def doubts(
     is_binary: bool,
     rel_threshold: int,
     is_complete: bool = False,
+    design: Design | None = None,
 ) -> dict[Key, Doubt]:
     """Return what is open about each measure of each couple of runs, in one pass over the queries.
 
@@ -60,13 +62,14 @@ def doubts(
         is_binary: Whether no chunk can have a grade above 1; else any up to the top of the scale.
         rel_threshold: Lowest grade that is relevant for measures that name none.
         is_complete: Whether what has no label is not relevant, so that holes leave nothing open.
+        design: What the queries are a sample of; None where they are all there is.
     """
     if not measures:
         return {}
     parsed = {name: parse_measure(name) for name in measures}
     top = 1 if is_binary else _top(qrels)
     tallies = {
-        (a, b, name): _Tally(parsed[name], parsed[name].rel or rel_threshold, top)
+        (a, b, name): _Tally(parsed[name], parsed[name].rel or rel_threshold, top, design)
         for a, b in couples
         for name in measures
     }
@@ -83,7 +86,7 @@ def doubts(
             of_a, of_b = by_name[a].values[name], by_name[b].values[name]
             known = query_id in of_a and query_id in of_b
             difference = of_b[query_id] - of_a[query_id] if known else None
-            tally.add(placed[a], placed[b], difference)
+            tally.add(query_id, placed[a], placed[b], difference)
     return {key: tally.settled() for key, tally in tallies.items()}
 
 
@@ -146,43 +149,58 @@ class _Tally:
     measure: Measure
     rel: int
     top: int
+    design: Design | None = None
     n: int = 0
-    n_paired: int = 0
     n_failed: int = 0
     n_only_a: int = 0
     n_only_b: int = 0
     n_both: int = 0
-    total: float = 0.0
-    """Of the differences."""
-    of_failures: list[Interval] = field(default_factory=list)
-    of_holes: list[Interval] = field(default_factory=list)
+    paired: dict[str, float] = field(default_factory=dict)
+    """The differences, by query."""
+    of_failures: dict[str, Interval] = field(default_factory=dict)
+    of_holes: dict[str, Interval] = field(default_factory=dict)
 
-    def add(self, a: _Placed, b: _Placed, difference: float | None) -> None:
+    def add(self, query_id: str, a: _Placed, b: _Placed, difference: float | None) -> None:
         """Add a query; the difference is None where a run has no value."""
         self.n += 1
         certain = Interval(difference or 0.0, difference or 0.0)
         if difference is not None:
-            self.n_paired += 1
-            self.total += difference
-            self.of_holes.append(self._over_holes(a, b, certain))
+            self.paired[query_id] = difference
+            self.of_holes[query_id] = self._over_holes(a, b, certain)
         if a.failures or a.has_failed or b.has_failed:
             self.n_failed += 1
             certain = self._over_failures(a, b, difference)
-        self.of_failures.append(certain)
+        self.of_failures[query_id] = certain
 
     def settled(self) -> Doubt:
         """Return what is open about the mean difference."""
-        mean = self.total / self.n_paired if self.n_paired else None
+        mean = self._mean(self.paired) if self.paired else None
         n_holes = self.n_only_a + self.n_only_b + self.n_both
         unjudged = None
         if n_holes:
-            bounds = _mean(self.of_holes, mean)
+            bounds = self._bounds(self.of_holes, mean)
             unjudged = Unjudged(self.n_only_a, self.n_only_b, bounds, self.n_both)
         return Doubt(
-            n_left_out=self.n - self.n_paired,
-            failure_bounds=_mean(self.of_failures, mean) if self.n_failed else None,
+            n_left_out=self.n - len(self.paired),
+            failure_bounds=self._bounds(self.of_failures, mean) if self.n_failed else None,
             unjudged=unjudged,
         )
+
+    def _mean(self, values: Mapping[str, float]) -> float:
+        """Return the mean of at least one value by query, over what the queries stand for."""
+        if self.design is None:
+            return sum(values.values()) / len(values)
+        found = self.design.mean(values)
+        assert found is not None
+        return found
+
+    def _bounds(self, of: Mapping[str, Interval], difference: float | None) -> Ends:
+        """Return the mean bounds; the difference is within, whatever was left out of it."""
+        low = self._mean({query_id: item.low for query_id, item in of.items()})
+        high = self._mean({query_id: item.high for query_id, item in of.items()})
+        if difference is None:
+            return Ends(low, high)
+        return Ends(min(low, difference), max(high, difference))
 
     def _over_holes(self, a: _Placed, b: _Placed, certain: Interval) -> Interval:
         chunks = list(_open(a.holes, b.holes, self._reach(a.known), self._reach(b.known)))
@@ -242,13 +260,3 @@ def _open(
         other = of_a.get(chunk_id)
         if other is None or other > reach_a:
             yield OpenChunk(None, rank)
-
-
-def _mean(intervals: Sequence[Interval], difference: float | None) -> Ends:
-    """Return the mean of bounds; the difference itself is within, whatever was left out of it."""
-    n = len(intervals)
-    low = sum(interval.low for interval in intervals) / n
-    high = sum(interval.high for interval in intervals) / n
-    if difference is None:
-        return Ends(low, high)
-    return Ends(min(low, difference), max(high, difference))

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +16,15 @@ from ragforge.files.qrels_judges import judgments_in
 from ragforge.files.relevance import BY_LISTS
 from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
 from ragforge.files.runs import Ranked, read_run
+from ragforge.files.selecting import Chosen, shared
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
+from ragforge.measures.evaluation import highest_grade
 from ragforge.measures.identity import have_same_rankings
 from ragforge.measures.listed import Ground, Listed, by_grades, grounds, is_by_list
 from ragforge.measures.locating import falls
+from ragforge.measures.scores import threshold_of
+from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
     ComparisonOptions,
@@ -42,6 +47,7 @@ from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.report.judging import Settled, failed_by_name, judges, settle
 from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import rank_order
+from ragforge.report.selection import Part
 from ragforge.report.shown import plural
 from ragforge.report.words import by_document_text, judge_name, out_of_reach
 
@@ -83,6 +89,30 @@ class _Field:
     """Who graded the queries that several judges did."""
     is_named: bool = False
     """Whether somebody named the runs."""
+    part: Part | None = None
+    """The part of the queries that is compared on; None where that is all."""
+
+    @property
+    def design(self) -> Design | None:
+        """What the queries are a sample of; None where they are all there is."""
+        return self.part.design if self.part else None
+
+    def on_part(self, chosen: Chosen | None) -> "_Field":
+        """Return the field on a part of the queries."""
+        if chosen is None:
+            return self
+        lists = self.relevant or {}
+        counting = [key for key, of in self.qrels.items() if of or lists.get(key)]
+        design = chosen.design.within(counting) if chosen.design else None
+        qrels = {key: of for key, of in self.qrels.items() if key in chosen.query_ids}
+        part = Part(chosen, design, chosen.query_ids.intersection(counting))
+        # As the whole set has it: a part may lack its only grades beyond 1.
+        threshold = threshold_of(highest_grade(self.qrels), self.settings.rel_threshold)
+        settings = self.settings.model_copy(update={"rel_threshold": threshold})
+        if self.relevant is not None:
+            lists = {key: of for key, of in lists.items() if key in chosen.query_ids}
+            return replace(self, qrels=qrels, part=part, settings=settings, relevant=lists)
+        return replace(self, qrels=qrels, part=part, settings=settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +149,8 @@ def compare_runs(
     wanted = list(names or usable.names)
     hint = f"; the dataset has {', '.join(there) or 'no runs'}; `ragforge retrieve` makes one"
     check_names(wanted, options.baseline, "run", "; ".join((hint, *usable.warnings)))
-    queries = {item.query_id: item for item in dataset.require_queries() if item.answerable}
+    accepted = dataset.require_accepted_queries()
+    queries = {item.query_id: item for item in accepted if item.answerable}
     judgments = [item for item in dataset.judgments() if item.query_id in queries]
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, settings.rel_threshold)
@@ -132,16 +163,20 @@ def compare_runs(
     told = [by_document_text(folded)] if folded else []
     ground = _field(dataset.path, qrels, settings, options, warnings=[*told, *usable.warnings])
     ground = _by_lists(ground, task.relevant)
+    parts = {name: dataset.chosen_of_run(name) for name in wanted}
+    wanted = wanted if names else _of_one_part(parts, options, ground)
+    ground = ground.on_part(shared(parts[name] for name in wanted))
     failed = failed_by_name(dataset.failures(), "retrieve")
     retrieved = []
     for name in wanted:
         hopeless = name not in there and failed.get(name, set()) & queries.keys()
         rankings = [] if hopeless else level.rankings(dataset.run(name))
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
-        lost = (failed.get(name, set()) & qrels.keys()) - ranked.keys()
+        lost = (failed.get(name, set()) & ground.qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
     ground = replace(ground, is_complete=is_complete(dataset, judgments), is_named=bool(names))
-    ground = _on_one_judge(ground, pair_judges(settled), [run.ranked for run in retrieved])
+    settled_here = {key: of for key, of in settled.items() if key in ground.qrels}
+    ground = _on_one_judge(ground, pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in queries.items()}
     return _decided(ground, runs, options, texts, _of_judgments(judgments, settled))
@@ -158,11 +193,16 @@ def compare_gathered(
     settings = settings.model_copy(update={"rel_threshold": found.task.rel_threshold})
     ground = _by_lists(_field(where, found.task.qrels, settings, options), found.task.relevant)
     ground = replace(ground, is_complete=found.task.is_complete)
+    parts = {run.name: run.task.chosen if run.task else None for run in found.runs}
+    wanted = _of_one_part(parts, options, ground)
+    ground = ground.on_part(shared(parts[name] for name in wanted))
     answerable = {key: of for key, of in found.settled.items() if key in ground.qrels}
-    ground = _on_one_judge(ground, pair_judges(answerable), [run.ranked for run in found.runs])
     retrieved = [
-        _Retrieved(run.name, run.ranked, set(run.summary.attention.failed)) for run in found.runs
+        _Retrieved(run.name, run.ranked, ground.qrels.keys() & run.summary.attention.failed)
+        for run in found.runs
+        if run.name in wanted
     ]
+    ground = _on_one_judge(ground, pair_judges(answerable), [run.ranked for run in retrieved])
     runs = _measured_all(_filled(retrieved, options, ground), ground)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
     measured_on = [item for item in found.judgments if item.query_id in found.task.qrels]
@@ -202,6 +242,30 @@ def compare_files(
     runs = [_measured(name, held[name], asked[name], set(), ground) for name in names]
     graded = _Graded((), count_file_grades(judged), judged.origins)
     return _decided(ground, runs, options, {}, graded)
+
+
+def _of_one_part(
+    parts: Mapping[str, Chosen | None], options: ComparisonOptions, ground: _Field
+) -> list[str]:
+    """Return the runs to compare where nobody named any: those of most queries, if there are two.
+
+    Else a sample of one run would have all others compared on its few queries.
+    """
+    chosen_for = {name: part.selection.asked if part else () for name, part in parts.items()}
+    if len(set(chosen_for.values())) < 2:
+        return list(parts)
+    sizes = {name: len(part.query_ids) if part else inf for name, part in parts.items()}
+    most = chosen_for[max(sizes, key=lambda name: sizes[name])]
+    kept = [name for name, of in chosen_for.items() if of == most]
+    if len(kept) < 2 or options.baseline not in (None, *kept):
+        return list(parts)
+    ground.warnings.extend(
+        f"{name}: the run is of {part.selection.in_words} and is left out; name it to compare on "
+        "the queries in common"
+        for name, part in parts.items()
+        if name not in kept and part is not None
+    )
+    return kept
 
 
 def _of_judgments(judgments: Iterable[Judgment], settled: Settled) -> "_Graded":
@@ -380,9 +444,11 @@ def _decided(
         by_lists=bool(ground.relevant),
         judged_by=graded.judged_by,
         graded_by=graded.graded_by,
-        alike=frozenset(_alike(runs, compared)),
+        # What a sample ranks alike may differ in what was not drawn.
+        alike=frozenset() if ground.design else frozenset(_alike(runs, compared)),
         warnings=(*ground.warnings, *_warnings(runs, ground)),
         is_named=ground.is_named,
+        part=ground.part,
     )
     return decide(contest, options)
 
@@ -414,6 +480,7 @@ def _doubts(
             is_binary=ground.is_binary or is_of_list,
             rel_threshold=threshold,
             is_complete=ground.is_complete,
+            design=ground.design,
         )
     return found
 

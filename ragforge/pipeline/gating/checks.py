@@ -14,6 +14,7 @@ from typing import Final
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
+from ragforge.measures.strata import Design
 from ragforge.pipeline.gating.shared import Shared
 from ragforge.pipeline.gating.subjects import ANSWERS, Valued
 from ragforge.records import Evaluation
@@ -66,7 +67,7 @@ def check_drop(
         if name in values and name in shared.before[query_id]
     }
     at_worst = _at_worst(pairs, valued, shared, name)
-    found = _difference(pairs, at_worst, name, by_point=by_point, alike=shared.has_same_rankings)
+    found = _difference(pairs, at_worst, name, by_point=by_point, shared=shared)
     reach = 0.0 if shared.is_identical else _reach(before, name, len(pairs))
     if found.decided is not None and reach:
         found = replace(found, decided=found.decided - reach, worst=True)
@@ -115,18 +116,18 @@ def check_failures(evaluation: Evaluation, most: float) -> Check:
 
 def _bounded(valued: Valued, sign: int, *, by_point: bool) -> Decision:
     """Return a mean with what decides: the lower of all ends, or with a sign of -1 the higher."""
-    values = list(valued.values.values())
+    values = valued.values
     worst = {key: ends.low if sign > 0 else ends.high for key, ends in valued.possible.items()}
     ends = valued.ends(values) if values else None
-    plain, decided = _mean(values), None
+    plain, decided = valued.mean(values), None
     if not by_point:
         plain = _end(ends, sign)
     if values:
-        every = list({**valued.values, **worst}.values())
-        with_failures = _mean(every) if by_point else _end(valued.ends(every), sign)
+        every = {**values, **worst}
+        with_failures = valued.mean(every) if by_point else _end(valued.ends(every), sign)
         decided = _worse([plain, with_failures], sign) if plain is not None else None
     return Decision(
-        value=_mean(values),
+        value=valued.mean(values),
         low=ends.low if ends else None,
         high=ends.high if ends else None,
         decided=decided,
@@ -143,15 +144,16 @@ def _difference(
     name: str,
     *,
     by_point: bool,
-    alike: bool,
+    shared: Shared,
 ) -> Decision:
     """Return the mean difference, and what decides where failures of now are at their worst."""
-    [plain] = compare_pairs([_pair(pairs, name)._replace(same_rankings=alike)])
+    alike = shared.has_same_rankings
+    [plain] = compare_pairs([_pair(pairs, name, shared.design)._replace(same_rankings=alike)])
     ends = plain.interval_alone
     low = plain.diff if by_point else _end(ends, 1)
     decided = low
     if pairs and at_worst:
-        [worst] = compare_pairs([_pair({**pairs, **at_worst}, name)])
+        [worst] = compare_pairs([_pair({**pairs, **at_worst}, name, shared.design)])
         decided = _worse([low, worst.diff if by_point else _end(worst.interval_alone, 1)], 1)
     return Decision(
         value=plain.diff,
@@ -219,13 +221,11 @@ def _outcome(decided: float | None, bound: float, sign: int = 1) -> Outcome:
     return "PASS" if held else "FAIL"
 
 
-def _pair(pairs: Mapping[str, tuple[float, float]], name: str) -> Pair:
+def _pair(pairs: Mapping[str, tuple[float, float]], name: str, design: Design | None) -> Pair:
     before = [then for then, _ in pairs.values()]
-    return Pair("baseline", "now", name, before, [now for _, now in pairs.values()])
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return fsum(values) / len(values) if values else None
+    now = [now for _, now in pairs.values()]
+    drawn = design.stratified(pairs) if design else None
+    return Pair("baseline", "now", name, before, now, drawn=drawn)
 
 
 def _sd(values: Sequence[float]) -> float | None:

@@ -8,6 +8,7 @@ from ragforge.pipeline.gating.subjects import Subject
 from ragforge.records import Baseline, Evaluation
 from ragforge.report.gate.verdict import Refusal, Rules
 from ragforge.report.graded_by import silent_of
+from ragforge.report.history.changes import is_of_same_part
 from ragforge.report.history.common_items import LEFT_OUT
 from ragforge.report.mixed_words import judge_command, missing_grades
 from ragforge.report.shown import one_line, plural
@@ -52,6 +53,9 @@ def _baseline_refusals(
     if before.dataset != now.dataset:
         names = f"{one_line(before.dataset)!r}, this is {one_line(now.dataset)!r}"
         yield Refusal(f"the baseline is of another dataset, {names}", "dataset-change")
+    elif not is_of_same_part(before, now):
+        text = f"the baseline is of {_part(before)}, this is of {_part(now)}: {shared.told}"
+        yield Refusal(f"{text}; a drop is looked for on those in common only", "dataset-change")
     elif before.digests.queries != now.digests.queries:
         versions = f" (version {before.version}, this is version {now.version})"
         text = f"the baseline is of other items: {shared.told}"
@@ -62,6 +66,10 @@ def _baseline_refusals(
     if not rules.drops:
         return
     yield from _uncomparable(now, rules, shared)
+
+
+def _part(evaluation: Evaluation) -> str:
+    return evaluation.selection.in_words if evaluation.selection else "the whole set"
 
 
 def _uncomparable(now: Evaluation, rules: Rules, shared: Shared) -> Iterator[Refusal]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.selecting import recall
+from ragforge.measures.strata import Design
 from ragforge.pipeline.gating.subjects import Subject
 from ragforge.pipeline.yardsticks import yardstick_of
 from ragforge.records import Baseline, MixedGrades
@@ -49,6 +51,8 @@ class Shared:
     """Whether what is left out counts at its worst."""
     mixed: MixedGrades | None = None
     """What keeps items from being compared on the grades of one judge."""
+    design: Design | None = None
+    """What the items in common are a sample of; None where neither side was measured on one."""
     dataset: str = ""
     """Where it is, for what is to be done about it."""
 
@@ -95,7 +99,9 @@ def shared_items(
     same = {key: item for key, item in found.items() if key in of_now}
     stored = {item.query_id: item.values for item in before.items}
     in_both = of_now.keys() & stored.keys()
-    has_same_rankings, is_identical = _identity(subject, before)
+    design = _design(dataset, subject, before)
+    # What a sample ranks alike may differ in what was not drawn.
+    has_same_rankings, is_identical = (False, False) if design else _identity(subject, before)
     return Shared(
         before={key: _values(item.before) for key, item in same.items()},
         now={key: {**of_now[key].values, **_values(item.now)} for key, item in same.items()},
@@ -109,8 +115,21 @@ def shared_items(
         alike={key: item.alike for key, item in same.items() if item.alike},
         is_bounded=is_bounded,
         mixed=mixed_of(found, yardstick),
+        design=design,
         dataset=str(dataset.path),
     )
+
+
+def _design(dataset: Dataset, subject: Subject, before: Baseline) -> Design | None:
+    """Return what the items in common are a sample of: by the subject, else by the baseline."""
+    if subject.design is not None:
+        return subject.design
+    selection = before.evaluation.selection
+    if selection is None or selection.sample is None:
+        return None
+    design = recall(dataset.accepted_queries(), selection).design
+    assert design is not None
+    return design.within(item.query_id for item in subject.baseline.items)
 
 
 def _identity(subject: Subject, before: Baseline) -> tuple[bool, bool]:

@@ -5,19 +5,21 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import fsum
 from typing import Final, Literal
-
-import numpy as np
 
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
+from ragforge.files.selecting import Chosen
 from ragforge.measures.intervals import Ends
-from ragforge.measures.rates import interval_of
+from ragforge.measures.rates import LEAST_VALUES
+from ragforge.measures.strata import Design
+from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen import interval_by_measure
 from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
-from ragforge.pipeline.evaluated import EvaluatedRun, sealed
+from ragforge.pipeline.evaluated import EvaluatedRun, evaluated_on, sealed
 from ragforge.pipeline.ground_digests import grades_digest, item_digests
 from ragforge.records import (
     Baseline,
@@ -46,8 +48,10 @@ class Valued:
     """By query id."""
     possible: Mapping[str, Ends]
     """What the queries with a failure could have come to, those without a value too."""
-    ends: Callable[[Sequence[float]], Ends | None]
-    """Gives the 95 % interval of a mean."""
+    mean: Callable[[Mapping[str, float]], float | None]
+    """Gives the mean of values by query."""
+    ends: Callable[[Mapping[str, float]], Ends | None]
+    """Gives its 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,10 @@ class Subject:
     """Who made the grades it rests on."""
     run: EvaluatedRun | None = None
     """None for answers."""
+    chosen: Chosen | None = None
+    """The part of the queries it is measured on; None where that is all."""
+    design: Design | None = None
+    """What its queries are a sample of; None where they are all there is."""
 
     @property
     def evaluation(self) -> Evaluation:
@@ -78,8 +86,17 @@ def of_run(run: EvaluatedRun) -> Subject:
     for name in run.evaluation.measures:
         possible = {key: Ends(low, high) for key, (low, high) in scores.possible(name).items()}
         values = dict(zip(scores.query_ids, scores.values(name), strict=True))
-        valued[name] = Valued(values, possible, partial(_mean_ends, name))
-    return Subject("runs", run.baseline, valued, tuple(scores.warnings), run.judges, run)
+        valued[name] = _of_design(values, possible, scores.design, name)
+    return Subject(
+        "runs",
+        run.baseline,
+        valued,
+        tuple(scores.warnings),
+        run.judges,
+        run,
+        chosen=run.chosen,
+        design=scores.design,
+    )
 
 
 def of_answers(dataset: Dataset, system: str) -> Subject:
@@ -88,7 +105,7 @@ def of_answers(dataset: Dataset, system: str) -> Subject:
     Raises:
         DataError: There is no such system, or none of its answers is graded.
     """
-    queries = {query.query_id: query for query in dataset.require_queries()}
+    queries = {query.query_id: query for query in dataset.require_accepted_queries()}
     found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
     if system not in found:
         there = ", ".join(found) or "none"
@@ -102,7 +119,15 @@ def of_answers(dataset: Dataset, system: str) -> Subject:
     valued = {name: _valued(records, name) for name in ANSWER_MEASURES}
     graded_by = judges((), {system: records.grades.values()})
     baseline = _baseline(dataset, queries, records, valued, graded_by)
-    return Subject("answers", baseline, valued, tuple(_warnings(records)), graded_by)
+    return Subject(
+        "answers",
+        baseline,
+        valued,
+        tuple(_warnings(records)),
+        graded_by,
+        chosen=records.chosen,
+        design=records.design,
+    )
 
 
 def answer_measure(text: str, flag: str) -> str:
@@ -121,20 +146,41 @@ def answer_measure(text: str, flag: str) -> str:
     return name
 
 
-def _mean_ends(measure: str, values: Sequence[float]) -> Ends | None:
-    found = interval_by_measure(measure, values)
+def _of_design(
+    values: Mapping[str, float],
+    possible: Mapping[str, Ends],
+    design: Design | None,
+    measure: str,
+) -> Valued:
+    return Valued(values, possible, partial(_mean, design), partial(_mean_ends, measure, design))
+
+
+def _mean(design: Design | None, values: Mapping[str, float]) -> float | None:
+    if design is not None:
+        return design.mean(values)
+    return fsum(values.values()) / len(values) if values else None
+
+
+def _mean_ends(measure: str, design: Design | None, values: Mapping[str, float]) -> Ends | None:
+    listed = list(values.values())
+    if design is None:
+        found = interval_by_measure(measure, listed)
+    else:
+        found = sample_interval(measure, listed, design.stratified(values))
     return None if found.low is None or found.high is None else Ends(found.low, found.high)
 
 
-def _rate_ends(values: Sequence[float]) -> Ends | None:
-    return interval_of(np.asarray(values, np.float64))
+def _rate_ends(measure: str, design: Design | None, values: Mapping[str, float]) -> Ends | None:
+    return None if len(values) < LEAST_VALUES else _mean_ends(measure, design, values)
 
 
 def _valued(records: SystemRecords, name: str) -> Valued:
     values = ANSWER_MEASURES[name](records)
     # A query without an answer too: nobody knows what the answer would have claimed.
     lacking = sorted(_asked(records) - values.keys())
-    return Valued(values, dict.fromkeys(lacking, _ANY), _rate_ends)
+    design = records.design
+    possible = dict.fromkeys(lacking, _ANY)
+    return Valued(values, possible, partial(_mean, design), partial(_rate_ends, name, design))
 
 
 def _asked(records: SystemRecords) -> frozenset[str]:
@@ -159,11 +205,14 @@ def _baseline(
         version=manifest.version,
         run=f"{ANSWERS}{records.system}",
         rel_threshold=1,
+        selection=evaluated_on(records.chosen),
         n_queries=len(asked),
         n_failed=len(asked) - len(records.graded),
         n_retrieved=0,
         n_holes=0,
-        measures={name: _mean(records, name) for name, found in valued.items() if found.values},
+        measures={
+            name: _measured_mean(records, name) for name, found in valued.items() if found.values
+        },
         graders=tuple(map(_grader, graded_by)),
         digests=_digests(dataset, measured, records, graded_by),
         spent=Spending(**manifest.spent.model_dump()),
@@ -191,18 +240,21 @@ def _items(queries: Sequence[Query], valued: Mapping[str, Valued]) -> Iterator[I
             )
 
 
-def _mean(records: SystemRecords, name: str) -> MeasuredMean:
+def _measured_mean(records: SystemRecords, name: str) -> MeasuredMean:
     """Return a mean with what failures could do to it; queries never asked are none of these."""
     rate = RATES[name](records)
-    total, n = (rate.mean or 0.0) * rate.n, rate.n + rate.n_failed
+    values = ANSWER_MEASURES[name](records)
+    lacking = records.without_grade
+    least = _mean(records.design, {**values, **dict.fromkeys(lacking, 0.0)})
+    most = _mean(records.design, {**values, **dict.fromkeys(lacking, 1.0)})
     return MeasuredMean(
         mean=rate.mean,
         low=rate.interval.low if rate.interval else None,
         high=rate.interval.high if rate.interval else None,
         n=rate.n,
         n_failed=rate.n_failed,
-        least=total / n if n else None,
-        most=(total + rate.n_failed) / n if n else None,
+        least=least,
+        most=most,
     )
 
 

@@ -21,6 +21,7 @@ from ragforge.report.gathered import missing_relevant
 from ragforge.report.graded_by import grades_of
 from ragforge.report.history.changes import Change, changes
 from ragforge.report.judging import COMPLETE_LABELS
+from ragforge.report.selection import Part
 from ragforge.report.shown import one_line, plural
 from ragforge.report.words import by_document_text, missing_text
 
@@ -186,6 +187,7 @@ def _notes(
     if rules.by_point:
         yield "decided on means (--point): another choice of such queries may decide otherwise"
     now = subject.evaluation
+    yield from _of_part(subject)
     if subject.run is not None:
         yield from _of_labels(subject.run)
     if n_offline(subject)[0]:
@@ -205,6 +207,13 @@ def _notes(
             failed = plural(n_failed, "query", "queries")
             yield f"{failed} failed in the baseline, and count as if at their best there"
     yield from subject.warnings
+
+
+def _of_part(subject: Subject) -> Iterator[str]:
+    """Say which part of the queries is decided on, where it is not all."""
+    if subject.chosen is not None:
+        measured = {key for valued in subject.valued.values() for key in valued.values}
+        yield from Part(subject.chosen, subject.design, frozenset(measured)).sentences
 
 
 def _of_grades(shared: Shared, rules: Rules) -> Iterator[str]:

@@ -19,6 +19,7 @@ from ragforge.report.answers.context import ContextGroup, ContextUse
 from ragforge.report.answers.diagnosis import Diagnosis
 from ragforge.report.answers.rates import AnswerSlice, LengthCheck
 from ragforge.report.answers.summary import AnswerSummary, GivenBeside
+from ragforge.report.selection import selection_json
 
 JsonObject = dict[str, object]
 
@@ -26,6 +27,7 @@ JsonObject = dict[str, object]
 def answers_json(item: AnswerSummary) -> JsonObject:
     """Return all numbers about the answers of a system."""
     return {
+        **({"selection": selection_json(item.part.selection)} if item.part else {}),
         "rates": _rates(item.rates),
         "slices": [_slice(part) for part in item.slices],
         "length": _length(item.length),

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ragforge.measures.rates import Rate, mean_rate
+from ragforge.measures.rates import Rate, mean_rate, sample_rate
+from ragforge.measures.strata import Design
 from ragforge.report.answers.context import ContextUse, context_use
 from ragforge.report.answers.records import Relevance, SystemRecords
 
@@ -101,10 +102,9 @@ def _diagnose(
             undecided.setdefault(retrieval, []).append(query_id)
         else:
             cells[retrieval, answer.verdict == "correct"].append(query_id)
-    n_undecided = sum(map(len, undecided.values()))
     return Diagnosis(
         run,
-        _cells(cells, n_undecided),
+        _cells(cells, undecided, records.design),
         tuple(Undecided(reason, tuple(found)) for reason, found in sorted(undecided.items())),
         context_use(
             records,
@@ -114,13 +114,22 @@ def _diagnose(
     )
 
 
-def _cells(found: Mapping[tuple[bool, bool], Sequence[str]], n_undecided: int) -> tuple[Cell, ...]:
-    n = sum(map(len, found.values()))
-    shares = {
-        key: mean_rate([1.0] * len(ids) + [0.0] * (n - len(ids)), n_absent=n_undecided)
-        for key, ids in found.items()
-    }
-    return tuple(Cell(*key, tuple(ids), shares[key]) for key, ids in found.items())
+def _cells(
+    found: Mapping[tuple[bool, bool], Sequence[str]],
+    undecided: Mapping[str, Sequence[str]],
+    design: Design | None,
+) -> tuple[Cell, ...]:
+    decided = [query_id for ids in found.values() for query_id in ids]
+    absent = [query_id for ids in undecided.values() for query_id in ids]
+    cells = []
+    for key, ids in found.items():
+        values = {**dict.fromkeys(decided, 0.0), **dict.fromkeys(ids, 1.0)}
+        if design is None:
+            share = mean_rate(list(values.values()), n_absent=len(absent))
+        else:
+            share = sample_rate(values, (), absent, design)
+        cells.append(Cell(*key, tuple(ids), share))
+    return tuple(cells)
 
 
 def _is_good(

@@ -1,13 +1,19 @@
 """How good the answers of a system are: rates over its queries, over slices, and against length."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Final
 
-from ragforge.measures.rates import LEAST_VALUES, Rate, mean_rate
+from ragforge.measures.rates import LEAST_VALUES, Rate, mean_rate, sample_rate
 from ragforge.measures.slopes import Slope, slope
-from ragforge.measures.verdict_ratios import Verdicts, correct_given_attempted, correct_harmonic
+from ragforge.measures.verdict_ratios import (
+    Kind,
+    Verdicts,
+    correct_given_attempted,
+    correct_harmonic,
+    of_sample,
+)
 from ragforge.records import AnswerGrade, Query
 from ragforge.report.answers.records import SystemRecords, documents_of
 from ragforge.report.runs import NOT_SET
@@ -55,18 +61,22 @@ def answer_rates(records: SystemRecords) -> dict[str, Rate]:
 def answer_slices(records: SystemRecords) -> tuple[AnswerSlice, ...]:
     """Part the queries that have an answer or should have one, by each of `DIMENSIONS`."""
     asked = records.gradable | records.grades.keys() | records.failed
+    # Of a sample also what was not drawn: it says how much of a slice each stratum is.
+    every = asked | (records.design.stratum_of.keys() if records.design else set())
     found = []
     for dimension in DIMENSIONS:
         members: dict[str, list[str]] = {}
-        for query_id in sorted(asked & records.queries.keys()):
+        for query_id in sorted(every & records.queries.keys()):
             for value in _values(records, records.queries[query_id], dimension):
                 members.setdefault(value, []).append(query_id)
         if dimension == "category" and members.keys() == {NOT_SET}:
             continue
         for value, query_ids in sorted(members.items()):
-            part = records.only(query_ids)
-            rates = {name: RATES[name](part) for name in SLICED}
-            found.append(AnswerSlice(dimension, value, len(query_ids), rates))
+            n_asked = len(asked.intersection(query_ids))
+            if n_asked:
+                part = records.only(query_ids)
+                rates = {name: RATES[name](part) for name in SLICED}
+                found.append(AnswerSlice(dimension, value, n_asked, rates))
     return tuple(found)
 
 
@@ -92,9 +102,18 @@ def mean_of(records: SystemRecords, values: Sequence[float | None]) -> Rate:
         values: One per graded answer; None where the grade does not say.
     """
     failed = records.without_grade
-    known = [value for value in values if value is not None]
-    n_absent = len(records.gradable - records.grades.keys() - failed)
-    return mean_rate(known, len(failed), n_absent + len(values) - len(known))
+    ids = [grade.query_id for grade in records.graded]
+    pairs = zip(ids, values, strict=True)
+    known = {query_id: value for query_id, value in pairs if value is not None}
+    absent = (records.gradable - records.grades.keys() - failed) | (set(ids) - known.keys())
+    return _rate(records, known, absent)
+
+
+def _rate(records: SystemRecords, known: Mapping[str, float], absent: Collection[str]) -> Rate:
+    failed = records.without_grade
+    if records.design is not None:
+        return sample_rate(known, failed, absent, records.design)
+    return mean_rate(list(known.values()), len(failed), len(absent))
 
 
 def _share_of(verdict: str) -> Callable[[SystemRecords], Rate]:
@@ -106,9 +125,26 @@ def _share_of(verdict: str) -> Callable[[SystemRecords], Rate]:
 
 def _hallucination(records: SystemRecords) -> Rate:
     """Return the share of answers that claim what no chunk says; no answer cannot claim a thing."""
-    checked = [g.has_hallucination for g in records.graded if g.has_hallucination is not None]
-    n_open = len(records.graded) - len(checked) + len(records.ungraded & records.gradable)
-    return mean_rate([float(value) for value in checked], len(records.without_grade), n_open)
+    checked = {
+        grade.query_id: float(grade.has_hallucination)
+        for grade in records.graded
+        if grade.has_hallucination is not None
+    }
+    unchecked = {grade.query_id for grade in records.graded} - checked.keys()
+    return _rate(records, checked, unchecked | (records.ungraded & records.gradable))
+
+
+def _ratio(records: SystemRecords, plain: Callable[[Verdicts], Rate]) -> Rate:
+    """Return a ratio of verdicts; of a sample, that of the set it was drawn from."""
+    found = plain(_verdicts(records))
+    if records.design is None:
+        return found
+    failed = records.without_grade
+    missing = failed | (records.gradable - records.grades.keys())
+    kinds: dict[str, Kind] = {
+        grade.query_id: _KINDS[grade.verdict] for grade in records.graded if grade.verdict
+    }
+    return of_sample(found, plain, kinds, missing, records.design)
 
 
 def _verdicts(records: SystemRecords) -> Verdicts:
@@ -141,13 +177,20 @@ def _text(records: SystemRecords, query_id: str) -> str:
     return answer.answer.strip() if answer else ""
 
 
+_KINDS: Final[Mapping[str, Kind]] = {
+    "correct": "correct",
+    "partial": "wrong",
+    "incorrect": "wrong",
+    "not_attempted": "not_attempted",
+}
+
 RATES: Final[dict[str, Callable[[SystemRecords], Rate]]] = {
     "correct": _share_of("correct"),
     "partial": _share_of("partial"),
     "incorrect": _share_of("incorrect"),
     "not_attempted": _share_of("not_attempted"),
-    "correct_given_attempted": lambda records: correct_given_attempted(_verdicts(records)),
-    "correct_harmonic_mean": lambda records: correct_harmonic(_verdicts(records)),
+    "correct_given_attempted": lambda records: _ratio(records, correct_given_attempted),
+    "correct_harmonic_mean": lambda records: _ratio(records, correct_harmonic),
     "score": lambda records: mean_of(records, [grade.score for grade in records.graded]),
     "strict_score": lambda records: mean_of(records, [strict_score(g) for g in records.graded]),
     "hallucination": _hallucination,

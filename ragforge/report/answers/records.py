@@ -4,8 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragforge.files.dataset import Dataset
+from ragforge.files.selecting import Chosen
+from ragforge.measures.strata import Design
 from ragforge.records import Answer, AnswerGrade, Failure, Query
 from ragforge.report.judging import failed_by_name
+from ragforge.report.selection import Part
 
 Grades = Mapping[str, Mapping[str, int | None]]
 
@@ -25,6 +28,10 @@ class SystemRecords:
     """What is known about the queries, to part them by."""
     documents: Mapping[str, str] = field(default_factory=dict)
     """Chunk id to document, of the queries' source chunks."""
+    chosen: Chosen | None = None
+    """The part of the set's queries that these are of; None where that is all."""
+    design: Design | None = None
+    """What the queries are a sample of; None where they are all there is."""
 
     @property
     def unanswered(self) -> frozenset[str]:
@@ -55,11 +62,29 @@ class SystemRecords:
             item.query_id in answers and answers[item.query_id].chunk_ids for item in self.graded
         )
 
+    @property
+    def part(self) -> Part | None:
+        """How to tell of the queries that these are of; None where that is all."""
+        if self.chosen is None:
+            return None
+        measured = frozenset(grade.query_id for grade in self.graded)
+        return Part(self.chosen, self.design, measured)
+
+    def of_part(self, chosen: Chosen | None) -> "SystemRecords":
+        """Return the records of a part of the queries."""
+        if chosen is None:
+            return self
+        counting = self.gradable | self.grades.keys() | self.failed
+        design = chosen.design.within(counting) if chosen.design else None
+        part = replace(self.only(chosen.query_ids), chosen=chosen)
+        return replace(part, design=design)
+
     def only(self, query_ids: Iterable[str]) -> "SystemRecords":
-        """Return the records of some queries."""
+        """Return the records of some queries; of a sample, drawn or not, all that are meant."""
         wanted = sorted(set(query_ids))
         return replace(
             self,
+            design=self.design.within(wanted) if self.design else None,
             answers={key: self.answers[key] for key in wanted if key in self.answers},
             grades={key: self.grades[key] for key in wanted if key in self.grades},
             failed=self.failed.intersection(wanted),
@@ -123,7 +148,8 @@ def read_systems(
     Args:
         dataset: Where they are read from.
         failures: Those of the dataset.
-        queries: The queries that count, by id.
+        queries: All accepted queries, by id. The records are of the part that is chosen, or that a
+            system answered when one was.
     """
     with_answers, graded = set(dataset.answer_names()), set(dataset.answer_grade_names())
     failed = {
@@ -138,6 +164,7 @@ def read_systems(
     )
     found = []
     for system in sorted(with_answers | graded | failed.keys()):
+        part = dataset.chosen_of_answers(system)
         answers = dataset.answers(system) if system in with_answers else []
         grades = dataset.answer_grades(system) if system in graded else []
         found.append(
@@ -148,7 +175,7 @@ def read_systems(
                 frozenset(failed.get(system, ())),
                 gradable,
                 queries,
-            )
+            ).of_part(part)
         )
     return found
 

@@ -18,6 +18,7 @@ from ragforge.report.answers.rates import (
     check_length,
 )
 from ragforge.report.answers.records import Relevance, SystemRecords
+from ragforge.report.selection import Part
 
 VERDICTS: Final = ("correct", "partial", "incorrect", "not_attempted")
 
@@ -44,6 +45,8 @@ class AnswerSummary:
     slices: tuple[AnswerSlice, ...]
     length: LengthCheck
     diagnoses: tuple[Diagnosis, ...]
+    part: Part | None = None
+    """The part of the queries that it is about; None where that is all."""
     given: "GivenBeside | None" = None
     """Grades that came with the answers, beside those of the judge; None where there are none, or
     where they are the ones that count."""
@@ -95,6 +98,7 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
         length=check_length(records),
         diagnoses=diagnoses(records, relevance),
         given=_given(records),
+        part=records.part,
     )
 
 

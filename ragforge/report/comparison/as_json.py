@@ -6,6 +6,7 @@ from math import isfinite
 from ragforge.measures.intervals import Ends
 from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery
 from ragforge.report.graded_by import graded_json
+from ragforge.report.selection import selection_json
 
 
 def comparison_json(report: ComparisonReport) -> dict[str, object]:
@@ -25,6 +26,7 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
         "means": report.means,
         "n_values": report.n_values,
         "warnings": list(report.warnings),
+        **({"selection": selection_json(report.part.selection)} if report.part else {}),
         "rel_threshold": report.rel_threshold,
         "judged_by": list(report.judged_by),
         "graded_by": graded_json(report.graded_by),

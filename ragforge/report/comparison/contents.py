@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
 from ragforge.report.graded_by import GradedBy
+from ragforge.report.selection import Part
 
 Outcome: TypeAlias = Literal["A", "B", "TIE", "UNKNOWN"]
 
@@ -104,3 +105,5 @@ class ComparisonReport:
     """The run that all others are held against; None where each two are compared."""
     n_values: dict[str, dict[str, int]] = field(default_factory=dict)
     """By measure and run: queries that its mean is over."""
+    part: Part | None = None
+    """The part of the queries that was compared on; None where that is all."""

@@ -42,6 +42,9 @@ def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
         n_moved: Queries to show that gained most, and that lost most, of each pair.
     """
     parts = [_wrapped(graded_line(report.graded_by))]
+    if report.part is not None:
+        head, *rest = report.part.lines
+        parts.append("\n".join([_wrapped(head), *rest]))
     if len(report.names) > 2:
         parts += [_shown(means_table(report)), _shown(survivors_table(report))]
     parts += [_pair(items, n_moved) for items in by_pair(report.items)]

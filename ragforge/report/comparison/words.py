@@ -29,6 +29,11 @@ LEGEND: Final = (
 )
 
 
+def part_words(report: ComparisonReport) -> list[str]:
+    """Say which part of the queries was compared on, in a sentence; [] where it was all."""
+    return [report.part.head] if report.part else []
+
+
 def by_pair(items: Iterable[Compared]) -> list[list[Compared]]:
     """Return the comparisons of each two together."""
     grouped = groupby(items, key=lambda item: (item.comparison.a, item.comparison.b))

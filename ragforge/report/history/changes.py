@@ -22,6 +22,7 @@ class Change:
     what: Literal[
         "scale",
         "corpus",
+        "selection",
         "items",
         "judge",
         "prompts",
@@ -91,6 +92,12 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
             else "The corpus changed, and the rankings with it; whether the retriever changed as "
             "well cannot be told.",
         )
+    if not is_of_same_part(before, now):
+        yield Change(
+            "selection",
+            f"The queries measured changed: {_part(before)} before, now {_part(now)}; only what is "
+            "said of the same items is of the system.",
+        )
     if old.queries != new.queries:
         version = f" (version {before.version}, now {now.version})"
         yield Change(
@@ -98,6 +105,19 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
             f"The items changed: {_items(before, now, n_same)}"
             f"{version if before.version != now.version else ''}.",
         )
+
+
+def is_of_same_part(a: Evaluation, b: Evaluation) -> bool:
+    """Whether two evaluations were made on what the same flags choose, such as all queries."""
+    return _asked(a) == _asked(b)
+
+
+def _asked(of: Evaluation) -> tuple[object, ...]:
+    return of.selection.asked if of.selection else ()
+
+
+def _part(of: Evaluation) -> str:
+    return of.selection.in_words if of.selection else "the whole set"
 
 
 def _items(before: Evaluation, now: Evaluation, n_same: int) -> str:

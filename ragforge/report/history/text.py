@@ -54,6 +54,8 @@ def history_text(
     last = found.evaluations[-1]
     count = plural(len(found.evaluations), "evaluation")
     queries = plural(last.n_queries, "query", "queries")
+    if last.selection is not None:
+        queries += f" ({last.selection.in_words})"
     title = f"{one_line(found.run)}: {count}, the last of {queries} at {_time(last)}"
     shown = found.steps[-rows:]
     listed = _listed(shown, found.measures[0]) if found.measures else ""
@@ -267,7 +269,7 @@ def _row(step: Step, measure: str) -> list[str]:
         _time(item),
         f"x{step.count}" if step.count > 1 else "",
         str(item.version),
-        str(of.n) if of is not None else MISSING,
+        _n(item, of),
         _with_interval(of),
         str(item.n_failed),
         share(item.n_holes, item.n_retrieved),
@@ -276,6 +278,14 @@ def _row(step: Step, measure: str) -> list[str]:
         MISSING if item.timing is None else duration(item.timing.median_s),
         ", ".join(dict.fromkeys(change.what for change in step.changes)),
     ]
+
+
+def _n(item: Evaluation, of: MeasuredMean | None) -> str:
+    if of is None:
+        return MISSING
+    if item.selection is None:
+        return str(of.n)
+    return f"{of.n} ({item.selection.in_words})"
 
 
 def _drawn(steps: Sequence[Step], measure: str, width: int) -> list[str]:

@@ -11,6 +11,7 @@ from ragforge.report.comparison.words import (
     doubts,
     ends_shown,
     p_shown,
+    part_words,
     shows,
     signed,
     verdict,
@@ -46,6 +47,7 @@ def comparison_block(summary: Summary) -> Html:
     return join(
         [
             *(element("p", f"{text}.", class_="note") for text in report.warnings),
+            *(element("p", f"{text}.", class_="note") for text in part_words(report)),
             *(_several(report) if len(report.names) > 2 else ()),
             *shown,
             _folded(folded) if folded else None,

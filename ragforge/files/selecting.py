@@ -1,0 +1,241 @@
+"""Taking a part of a set's queries: a split, a sample, or a sample of a split.
+
+The same flags choose the same queries in every command. A run or answers made for a part carry that
+in the manifest, so that whoever measures them later neither counts the queries that were never
+asked, nor takes the mean of a sample for that of the set.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ragforge.errors import DataError, UsageError
+from ragforge.measures.strata import OTHERS, Design, draw, merged_strata
+from ragforge.records.queries import Query
+from ragforge.records.selections import Selection, Stratum
+
+FIELDS: Final = (
+    "category",
+    "difficulty",
+    "type",
+    "persona",
+    "language",
+    "split",
+    "origin",
+    "expected_behaviour",
+)
+"""What strata may be made by; `none` stands for none."""
+NONE: Final = "(none)"
+"""The stratum of the queries without a value."""
+ALL: Final = "(all)"
+"""The one stratum where there is nothing to part queries by."""
+_UNANSWERABLE: Final = ", unanswerable"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which queries somebody asks for."""
+
+    split: Literal["dev", "test"] | None = None
+    sample: int | None = None
+    seed: int = 0
+    by: str = ""
+    """One of `FIELDS`, "none", or "" for the category, else the difficulty, as far as queries have
+    them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A part of a set's queries."""
+
+    selection: Selection
+    query_ids: frozenset[str]
+    design: Design | None
+    """What was drawn from; None where nothing was drawn, so that all queries weigh the same."""
+    warnings: tuple[str, ...] = ()
+
+
+def choose(queries: Sequence[Query], wanted: Wanted) -> Chosen | None:
+    """Return the queries that somebody asks for; None where that is all of them.
+
+    Args:
+        queries: The accepted ones.
+        wanted: Split and sample.
+
+    Raises:
+        UsageError: There is no such split or field, or the sample is below 1.
+    """
+    members = _of_split(queries, wanted.split)
+    n, whole = wanted.sample, frozenset(query.query_id for query in members)
+    if n is not None and n < 1:
+        raise UsageError(f"--sample: expected a whole number from 1, got {n}")
+    if wanted.seed < 0:
+        raise UsageError(f"--seed: expected a whole number from 0, got {wanted.seed}")
+    by = _field(members, wanted.by)
+    if n is None or n >= len(members):
+        if wanted.split is None:
+            return None
+        return Chosen(Selection(split=wanted.split), whole, None)
+    labels = _labels(members, by)
+    sizes = Counter(labels.values())
+    small = merged_strata(sizes, n)
+    rest = ALL if len(small) == len(sizes) else OTHERS
+    design = Design({key: rest if of in small else of for key, of in labels.items()})
+    drawn = draw(design.stratum_of, n, wanted.seed)
+    selection = Selection(split=wanted.split, sample=n, seed=wanted.seed, by=by)
+    return _chosen(selection, drawn, design)
+
+
+def recall(queries: Sequence[Query], selection: Selection) -> Chosen:
+    """Return the queries of now that something was made for, with what they stand for now.
+
+    Args:
+        queries: The accepted ones.
+        selection: As it was recorded.
+    """
+    members = [item for item in queries if selection.split in (None, item.split)]
+    if selection.sample is None:
+        return Chosen(selection, frozenset(item.query_id for item in members), None)
+    recorded = {item.stratum: item.n_queries for item in selection.strata}
+    rest = next((name for name in (OTHERS, ALL) if name in recorded), None)
+    labels = {
+        key: of if of in recorded or rest is None else rest
+        for key, of in _labels(members, selection.by).items()
+    }
+    design = Design(labels)
+    drawn = frozenset(selection.query_ids) & labels.keys()
+    warnings = []
+    if design.sizes != recorded:
+        warnings.append(
+            f"the {selection.in_words} was drawn from {sum(recorded.values()):,} queries, and "
+            f"there are {len(labels):,} now: those that came since could not be drawn; the sample "
+            "stands for them as if they were like the others of their stratum"
+        )
+    found = _chosen(selection, drawn, design)
+    return Chosen(found.selection, drawn, design, tuple(warnings))
+
+
+def combined(asked: Chosen | None, made_for: Chosen | None, what: str) -> Chosen | None:
+    """Return the queries to measure something on: those asked for, of those it was made for.
+
+    Args:
+        asked: Those that somebody asks for now; None for all.
+        made_for: Those that it was made for; None for all.
+        what: Names it in a message, such as "run bm25".
+
+    Raises:
+        DataError: It was not made for those asked for.
+    """
+    if asked is None or made_for is None:
+        return asked or made_for
+    if asked.query_ids <= made_for.query_ids:
+        return asked if asked.design or not made_for.design else _part(asked, made_for)
+    common = asked.query_ids & made_for.query_ids
+    if asked.design is not None or not common:
+        raise DataError(
+            f"{what}: was made for {made_for.selection.in_words} and lacks "
+            f"{len(asked.query_ids - made_for.query_ids):,} of the {len(asked.query_ids):,} "
+            f"queries of {asked.selection.in_words}; leave the flags out to measure it on its "
+            "own queries, or make it again with these"
+        )
+    return _part(asked, made_for)
+
+
+def shared(chosen: Iterable[Chosen | None]) -> Chosen | None:
+    """Return the queries that several selections have in common; None where that is all.
+
+    The weights are those of the queries in common within the strata of the smallest sample.
+    """
+    parts = [item for item in chosen if item is not None]
+    if not parts:
+        return None
+    samples = [item for item in parts if item.design is not None]
+    first = min(samples or parts, key=lambda item: len(item.query_ids))
+    common = first.query_ids.intersection(*(item.query_ids for item in parts))
+    if common == first.query_ids:
+        return first
+    splits = {item.selection.split for item in parts if item.selection.split}
+    selection = first.selection
+    if len(splits) == 1:
+        selection = selection.model_copy(update={"split": next(iter(splits))})
+    design = first.design
+    if design is not None:
+        whole_splits = [item.query_ids for item in parts if item.design is None]
+        for query_ids in whole_splits:
+            design = design.within(query_ids)
+    return _chosen(selection, common, design, first.warnings)
+
+
+def split_in_words(queries: Iterable[Query]) -> str:
+    """Say which splits there are, such as "dev (20), test (80)"; "none" where there is none."""
+    counts = Counter(query.split for query in queries if query.split)
+    return ", ".join(f"{name} ({n:,})" for name, n in sorted(counts.items())) or "none"
+
+
+def _of_split(queries: Sequence[Query], split: str | None) -> Sequence[Query]:
+    if split is None:
+        return queries
+    members = [query for query in queries if query.split == split]
+    if not members:
+        raise UsageError(
+            f"--split {split}: no query is in it; splits of the set: {split_in_words(queries)}"
+        )
+    return members
+
+
+def _field(queries: Sequence[Query], asked: str) -> str:
+    """Return the field that strata are made by; "" for none."""
+    with_values = [name for name in FIELDS if any(getattr(query, name) for query in queries)]
+    if not asked:
+        return next((name for name in ("category", "difficulty") if name in with_values), "")
+    if asked == "none":
+        return ""
+    if asked not in with_values:
+        problem = "no query has one" if asked in FIELDS else "no such field"
+        raise UsageError(f"--by {asked}: {problem}; there are: {', '.join(with_values)}, none")
+    return asked
+
+
+def _labels(queries: Iterable[Query], by: str) -> dict[str, str]:
+    """Return the stratum of each query: what cannot be answered is apart from what can.
+
+    Measures of retrieval are over answerable queries alone: so each stratum keeps its share.
+    """
+    labels = {
+        query.query_id: ((getattr(query, by) or NONE) if by else ALL, query.answerable)
+        for query in queries
+    }
+    mixed = {name for name, _ in labels.values()}
+    mixed = {name for name in mixed if {(name, True), (name, False)} <= set(labels.values())}
+    return {
+        key: f"{name}{_UNANSWERABLE}" if name in mixed and not answerable else name
+        for key, (name, answerable) in labels.items()
+    }
+
+
+def _part(asked: Chosen, made_for: Chosen) -> Chosen:
+    """Return the part of what something was made for that a split holds."""
+    selection = made_for.selection.model_copy(update={"split": asked.selection.split})
+    design = made_for.design.within(asked.query_ids) if made_for.design else None
+    ids = asked.query_ids & made_for.query_ids
+    return _chosen(selection, ids, design, made_for.warnings)
+
+
+def _chosen(
+    selection: Selection,
+    drawn: Collection[str],
+    design: Design | None,
+    warnings: tuple[str, ...] = (),
+) -> Chosen:
+    """Return a selection with its strata and ids filled in."""
+    strata: tuple[Stratum, ...] = ()
+    if design is not None:
+        counts: Mapping[str, int] = Counter(design.stratum_of[key] for key in drawn)
+        strata = tuple(
+            Stratum(stratum=name, n_queries=size, n_drawn=counts.get(name, 0))
+            for name, size in design.sizes.items()
+        )
+    ids = tuple(sorted(drawn)) if design is not None else ()
+    update = {"strata": strata, "query_ids": ids}
+    return Chosen(selection.model_copy(update=update), frozenset(drawn), design, warnings)
