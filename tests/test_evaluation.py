@@ -116,6 +116,36 @@ def test_records_may_hold_their_relevant_ids_in_a_set():
     assert values(records, RUN) == values({"1": {"a": 1, "c": 1}}, RUN)
 
 
+@pytest.mark.parametrize("name", ["queries", "test_cases", "data"])
+def test_what_a_file_holds_may_be_given_as_it_was_loaded(name):
+    """Whoever loads the file first must not get 0 for one query called "queries"."""
+    loaded = {"version": 2, name: [{"id": "1", "query": "?", "relevant_doc_ids": ["a", "c"]}]}
+
+    assert values(loaded, RUN) == values({"1": ["a", "c"]}, RUN)
+
+
+def test_a_run_may_be_given_as_it_was_loaded():
+    """The same holds for what was retrieved."""
+    loaded = {"results": [{"id": "1", "retrieved_docs": ["b", "a"]}]}
+
+    assert values(QRELS, loaded) == values(QRELS, {"1": ["b", "a"]})
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"1": {"a", "b"}},
+        {"1": frozenset("ab")},
+        [{"query_id": "1", "ranking": {"a", "b"}}],
+        {"results": [{"id": "1", "retrieved_docs": {"a", "b"}}]},
+    ],
+)
+def test_a_run_of_sets_is_refused(run):
+    """A set has no order; any that is made up gives numbers for another ranking."""
+    with pytest.raises(DataError, match="expected chunk ids in their order, got a set"):
+        ragforge.evaluate(QRELS, run)
+
+
 def test_public_names_are_listed_before_they_are_used():
     """Completion in a notebook shows what there is."""
     assert set(ragforge.__all__) <= set(dir(ragforge))

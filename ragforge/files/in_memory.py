@@ -10,11 +10,14 @@ from ragforge.files.fields import Row, make_row
 from ragforge.files.names import (
     CHUNK_ID,
     GRADE,
+    QUERY,
     QUERY_ID_OF_PAIR,
     RANKING,
     RELEVANT,
+    ROWS,
     SCORE,
     Field,
+    goes_by,
     normal_name,
 )
 from ragforge.files.qrels_rows import qrels_of_rows
@@ -49,6 +52,9 @@ def qrels_given(given: Any) -> SettledRelevance:  # noqa: ANN401  # duck-typed
     if isinstance(given, Mapping):
         if not given:
             return SettledRelevance({})
+        listed = _rows_under_a_name(given)
+        if listed is not None:
+            return qrels_of_rows("qrels", _rows("qrels", _iterated("qrels", listed, GRADE)))
         return qrels_of_rows("qrels", _rows_by_query("qrels", given, RELEVANT))
     return qrels_of_rows("qrels", _rows("qrels", _iterated("qrels", given, GRADE)))
 
@@ -64,9 +70,27 @@ def run_given(given: Any) -> Mapping[str, Ranked]:  # noqa: ANN401  # duck-typed
         if run is not None:
             return run
         return run_of_rows("run", _rows("run", _records(columns))).rankings
-    if isinstance(given, Mapping):
+    listed = _rows_under_a_name(given) if isinstance(given, Mapping) else given
+    if listed is None:
         return run_of_rows("run", _rows_by_query("run", given, RANKING)).rankings if given else {}
-    return run_of_rows("run", _rows("run", _iterated("run", given, SCORE))).rankings
+    return run_of_rows("run", _rows("run", _iterated("run", listed, SCORE))).rankings
+
+
+def _rows_under_a_name(given: Mapping[Any, Any]) -> list[Any] | None:
+    """Return the records of what JSON files hold, {"queries": [{...}]}; None where it is other."""
+    for name, value in given.items():
+        if not isinstance(value, list | tuple) or not isinstance(name, str):
+            continue
+        if goes_by(name, ROWS) and _are_records(value):
+            return list(value)
+    return None
+
+
+def _are_records(items: Iterable[Any]) -> bool:
+    """Whether items name queries, unlike the hits of one."""
+    names = (*QUERY_ID_OF_PAIR.accepted, *QUERY.accepted, *RELEVANT.accepted, *RANKING.accepted)
+    rows = (make_row("", item) for item in map(_item, items) if isinstance(item, Mapping))
+    return any(row.has(Field("record", names)) for row in rows)
 
 
 def _columns(given: Any) -> dict[str, list[Any]] | None:  # noqa: ANN401
@@ -158,6 +182,8 @@ def _rows_by_query(where: str, given: Mapping[Any, Any], field: Field) -> Iterat
         if isinstance(value, Mapping):
             chunks: Any = {_id(chunk, place): _plain(own) for chunk, own in value.items()}
         elif isinstance(value, set | frozenset):
+            if field is RANKING:
+                raise DataError(f"{place}: expected chunk ids in their order, got a set")
             chunks = sorted(_id(chunk, place) for chunk in value)
         elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
             expected = "chunk ids, or a mapping of them"
@@ -172,12 +198,26 @@ def _iterated(where: str, given: Any, value: Field) -> Iterator[dict[str, Any]]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise DataError(f"{where}: expected {_KINDS}, got {shown(given)}")
     for number, item in enumerate(given, start=1):
+        if value is SCORE:
+            _refuse_sets(item, f"{where}: item {number}")
         fields = _item(item)
         if isinstance(fields, list) and len(fields) == _TRIPLE:
             fields = dict(zip(("query_id", "chunk_id", value.name), fields, strict=True))
         if not isinstance(fields, dict):
             raise DataError(f"{where}: item {number}: expected a record, got {shown(item)}")
         yield fields
+
+
+def _refuse_sets(item: Any, where: str) -> None:  # noqa: ANN401
+    """Refuse a record of a run that holds what was retrieved in a set.
+
+    Raises:
+        DataError: It does: a set has no order, and any order would give numbers.
+    """
+    fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", {})
+    for name, value in fields.items():
+        if isinstance(value, set | frozenset) and goes_by(str(name), RANKING):
+            raise DataError(f"{where}: {name}: expected chunk ids in their order, got a set")
 
 
 def _rows(where: str, records: Iterable[dict[str, Any]]) -> Iterator[Row]:
