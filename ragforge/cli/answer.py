@@ -15,6 +15,9 @@ drawn from each stratum in proportion (category, else difficulty, or --by FIELD)
 one split. Rates are those of the whole set, each stratum by its weight, which is printed. The
 answers carry which queries they are for. Answers to other queries are not replaced by a sample.
 
+Whether retrieval or the model is to blame is told by the chunks that an answer was made from, or
+by whole documents where its context or the labels name these (store.md for help/store.md).
+
 Examples:
   ragforge answer --dataset set/ --answers answers.jsonl --name my-rag --model gpt-5-mini
   ragforge answer --dataset set/ --system http://127.0.0.1:8000/ask --name my-rag
