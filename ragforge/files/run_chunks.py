@@ -10,9 +10,9 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -23,12 +23,18 @@ from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.runs import Scattered, each_ranking, read_run
 from ragforge.files.sorted_lines import each_line
 from ragforge.files.versions.wholeness import chunks_digest, require_own_chunks
+from ragforge.records import Ranking
+from ragforge.records.runs import question_digest
 
 MISSING_MOST: Final = 0.1
 """Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be
 some documents ahead."""
 _BUILT_IN: Final = frozenset({"bm25", "chargram", "dense"})
 """Retrievers that give their runs their own name."""
+_REWORDED_SHOWN: Final = 3
+_QUERY_FIRST: Final = re.compile(rb'\{"query_id":("(?:[^"\\]|\\.)*")')
+_ASKED: Final = re.compile(rb'"query_sha256":"([0-9a-f]+)"\}\s*$')
+"""How ragforge begins and ends a line of a run."""
 _ID_FIRST: Final = re.compile(rb'\{"chunk_id":"([^"\\]*)"[,}]')
 """How ragforge begins a line of chunks; the text behind the id is not looked at."""
 
@@ -85,6 +91,8 @@ class UsableRuns:
         were_named: Whether somebody named them; else all were meant.
         stale: Those that are left out.
         warnings: What is to be told of both, a line each.
+        reworded: By run, the queries whose question is another one now; their rankings say nothing
+            of it, so that they have no value, as those that failed.
     """
 
     dataset: Dataset
@@ -92,6 +100,18 @@ class UsableRuns:
     were_named: bool
     stale: tuple[RunChunks, ...]
     warnings: tuple[str, ...]
+    reworded: Mapping[str, Set[str]] = field(default_factory=dict)
+
+    def rankings(self, name: str) -> Iterator[Ranking]:
+        """Yield the rankings of a run that answer the questions of now.
+
+        Raises:
+            DataError: As for `Dataset.each_ranking`.
+        """
+        others = self.reworded.get(name, ())
+        for item in self.dataset.each_ranking(name):
+            if item.query_id not in others:
+                yield item
 
     def require_any(self) -> "UsableRuns":
         """Return them, where not all of several were left out.
@@ -123,24 +143,76 @@ def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
         raise _refusal(dataset, stale)
     left_out = {run.run for run in stale}
     usable = tuple(name for name in wanted if name not in left_out)
-    return UsableRuns(
-        dataset,
-        usable,
-        bool(names),
-        stale,
-        (*_warnings(dataset, looked_at.values()), *level_warnings(dataset, usable)),
+    reworded = reworded_queries(dataset, usable)
+    warnings = (
+        *_warnings(dataset, looked_at.values()),
+        *_reworded_warnings(dataset, looked_at, reworded),
+        *level_warnings(dataset, usable),
     )
+    return UsableRuns(dataset, usable, bool(names), stale, warnings, reworded)
+
+
+def run_warnings(dataset: Dataset, names: Iterable[str]) -> tuple[str, ...]:
+    """Return what is to be told of runs that are stale, or of which chunks are missing."""
+    return tuple(_warnings(dataset, chunks_of_runs(dataset, names).values()))
+
+
+def reworded_queries(dataset: Dataset, names: Iterable[str]) -> dict[str, set[str]]:
+    """Return by run the queries of a set whose question is another one than the run was asked.
+
+    Runs without such queries are left out, as are those that do not say what they were asked.
+    """
+    there = set(dataset.run_names())
+    listed = [name for name in names if name in there]
+    if not listed:
+        return {}
+    now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
+    found = {name: _reworded(dataset.run_path(name), now) for name in listed}
+    return {name: others for name, others in found.items() if others}
+
+
+def _reworded(path: Path, now: Mapping[str, str]) -> set[str]:
+    """Return the queries of a run that was asked other questions for them."""
+    return {query_id for query_id, digest in _asked(path) if now.get(query_id, digest) != digest}
+
+
+def _asked(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield query and digest of its question, of the rankings that have one; no hit is parsed."""
+    for _, _, line in each_line(path):
+        asked, begun = _ASKED.search(line), _QUERY_FIRST.match(line)
+        if asked and begun:
+            yield json.loads(begun[1]), asked[1].decode()
+
+
+def _reworded_warnings(
+    dataset: Dataset, runs: Mapping[str, RunChunks], reworded: Mapping[str, Set[str]]
+) -> Iterator[str]:
+    for name, query_ids in reworded.items():
+        n = len(query_ids)
+        shown = _some(query_ids)
+        what = "query asks" if n == 1 else "queries ask"
+        way_out = f"; `{runs[name].way_out(dataset)}` asks again" if name in runs else ""
+        yield (
+            f"run {name}: {n:,} {what} something else since it was made, and "
+            f"{'counts' if n == 1 else 'count'} as failed: {shown}{way_out}"
+        )
+
+
+def _some(query_ids: Set[str]) -> str:
+    more = ", …" if len(query_ids) > _REWORDED_SHOWN else ""
+    return ", ".join(sorted(query_ids)[:_REWORDED_SHOWN]) + more
 
 
 def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) -> None:
-    """Refuse run files made on other chunks, where the judgments are those of a dataset.
+    """Refuse run files made on other chunks or questions, if judgments are those of a dataset.
 
     Raises:
-        DataError: The manifest has a run of these bytes, made on other chunks; or more than
+        DataError: A file says that it was asked other questions under the ids of queries; or the
+            manifest has a run of these bytes, made on other chunks; or more than
             `MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
             its format. Or somebody changed the chunks.
     """
-    dataset = Dataset(qrels_path.parent)
+    dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
     if not (dataset.files / "manifest.json").is_file() or not _has_chunks(dataset):
         return
     require_own_chunks(dataset)
@@ -151,6 +223,13 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
             raise DataError(
                 f"{run.run}: is stale: {run.reason()}; retrieve again on those of {dataset.path}, "
                 f"which {qrels_path} judges"
+            )
+    now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
+    for path in paths.values():
+        if others := _reworded(path, now):
+            raise DataError(
+                f"{path}: was asked other questions than {dataset.path} has now: {_some(others)}; "
+                "retrieve again"
             )
 
 
@@ -252,7 +331,9 @@ def _standing(name: str, origin: RunOrigin | None, counted: tuple[int, int]) -> 
     n_hits, n_there = counted
     if origin is not None:
         return RunChunks(name, "digest", True, n_hits, n_there, origin.retriever)
-    is_stale = n_hits - n_there > MISSING_MOST * n_hits
+    n_missing = n_hits - n_there
+    # One chunk may be gone by itself: of a short log it is soon a tenth.
+    is_stale = n_missing > MISSING_MOST * n_hits and (n_missing > 1 or not n_there)
     return RunChunks(name, "ids", is_stale, n_hits, n_there)
 
 

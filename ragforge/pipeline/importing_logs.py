@@ -15,6 +15,7 @@ from ragforge.files.lines import plain_name
 from ragforge.files.queries import ImportedQueries, ImportedQuery
 from ragforge.files.query_log import read_labels
 from ragforge.files.relevance import Anchor, Relevance, settle_relevance
+from ragforge.files.run_chunks import run_warnings
 from ragforge.files.values import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.importing import add_logged
@@ -132,6 +133,8 @@ def import_logs(
     dataset.write_real_queries(_beside(dataset.real_queries(), others.real))
     batch = others.drawing.batch if others.drawing else ""
     run, n_retrieved = _write_run(batch or plain_name(paths[0]), asked, dataset)
+    for message in run_warnings(dataset, [run]) if run else ():
+        observer(Event("note", message=f"warning: {message}"))
     for message in (*reading.notes(), *there.notes()):
         observer(Event("note", message=message))
     return LogResult(
@@ -232,7 +235,8 @@ def _write_run(log: str, asked: Iterable[Asked], dataset: Dataset) -> tuple[str,
             # Scores of a log are of any scale; the order is what counts.
             ids = dict.fromkeys(names.id_of(name) for name in one.retrieved)
             hits = tuple(Hit(chunk_id=item, score=1 / rank) for rank, item in enumerate(ids, 1))
-            rankings[query.query_id] = Ranking(query_id=query.query_id, ranking=hits)
+            ranking = Ranking(query_id=query.query_id, ranking=hits)
+            rankings[query.query_id] = ranking.for_question(query.asked)
     if not rankings:
         return "", 0
     name = _run_name(log, dataset)

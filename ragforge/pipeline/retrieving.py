@@ -272,13 +272,13 @@ def _write(
     note: Callable[[str], None],
 ) -> None:
     """Write what came of each that had a part in it; an interrupt may have come before."""
-    asked = {query.query_id for query in queries}
+    asked = {query.query_id: query.asked for query in queries}
     for each in started:
         if not each.is_built and each.stopped_by is None:
             continue
         found = len(each.collected.results)
         is_replaced = found and (each.is_whole or _is_stale(dataset, each.name))
-        earlier = 0 if is_replaced else _earlier(dataset, each.name, asked)
+        earlier = 0 if is_replaced else _earlier(dataset, each.name, asked.keys())
         if earlier > found:
             each.stands = earlier
             note(
@@ -287,7 +287,8 @@ def _write(
             )
             continue
         origin = RunOrigin(chunks_sha256=chunks_sha256, retriever=_without_query(each.spec))
-        dataset.write_run(each.name, each.collected.results, origin)
+        rankings = [item.for_question(asked[item.query_id]) for item in each.collected.results]
+        dataset.write_run(each.name, rankings, origin)
         # What failed in the run that is replaced, on queries that were not asked now, goes too.
         is_of_run = partial(_starts, f"{each.name}/")
         dataset.replace_failures("retrieve", each.collected.failures, is_of_run)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
-from ragforge.files.run_chunks import RunChunks, chunks_of_runs
+from ragforge.files.run_chunks import RunChunks, chunks_of_runs, reworded_queries
 from ragforge.report.judging import failed_by_name
 
 Chunks = Literal["now", "others", "no chunks", "unreadable"]
@@ -28,6 +28,7 @@ class ListedRun:
         n_missing: Retrieved chunks that are not in the set, where they were counted.
         retriever: What made it; "" where that is not known.
         problem: Why it cannot be read; "" where it can.
+        n_reworded: Queries whose question is another one now.
     """
 
     run: str
@@ -39,10 +40,16 @@ class ListedRun:
     n_missing: int | None = None
     retriever: str = ""
     problem: str = ""
+    n_reworded: int = 0
 
     @property
     def in_words(self) -> str:
         """What it was made on, in a few words."""
+        others = f", other questions: {self.n_reworded:,}" if self.n_reworded else ""
+        return f"{self._made_on}{others}"
+
+    @property
+    def _made_on(self) -> str:
         if self.chunks != "now":
             there = f": {self.n_hits - (self.n_missing or 0):,} of {self.n_hits:,} are there"
             return f"stale{there}" if self.chunks == "others" else self.chunks
@@ -83,6 +90,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
     try:
         lengths = [len(item.ranking) for item in dataset.each_ranking(name)]
         [found] = chunks_of_runs(dataset, [name]).values()
+        reworded = reworded_queries(dataset, [name]).get(name, set())
     except DataError as error:
         return ListedRun(name, 0, n_failed, 0, "unreadable", problem=str(error))
     return ListedRun(
@@ -94,6 +102,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         found.told_by == "digest",
         None if found.n_hits is None else found.n_missing,
         found.retriever,
+        n_reworded=len(reworded),
     )
 
 

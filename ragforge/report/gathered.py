@@ -213,8 +213,8 @@ def measure_runs(
     return [
         measure_run(
             name,
-            () if name in lost - there else task.level.rankings(dataset.each_ranking(name)),
-            failed.get(name, ()),
+            () if name in lost - there else task.level.rankings(usable.rankings(name)),
+            failed.get(name, set()) | usable.reworded.get(name, set()),
             task.of_part(dataset.chosen_of_run(name)),
         )
         for name in wanted

@@ -9,7 +9,7 @@ from ragforge.corpus.quality import ChunkQuality
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History
-from ragforge.files.levels import document_level
+from ragforge.files.levels import DocumentLevel, document_level
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.run_chunks import usable_runs
 from ragforge.files.versions.wholeness import require_own_chunks
@@ -233,18 +233,26 @@ def summarise_system(
     if records is None:
         names = ", ".join(item.system for item in systems) or "none"
         raise DataError(f"{dataset.path}: no answers of system {system!r}; there are: {names}")
-    rankings = {
-        name: {
-            item.query_id: rank_order(item.ranking)
-            for item in level.rankings(dataset.run(name))
-            if item.query_id in task.qrels
-        }
-        for name in (() if records.names_contexts else usable_runs(dataset).names)
-    }
+    rankings = {} if records.names_contexts else _rankings(dataset, level, task)
     grades = _grades(settled)
     named = source_chunks(queries.values()) | context_names([records], grades)
     chunks = take_census(dataset, {}, named)
     return _of_system(records, _relevance(grades, task, rankings, chunks), chunks)
+
+
+def _rankings(
+    dataset: Dataset, level: DocumentLevel, task: Task
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return what each run retrieved, best first, by query."""
+    usable = usable_runs(dataset)
+    return {
+        name: {
+            item.query_id: rank_order(item.ranking)
+            for item in level.rankings(usable.rankings(name))
+            if item.query_id in task.qrels
+        }
+        for name in usable.names
+    }
 
 
 def _in_words(causes: Mapping[str, Mapping[str, Causes]]) -> dict[str, dict[str, str]]:

@@ -12,6 +12,7 @@ from ragforge.files.run_chunks import (
     RunChunks,
     chunks_of_runs,
     refuse_files_of_other_chunks,
+    reworded_queries,
     usable_runs,
 )
 from ragforge.files.version_places import VERSIONS, version_name
@@ -273,3 +274,64 @@ def test_a_version_keeps_its_own_runs(tmp_path):
 
     assert usable_runs(first).names == ("bm25",)
     assert open_dataset(made.path).run_names() == []
+
+
+def asked(dataset, **questions):
+    dataset.write_queries([Query(query_id=key, query=text) for key, text in questions.items()])
+
+
+def test_a_ranking_for_another_question_is_no_ranking_of_this_one(dataset):
+    """An id that got a new question would be measured by what was retrieved for the old one."""
+    answers = [ranking("c00").for_question("old?"), ranking("c01", query_id="q2").for_question("b")]
+    dataset.write_run("mine", answers, origin_of(dataset))
+    asked(dataset, q1="new?", q2="b")
+
+    usable = usable_runs(dataset)
+
+    assert [item.query_id for item in usable.rankings("mine")] == ["q2"]
+    assert usable.warnings == (
+        "run mine: 1 query asks something else since it was made, and counts as failed: q1; "
+        f"`ragforge retrieve --dataset {dataset.path} --retriever bm25 --name mine` asks again",
+    )
+
+
+def test_the_same_question_again_keeps_its_ranking(dataset):
+    """A set that is imported twice must not lose its runs."""
+    dataset.write_run("mine", [ranking("c00").for_question("?")], origin_of(dataset))
+
+    assert reworded_queries(dataset, ["mine"]) == {}
+
+
+def test_a_run_that_does_not_say_what_it_was_asked_is_measured(dataset):
+    """Runs of other tools, and of earlier versions, name queries by their ids alone."""
+    dataset.write_run("mine", [ranking("c00")], origin_of(dataset))
+    asked(dataset, q1="new?")
+
+    assert reworded_queries(dataset, ["mine"]) == {}
+
+
+def test_an_id_with_quotes_is_found_again(dataset):
+    """Ids are any text; JSON writes some of them with escapes."""
+    name = 'say "é\\'
+    answer = ranking("c00", query_id=name).for_question("old?")
+    dataset.write_run("mine", [answer], origin_of(dataset))
+    asked(dataset, **{name: "new?"})
+
+    assert reworded_queries(dataset, ["mine"]) == {"mine": {name}}
+
+
+def test_a_run_file_for_other_questions_is_refused_beside_a_set(dataset):
+    """`--qrels` of a set and the file of its run are the same measurement."""
+    dataset.write_run("mine", [ranking("c00").for_question("old?")], origin_of(dataset))
+
+    with pytest.raises(DataError, match=r"was asked other questions than .* has now: q1; retrieve"):
+        refuse_files_of_other_chunks(dataset.path, [dataset.run_path("mine")])
+
+
+@pytest.mark.parametrize(("hits", "is_stale"), [("ccx", False), ("cxx", True), ("x", True)])
+def test_one_missing_chunk_makes_no_short_log_stale(dataset, hits, is_stale):
+    """One document may have gone since; a third of three hits is no other corpus."""
+    ids = [f"{letter}0{at}" for at, letter in enumerate(hits)]
+    dataset.write_run("log", [ranking(*ids)])
+
+    assert chunks_of_runs(dataset, ["log"])["log"].is_stale == is_stale

@@ -325,6 +325,18 @@ def test_what_was_retrieved_becomes_a_run(dataset, bring, labels):
     assert (result.run, result.n_retrieved) == ("log", 2)
 
 
+def test_retrieved_ids_that_the_corpus_lacks_are_told(dataset, bring, labels):
+    """The run is measured, and lower than what users saw; the import is when that is mended."""
+    notes = []
+    row = {"queryId": "u-17", "query": "kettle leaks", "retrievedChunkIds": ["c2", "c1", "gone"]}
+
+    bring(row, labels=labels({"u-17": LABELS["u-17"]}), observer=notes.append)
+
+    assert "warning: run log: 1 of its 3 retrieved chunks are not in the set, and cannot be " in (
+        "\n".join(note.message for note in notes)
+    )
+
+
 def test_questions_added_without_labels_keep_their_ids(dataset, bring):
     """Later labels and runs name them by these."""
     bring(*LOGS, unlabelled="add")

@@ -170,9 +170,10 @@ def compare_runs(
     retrieved = []
     for name in wanted:
         hopeless = name not in there and failed.get(name, set()) & queries.keys()
-        rankings = [] if hopeless else level.rankings(dataset.run(name))
+        rankings = [] if hopeless else level.rankings(usable.rankings(name))
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
-        lost = (failed.get(name, set()) & ground.qrels.keys()) - ranked.keys()
+        without = failed.get(name, set()) | usable.reworded.get(name, set())
+        lost = (without & ground.qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
     ground = replace(ground, is_complete=is_complete(dataset, judgments), is_named=bool(names))
     settled_here = {key: of for key, of in settled.items() if key in ground.qrels}
