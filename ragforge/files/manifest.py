@@ -145,6 +145,9 @@ class Manifest(BaseModel):
     ] = None
     """Lowest grade that is relevant, where the author's lists of relevant ids say so; None where it
     is 2, or 1 without higher grades."""
+    is_binary: Annotated[bool, Field(exclude_if=lambda is_binary: not is_binary)] = False
+    """Whether the author's labels tell relevant (2 in the judgments) from not, and no more: where
+    nobody else graded, each relevant one gains 1, as in the author's file."""
     licence: str = ""
     tool_version: str = ""
 

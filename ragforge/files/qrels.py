@@ -119,9 +119,23 @@ def _as_said(judged: JudgedQrels, path: Path) -> JudgedQrels:
 
         manifest = read_object(native.parent / _MANIFEST, Manifest)
         threshold = manifest.rel_threshold or judged.rel_threshold
+        judged = _gaining_one(judged) if manifest.is_binary else judged
         return replace(judged, rel_threshold=threshold, labels=manifest.labels)
     is_exported = path.is_dir() or path.name == "qrels.trec" or path.parent.name == "qrels"
     return _with_note(judged, path) if is_exported else judged
+
+
+def _gaining_one(judged: JudgedQrels) -> JudgedQrels:
+    """Return binary labels with 1 for relevant, where nobody but people graded."""
+    by_people = all(origin.source == "human" for origin in judged.origins.values())
+    grades = judged.grades.values()
+    if not by_people or any(grade not in (None, 0, 2) for of in grades for grade in of.values()):
+        return judged
+    ones = {
+        query_id: {name: grade and 1 for name, grade in of.items()}
+        for query_id, of in judged.grades.items()
+    }
+    return replace(judged, grades=ones)
 
 
 def _with_note(judged: JudgedQrels, path: Path) -> JudgedQrels:

@@ -1,7 +1,7 @@
 """Taking a hand-made set of queries into a dataset: its quotes become judgments of chunks."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -100,6 +100,7 @@ def import_queries(
         observer(Event("note", message=message))
     result = _write(dataset, before, taken, taking)
     _keep_reading(found, threshold, dataset, observer)
+    _keep_scale(found, before.keys() - {item.query.query_id for item in found.queries}, dataset)
     for message in (*_keep_labels(found.note, dataset), *found.left_out):
         observer(Event("note", message=message))
     return result
@@ -122,6 +123,15 @@ def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:
     if counts:
         who = ", ".join(f"{name} {n:,}" for name, n in counts.most_common())
         yield f"not graded by people: {who}; they stay the grades of those"
+
+
+def _keep_scale(found: ImportedQueries, others: Collection[str], dataset: Dataset) -> None:
+    """Keep whether labels tell relevant from not and no more; so they may have been before."""
+    manifest = dataset.manifest
+    is_labelled = any(any(item.grades.values()) for item in found.queries)
+    is_binary = _is_binary(found) and (manifest.is_binary or (is_labelled and not others))
+    if is_binary != manifest.is_binary:
+        dataset.write_manifest(manifest.model_copy(update={"is_binary": is_binary}))
 
 
 def _keep_reading(
@@ -200,6 +210,7 @@ def add_logged(
         observer(Event("note", message=told))
     found = reimported(taking.queries, before)
     _keep_reading(imported, threshold, dataset, observer)
+    _keep_scale(imported, before.keys(), dataset)
     return replace(_write(dataset, before, found, taking), n_disagreeing=differing)
 
 

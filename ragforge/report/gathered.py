@@ -16,6 +16,7 @@ from ragforge.report.judging import (
     LabelReading,
     Settled,
     failed_by_name,
+    gaining_one,
     grades_in,
     label_reading,
     marks_in,
@@ -103,7 +104,9 @@ def settle_judgments(
             author where nobody does.
     """
     threshold = dataset.authors_threshold(rel_threshold)
-    return settle(level.judgments(on_authors_scale(judgments, threshold)))
+    settled = settle(level.judgments(on_authors_scale(judgments, threshold)))
+    is_binary = dataset.manifest.is_binary and rel_threshold == "auto"
+    return gaining_one(settled) if is_binary else settled
 
 
 def _parts(runs: Iterable[MeasuredRun]) -> Iterator[str]:

@@ -113,6 +113,24 @@ def on_authors_scale(judgments: list[Judgment], authors_threshold: int | None) -
     ]
 
 
+def gaining_one(settled: dict[str, dict[str, Judgment]]) -> dict[str, dict[str, Judgment]]:
+    """Return the judgments of binary labels with 1 for each relevant one, as in the author's file.
+
+    On the scale of judges, which the judgments have, relevant is at least 2; the judgments of a set
+    that holds other grades too stay as they are.
+    """
+    every = [item for judged in settled.values() for item in judged.values()]
+    if any(item.source != "human" or item.grade not in (None, 0, 2) for item in every):
+        return settled
+    return {
+        query_id: {
+            name: item.model_copy(update={"grade": 1}) if item.grade else item
+            for name, item in judged.items()
+        }
+        for query_id, judged in settled.items()
+    }
+
+
 def judges_differ(judgments: Iterable[Judgment], authors_threshold: int | None) -> bool:
     """Whether a set's author calls a grade relevant that says of judges that nothing is there."""
     return authors_threshold == 1 and any(item.source != "human" for item in judgments)
