@@ -167,7 +167,9 @@ def _of_query(
     for old, new in pairs:
         if old is not None and new is not None:
             pair = OtherGrade(new.chunk_id, old.grade, new.grade)
-            found.compare(pair, by_other=are_of_two_judges(old, new))
+            is_relisted = old.relevant != new.relevant
+            by_other = are_of_two_judges(old, new)
+            found.compare(pair, by_other=by_other, is_relisted=is_relisted)
         elif old is not None:
             gone[old.chunk_id] = old.grade
         elif new is not None:

@@ -1,6 +1,7 @@
 """Sets in which lists of relevant chunks and grades go by no common threshold, in every command."""
 
 import json
+import shutil
 from math import log2
 
 import pytest
@@ -17,7 +18,7 @@ from ragforge.pipeline.history import keep_evaluations
 from ragforge.pipeline.importing import import_queries
 from ragforge.pipeline.worst import find_worst
 from ragforge.pipeline.yardsticks import yardstick_now
-from ragforge.records import Hit, Judgment, Ranking
+from ragforge.records import Hit, Judgment, Provenance, Ranking
 from ragforge.report.summary import summarise
 
 ROWS = [
@@ -250,3 +251,57 @@ def test_a_document_is_relevant_if_any_of_its_labels_is_listed(tmp_path):
 
     # The ranking is small.md, big.md: RR 1/2, R@1 0; nDCG by grades is that of the ideal.
     assert means(run, ["RR", "R@1", "nDCG@2"]) == {"RR": 0.5, "R@1": 0.0, "nDCG@2": 1.0}
+
+
+def test_grades_that_a_comparison_leaves_out_are_in_no_list(dataset):
+    """Two models graded chunks that no run holds: the grades of one are left out, and are not among
+    the relevant chunks either. a, b and d of q1 stay: R@2 of c, b is 1/3, of a, b it is 2/3."""
+    dataset.write_run("other", rankings({"q1": "abc", "q2": "ca"}))
+    later = [
+        Judgment(
+            query_id="q1",
+            chunk_id=chunk_id,
+            grade=3,
+            provenance=Provenance(kind="llm", model=model, prompt="p", prompt_sha256=model),
+        )
+        for chunk_id, model in (("d", "m1"), ("e", "m2"))
+    ]
+    dataset.add_judgments(iter(later))
+
+    found = compare_runs(dataset, ["mine", "other"], EvaluateSettings(measures=("R@2",)))
+
+    [item] = found.items
+    # q2 has R@2 1 in both.
+    assert item.comparison.mean_a == pytest.approx((1 / 3 + 1) / 2)
+    assert item.comparison.mean_b == pytest.approx((2 / 3 + 1) / 2)
+
+
+def test_a_difference_of_sets_tells_of_other_lists(dataset, tmp_path, capsys):
+    """No grade is another, and all binary measures of q1 are: b is not listed any more."""
+    before = tmp_path / "before"
+    shutil.copytree(dataset.path, before)
+    relist(dataset, tmp_path, ["a"])
+    capsys.readouterr()
+
+    assert main(["diff", str(before), str(dataset.path), "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)["grades"]
+    # a of q1 and c of q2 stay; c of q1 is not listed in either. b has neither grade nor list.
+    assert {name: found[name] for name in ("same", "changed", "gone")} == {
+        "same": 3,
+        "changed": 0,
+        "gone": 1,
+    }
+
+
+def test_a_difference_of_sets_counts_lists_that_became_a_threshold(dataset, tmp_path, capsys):
+    """Grade 2 explains these lists: a and c of q1 keep their grades and lose their marks, b of q1
+    and c of q2 get grade 2."""
+    before = tmp_path / "before"
+    shutil.copytree(dataset.path, before)
+    relist(dataset, tmp_path, ["b", "c"])
+    capsys.readouterr()
+
+    assert main(["diff", str(before), str(dataset.path), "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["grades"]["changed"] == 4

@@ -360,7 +360,28 @@ def _on_one_judge(
         # As the set has it: what is left out may hold the only grades beyond 1.
         grades = (grade or 0 for of in ground.qrels.values() for grade in of.values())
         settings = settings.model_copy(update={"rel_threshold": 2 if max(grades) > 1 else 1})
-    return replace(ground, qrels=qrels, pair_judges=left, settings=settings, warnings=warnings)
+    return replace(
+        ground,
+        qrels=qrels,
+        relevant=_without(ground, qrels),
+        pair_judges=left,
+        settings=settings,
+        warnings=warnings,
+    )
+
+
+def _without(ground: _Field, qrels: Qrels) -> Listed | None:
+    """Return the lists without chunks that are relevant by grades that are left out."""
+    if ground.relevant is None:
+        return None
+    return {
+        query_id: [
+            chunk_id
+            for chunk_id in listed
+            if chunk_id in qrels.get(query_id, {}) or chunk_id not in ground.qrels.get(query_id, {})
+        ]
+        for query_id, listed in ground.relevant.items()
+    }
 
 
 def _measured(

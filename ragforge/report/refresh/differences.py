@@ -88,14 +88,22 @@ class Grades:
         others = f" ({self.other_judge:,} by another judge)" if self.other_judge else ""
         return f"{moved}{self.changed:,} changed{others}, {self.added:,} new, {self.gone:,} gone"
 
-    def compare(self, pair: OtherGrade, *, by_other: bool = False) -> None:
-        """Count a pair that both have; `by_other` where another judge graded it."""
-        if pair.before == pair.after:
+    def compare(
+        self, pair: OtherGrade, *, by_other: bool = False, is_relisted: bool = False
+    ) -> None:
+        """Count a pair that both have.
+
+        Args:
+            pair: With its grades.
+            by_other: Whether another judge graded it.
+            is_relisted: Whether people list it as relevant in one of the two only.
+        """
+        if pair.before == pair.after and not is_relisted:
             self.same += 1
             return
         self.changed += 1
         self.other_judge += by_other
-        if len(self.examples) < _EXAMPLES:
+        if pair.before != pair.after and len(self.examples) < _EXAMPLES:
             self.examples.append(pair)
 
     def add(self, other: "Grades") -> None:
