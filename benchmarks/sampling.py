@@ -60,27 +60,29 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=2000)
-    repeat = parser.parse_args().repeat
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="of the first set")
+    options = parser.parse_args()
+    seeds = range(options.first, options.first + options.repeat)
     print("| measure | n | whole set | width | queries like these | width | plain |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for kind in KINDS:
         for n in SAMPLES:
-            print(_row(kind, n, repeat), flush=True)
+            print(_row(kind, n, seeds), flush=True)
     print("\n| no difference | n | called better |\n| --- | --- | --- |")
     for kind in KINDS:
         for n in SAMPLES[1:4]:
-            share = np.mean([_is_won(kind, n, seed) for seed in range(repeat)])
+            share = np.mean([_is_won(kind, n, seed) for seed in seeds])
             print(f"| {kind.measure} | {n} | {share:.1%} |", flush=True)
 
 
-def _row(kind: Kind, n: int, repeat: int) -> str:
+def _row(kind: Kind, n: int, seeds: range) -> str:
     size = sum(SHARES.values())
     many = np.random.default_rng(1)
     known = sum(
         share / size * kind.values(many, MEANS[name], 1_000_000).mean()
         for name, share in SHARES.items()
     )
-    found = np.array([_once(kind, n, known, seed) for seed in range(repeat)])
+    found = np.array([_once(kind, n, known, seed) for seed in seeds])
     of_set, width, of_all, wide, plain = found.mean(axis=0)
     shares = f"{of_set:.1%} | {width:.3f} | {of_all:.1%} | {wide:.3f} | {plain:.1%}"
     return f"| {kind.measure} | {n} | {shares} |"

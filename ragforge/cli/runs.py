@@ -77,8 +77,9 @@ def _list(dataset: "Dataset", *, as_json: bool) -> None:
 
 
 def _row(item: "ListedRun") -> tuple[str, ...]:
-    counts = (f"{count:,}" for count in (item.n_queries, item.n_failed, item.n_hits))
-    return (item.run, *counts, item.in_words, item.retriever or MISSING)
+    n_queries = f"{item.n_queries:,}{f' ({item.queries})' if item.queries else ''}"
+    counts = (f"{count:,}" for count in (item.n_failed, item.n_hits))
+    return (item.run, n_queries, *counts, item.in_words, item.retriever or MISSING)
 
 
 def _remove(dataset: "Dataset", names: list[str], *, as_json: bool) -> None:

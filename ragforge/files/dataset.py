@@ -185,12 +185,16 @@ class Dataset:
         """Return the queries to measure the answers of a system on; as `chosen_of_run`."""
         return combined(self.chosen, self.made_for(_answers_file(name)), f"answers of {name}")
 
-    def made_for(self, file: str) -> Chosen | None:
-        """Return the queries that a file of a run or of answers was made for; None for all."""
+    def selection_of(self, file: str) -> Selection | None:
+        """Return the part of the queries that a file of a run or of answers was made for."""
         path, manifest = self.files / file, self.manifest
         if not any(entry.selection for entry in manifest.files.values()) or not path.is_file():
             return None
-        selection = manifest.selection_of(digest_file(path))
+        return manifest.selection_of(digest_file(path))
+
+    def made_for(self, file: str) -> Chosen | None:
+        """Return the queries that a file of a run or of answers was made for; None for all."""
+        selection = self.selection_of(file)
         return recall(self.accepted_queries(), selection) if selection else None
 
     def require_queries(self) -> list[Query]:

@@ -233,6 +233,30 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
             )
 
 
+def refuse_files_of_a_part(qrels_path: Path, run_paths: Iterable[Path]) -> None:
+    """Refuse run files made for a part of the queries, where the judgments are those of a dataset.
+
+    By all of its judgments, the queries that were never asked would count 0.
+
+    Raises:
+        DataError: The manifest has a run of these bytes, made for a part of the queries.
+    """
+    dataset = Dataset(qrels_path.parent)
+    if not (dataset.files / "manifest.json").is_file():
+        return
+    manifest = dataset.manifest
+    if not any(entry.selection for entry in manifest.files.values()):
+        return
+    for path in run_paths:
+        selection = manifest.selection_of(digest_file(path)) if path.is_file() else None
+        if selection is not None:
+            raise DataError(
+                f"{path}: was made for {selection.in_words}; measure it with --dataset "
+                f"{dataset.path}, which knows its queries and their weights, or leave the queries "
+                "out that it lacks: --only-retrieved"
+            )
+
+
 def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunks]:
     """Return whether runs were made on the chunks that are there, by name.
 

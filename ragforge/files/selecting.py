@@ -30,7 +30,8 @@ NONE: Final = "(none)"
 """The stratum of the queries without a value."""
 ALL: Final = "(all)"
 """The one stratum where there is nothing to part queries by."""
-_UNANSWERABLE: Final = ", unanswerable"
+UNANSWERABLE: Final = "(unanswerable)"
+"""The stratum of the queries that cannot be answered, where some of their value can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +207,9 @@ def _labels(queries: Iterable[Query], by: str) -> dict[str, str]:
         query.query_id: ((getattr(query, by) or NONE) if by else ALL, query.answerable)
         for query in queries
     }
-    mixed = {name for name, _ in labels.values()}
-    mixed = {name for name in mixed if {(name, True), (name, False)} <= set(labels.values())}
+    with_answers = {name for name, answerable in labels.values() if answerable}
     return {
-        key: f"{name}{_UNANSWERABLE}" if name in mixed and not answerable else name
+        key: name if answerable or name not in with_answers else UNANSWERABLE
         for key, (name, answerable) in labels.items()
     }
 

@@ -10,7 +10,11 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
 from ragforge.files.qrels import JudgedQrels, read_judged_qrels
 from ragforge.files.relevance import BY_LISTS
-from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
+from ragforge.files.run_chunks import (
+    refuse_files_of_a_part,
+    refuse_files_of_other_chunks,
+    usable_runs,
+)
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.report.gathered import reading_in_force
@@ -112,6 +116,8 @@ def evaluate_files(
         DataError: A file does not hold to its format, or two runs have one name.
     """
     refuse_files_of_other_chunks(qrels_path, run_paths)
+    if not only_retrieved:
+        refuse_files_of_a_part(qrels_path, run_paths)
     judged = read_judged_qrels(qrels_path)
     labels = judged.in_force(settings.rel_threshold)
     scores: dict[str, Scores] = {}

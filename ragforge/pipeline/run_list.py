@@ -27,6 +27,7 @@ class ListedRun:
             its chunks are there.
         n_missing: Retrieved chunks that are not in the set, where they were counted.
         retriever: What made it; "" where that is not known.
+        queries: The part of the set's queries that it was made for, in words; "" for all.
         problem: Why it cannot be read; "" where it can.
         n_reworded: Queries whose question is another one now.
     """
@@ -39,6 +40,7 @@ class ListedRun:
     is_recorded: bool = False
     n_missing: int | None = None
     retriever: str = ""
+    queries: str = ""
     problem: str = ""
     n_reworded: int = 0
 
@@ -91,6 +93,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         lengths = [len(item.ranking) for item in dataset.each_ranking(name)]
         [found] = chunks_of_runs(dataset, [name]).values()
         reworded = reworded_queries(dataset, [name]).get(name, set())
+        selection = dataset.selection_of(f"runs/{name}.jsonl")
     except DataError as error:
         return ListedRun(name, 0, n_failed, 0, "unreadable", problem=str(error))
     return ListedRun(
@@ -102,6 +105,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         found.told_by == "digest",
         None if found.n_hits is None else found.n_missing,
         found.retriever,
+        queries=selection.in_words if selection else "",
         n_reworded=len(reworded),
     )
 

@@ -476,6 +476,43 @@ def test_a_report_of_a_sampled_run_says_so(home, capsys):
     assert (code, "run part is measured on sample 10" in (home / "r.html").read_text()) == (0, True)
 
 
+def test_a_file_of_a_sampled_run_is_refused(home, capsys):
+    """By all judgments of the set, thirty queries that were never asked would count 0."""
+    retrieve("part", *SAMPLE)
+    capsys.readouterr()
+    words = ["--qrels", "set/judgments.jsonl", "--run", "set/runs/part.jsonl"]
+
+    code = main(["evaluate", *words])
+
+    assert (code, "was made for sample 10, seed 7" in capsys.readouterr().err) == (3, True)
+
+
+def test_the_list_of_runs_says_what_a_run_was_made_for(home, capsys):
+    """Ten of forty queries look like a run that was cut off."""
+    retrieve("part", *SAMPLE)
+    capsys.readouterr()
+
+    main(["runs", "list", "--dataset", "set"])
+
+    assert "10 (sample 10, seed 7, by category)" in capsys.readouterr().out
+
+
+def test_what_cannot_be_answered_is_drawn_apart(home, capsys):
+    """Measures of retrieval leave it out, and the rest is to keep its shares: 27, 9 and 4."""
+    path = home / "set" / "queries.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in (rows[0], rows[1], rows[2], rows[3]):
+        row["answerable"] = False
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    main(["validate", "--dataset", "set", "--accept"])
+    retrieve("part", *SAMPLE)
+
+    found = measured(capsys)
+
+    strata = {item["stratum"]: item["n_queries"] for item in found["selections"]["part"]["strata"]}
+    assert strata == {"(unanswerable)": 4, "orders": 27, "refunds": 9}
+
+
 def test_flags_of_a_sample_need_a_dataset(home, capsys):
     """A file of judgments has no categories to draw by."""
     code = main(["evaluate", "--qrels", "q.trec", "--run", "r.trec", "--sample", "5"])

@@ -14,7 +14,11 @@ from ragforge.files.levels import document_level
 from ragforge.files.qrels import read_judged_qrels
 from ragforge.files.qrels_judges import judgments_in
 from ragforge.files.relevance import BY_LISTS
-from ragforge.files.run_chunks import refuse_files_of_other_chunks, usable_runs
+from ragforge.files.run_chunks import (
+    refuse_files_of_a_part,
+    refuse_files_of_other_chunks,
+    usable_runs,
+)
 from ragforge.files.runs import Ranked, read_run
 from ragforge.files.selecting import Chosen, shared
 from ragforge.measures import evaluate, parse_measure
@@ -223,6 +227,8 @@ def compare_files(
     names = names_apart(run_paths)
     check_names(names, options.baseline, "run")
     refuse_files_of_other_chunks(qrels_path, run_paths)
+    if not options.only_retrieved:
+        refuse_files_of_a_part(qrels_path, run_paths)
     judged = read_judged_qrels(qrels_path)
     labels = judged.in_force(settings.rel_threshold)
     settings = settings.model_copy(update={"rel_threshold": labels.rel_threshold})
