@@ -36,6 +36,8 @@ class Row:
     where: str
     given: Mapping[str, object]
     _by_name: Mapping[str, object]
+    is_of_table: bool = False
+    """Whether its values are cells, in which several ids stand in one text."""
 
     def has(self, *fields: Field) -> bool:
         """Whether the row has one of the fields, whatever its value."""
@@ -170,8 +172,8 @@ class Row:
         return next(valued, there[0] if there else None)
 
 
-def make_row(where: str, given: Mapping[str, object]) -> Row:
-    """Return the row of an object.
+def make_row(where: str, given: Mapping[str, object], *, is_of_table: bool = False) -> Row:
+    """Return the row of an object, or of a line of a table.
 
     Raises:
         DataError: Two of its names are spellings of one.
@@ -183,7 +185,7 @@ def make_row(where: str, given: Mapping[str, object]) -> Row:
             first = spellings.setdefault(normal_name(name), name)
             if first != name:
                 raise DataError(f"{where}: {first!r} and {name!r} are one field; leave one out")
-    return Row(where, given, by_name)
+    return Row(where, given, by_name, is_of_table)
 
 
 def query_name(row: Row) -> str:

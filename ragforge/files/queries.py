@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final, get_args
 
@@ -45,6 +46,9 @@ SHAPES: Final = (
     "CSV or TSV of passages: question,answer,doc_id,quote,difficulty,category (rows of one "
     "question belong together)",
 )
+
+
+_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +113,27 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
     threshold, reading = settled.rel_threshold, settled.reading
     if note is not None and not settled.relevant:
         threshold, reading = note.rel_threshold, _as_exported(note)
-    return ImportedQueries(queries, threshold, reading, note)
+    return ImportedQueries(queries, threshold, reading, note, _told_unread(path, found))
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     imported: ImportedQuery
     relevance: Relevance
+    not_read: tuple[str, ...] = ()
+    """Fields that may hold what is relevant, under names that nobody knows."""
+
+
+def _told_unread(path: Path, found: list[_Found]) -> tuple[str, ...]:
+    """Say which fields may hold the labels of a file in which none is known."""
+    names = dict.fromkeys(chain.from_iterable(one.not_read for one in found))
+    if not names or not all(one.relevance.is_empty for one in found):
+        return ()
+    some = ", ".join(map(shown, list(names)[:_SHOWN]))
+    return (
+        f"{path}: no row says what is relevant; not read: {some}. Expected a list "
+        "relevant_doc_ids, or grades by id as graded_relevance",
+    )
 
 
 def _read(path: Path, make_id: Callable[[str], str]) -> list[_Found]:
@@ -185,7 +203,12 @@ def _found(row: Row, make_id: Callable[[str], str]) -> _Found:
             "origin": "human",
         },
     )
-    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance)
+    not_read = tuple(
+        name
+        for name, value in row.given.items()
+        if isinstance(value, list | dict) or normal_name(name).endswith("ids")
+    )
+    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance, not_read)
 
 
 def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) -> ImportedQueries:

@@ -201,7 +201,10 @@ def grade_of_quote(row: Row) -> int:
 
 def _relevant(row: Row) -> Relevance:
     """Return what the list or map of relevant passages of a row says."""
+    given = row.get(RELEVANT)
     value = cell_items(row, RELEVANT)
+    if isinstance(given, str) and not row.is_of_table and isinstance(value, list) and value[1:]:
+        raise row.wrong(RELEVANT, "a list, as one text may be one id or several", given)
     grades = _graded(row, RELEVANT, value) if isinstance(value, Mapping) else {}
     listed: list[str] = []
     anchors: list[Anchor] = []
@@ -219,7 +222,7 @@ def _relevant(row: Row) -> Relevance:
     _refuse_twice(row, [*listed, *grades])
     if listed:  # What has a grade is in the list as well.
         listed += [chunk_id for chunk_id, grade in grades.items() if grade]
-    is_empty = value == [] and row.get(RELEVANT) not in (None, "")
+    is_empty = value == [] and given not in (None, "")
     return Relevance(grades, tuple(listed), tuple(anchors), is_list=bool(listed) or is_empty)
 
 

@@ -221,7 +221,7 @@ def read_table(source: Source, verbatim: tuple[Field, ...] = ()) -> Iterator[Row
         row = dict(zip(header, values, strict=True))
         if kept:
             row |= {name: cell for name, cell in zip(header, cells, strict=True) if name in kept}
-        yield make_row(where, row)
+        yield make_row(where, row, is_of_table=True)
 
 
 def unknown_shape(where: Path | str, shapes: Iterable[str]) -> DataError:

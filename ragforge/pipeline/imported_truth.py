@@ -145,7 +145,7 @@ class ImportedTruth:
         self.queries.append(query.model_copy(update=update))
 
     def _grade(self, query: Query, name: str, grade: int | None, mark: bool | None) -> None:
-        if grade is None and not mark:
+        if grade is None and mark is False:
             return
         checked = None if grade is None else _checked(query, name, grade)
         is_wanted = bool(checked or mark)

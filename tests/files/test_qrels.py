@@ -518,3 +518,18 @@ def test_what_queries_without_a_list_go_by_is_said(tmp_path):
     found = read_judged_qrels(write(tmp_path / "set.json", text))
 
     assert found.reading.endswith("nDCG, DCG and ERR; queries without a list go by grade >= 2")
+
+
+def test_one_text_for_a_list_of_ids_is_refused_in_json(tmp_path):
+    """It may be one id with a comma; a cell of a table holds several."""
+    text = '[{"id": "q", "query": "?", "relevant_doc_ids": "Smith, John.md"}]'
+
+    with pytest.raises(DataError, match="a list, as one text may be one id or several, got 'Smi"):
+        read_qrels(write(tmp_path / "q.json", text))
+
+
+def test_one_id_needs_no_list(tmp_path):
+    """It can be meant in one way alone."""
+    text = '[{"id": "q", "query": "?", "relevant_doc_ids": "a.md"}]'
+
+    assert read_qrels(write(tmp_path / "q.json", text)) == {"q": {"a.md": 1}}

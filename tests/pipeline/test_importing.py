@@ -508,3 +508,28 @@ def test_the_same_lists_may_be_imported_again(dataset, bring):
     bring(LISTED)
 
     assert dataset.manifest.rel_threshold == 1
+
+
+def test_a_grade_of_null_is_a_label_that_failed(dataset, bring):
+    """Dropped, its chunk would count as not relevant in a set of complete labels."""
+    bring({"id": "q1", "question": "Q?", "graded_relevance": {"c1": None, "c2": 2}})
+
+    kept = {item.chunk_id: (item.grade, item.is_failed) for item in dataset.judgments()}
+    assert kept == {"c1": (None, True), "c2": (2, False)}
+
+
+def test_labels_under_names_that_nobody_knows_are_told(bring):
+    """A set without labels looks like one that was taken in."""
+    told = []
+
+    bring({"id": "q1", "question": "Q?", "answer_ids": ["c1"]}, observer=told.append)
+
+    assert "no row says what is relevant; not read: 'answer_ids'. Expected" in told[-1].message
+
+
+@pytest.mark.parametrize("name", ["gold_ids", "expectedDocIds", "positive_ids"])
+def test_lists_are_known_by_the_names_people_use(dataset, bring, name):
+    """These say the same as relevant_doc_ids."""
+    bring({"id": "q1", "question": "Q?", name: ["c1"]})
+
+    assert [item.chunk_id for item in dataset.judgments()] == ["c1"]
