@@ -62,6 +62,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="compare each answer as a whole, in one call, without drawing facts first",
     )
     add_selection(parser)
+    parser.add_argument(
+        "--graded-by",
+        default="",
+        metavar="WHO",
+        help="who gave the grades that the answers bring (default: the name of the file); systems "
+        "are compared where it is the same",
+    )
     add_mode(parser)
     add_json(parser)
     add_common(parser, *PAID)

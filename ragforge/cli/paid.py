@@ -60,6 +60,7 @@ def mode_of(arguments: argparse.Namespace) -> Mode:
         mix=getattr(arguments, "mix", False),
         offline_replay=arguments.offline_replay,
         single_call=getattr(arguments, "single_call", False),
+        graded_by=getattr(arguments, "graded_by", ""),
         with_judge=getattr(arguments, "setting_model_name", None) is not None,
     )
 

@@ -83,7 +83,7 @@ class AnswerRow:
     """File and place of the row."""
 
 
-def read_answers(path: Path) -> Iterator[AnswerRow]:
+def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
     """Yield the answers of a file in its order, one at a time but for `.json`.
 
     An answer may be empty; that is what the system said. A row that says whether its answer is
@@ -92,6 +92,7 @@ def read_answers(path: Path) -> Iterator[AnswerRow]:
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `fields` lists.
+        graded_by: Who gave the grades that the rows bring; the name of the file where "".
 
     Raises:
         DataError: The file cannot be read, has none of the shapes or holds no answer; a row lacks
@@ -103,7 +104,7 @@ def read_answers(path: Path) -> Iterator[AnswerRow]:
     for number, row in enumerate(read_rows_of(open_source(path), SHAPES), 1):
         if number == 1 and not row.has(QUERY_ID, ANSWER):
             raise unknown_shape(path, SHAPES)
-        answer = _answer_row(row, plain_name(path))
+        answer = _answer_row(row, graded_by or plain_name(path))
         if answer.query_id in seen:
             raise DataError(f"{row.where}: query {shown(answer.query_id)} comes twice")
         if answer.query_id:

@@ -78,7 +78,7 @@ async def grade_system(
     """
     refuse_to_replace_answers(dataset, checked_name(system))
     dataset = _as_made(dataset, answers_path)
-    taken = _read(dataset, answers_path, observer)
+    taken = _read(dataset, answers_path, observer, mode.graded_by)
     answers, todo = taken.answers, taken.todo
     if not mode.dry_run:
         _take_in(dataset, system, taken)
@@ -207,11 +207,11 @@ def _expecting(queries: Iterable[Query], expected: Mapping[str, str]) -> list[Qu
     ]
 
 
-def _read(dataset: Dataset, path: Path, observer: Observer) -> _Taken:
+def _read(dataset: Dataset, path: Path, observer: Observer, graded_by: str) -> _Taken:
     """Return the answers of a file, and those of them that can be graded."""
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
     everything = dataset.require_accepted_queries()
-    given = list(read_answers(path))
+    given = list(read_answers(path, graded_by=graded_by))
     for told in wrong_totals(given, read_totals(path)):
         observer(Event("note", message=f"{path}: {told}; the rows count"))
     rows = with_query_ids(given, everything, observer)

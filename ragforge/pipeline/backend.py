@@ -36,6 +36,7 @@ class Mode:
         mix: Let what another model or prompt graded stand beside what is graded now.
         offline_replay: Take replies from the call store only; a missing one ends the run.
         single_call: Grade an answer as a whole, without drawing facts first.
+        graded_by: Who gave the grades that answers bring; "" for the name of their file.
         with_judge: Grade answers that bring a grade, too, be it by the offline baseline.
     """
 
@@ -46,6 +47,7 @@ class Mode:
     offline_replay: bool = False
     single_call: bool = False
     with_judge: bool = False
+    graded_by: str = ""
 
 
 EARNEST = Mode()

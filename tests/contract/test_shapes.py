@@ -410,3 +410,16 @@ def test_what_was_judged_measures_a_ranking(here, capsys):
     words = ["evaluate", "--qrels", "judged.jsonl", "--run", "run.json", "-m", "RR", "-m", "nDCG@3"]
 
     assert means(told(capsys, *words), "run") == {"RR": 0.5, "nDCG@3": 0.648}
+
+
+def test_systems_that_one_team_graded_in_two_files_are_compared(here, capsys):
+    """Whoever says that one team graded both may compare them; two queries show no winner."""
+    imported("golden.json", GOLDEN)
+    for name, content in (("mine.json", ANSWERS), ("other.json", BETTER_ANSWERS)):
+        write(name, content)
+        words = ["answer", "--dataset", "set", "--answers", name, "--graded-by", "our team", "-q"]
+        assert main(words) == 0
+
+    found = told(capsys, "compare", "--dataset", "set", "--answers", "mine", "other")
+
+    assert {item["winner"] for item in found["comparisons"]} == {"TIE"}

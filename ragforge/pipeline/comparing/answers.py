@@ -189,8 +189,15 @@ def _two_judges(dataset: Dataset, a: SystemRecords, b: SystemRecords) -> str:
     n_apart = sum(None not in pair and pair[0] != pair[1] for pair in judges)
     if not n_apart:
         return ""
+    where = f"in {plural(n_apart, 'query', 'queries')}"
+    if any(pair[1] and pair[1][0] == "file" for pair in judges):
+        return (
+            f"{where} the two answers were graded in different files, so that a difference may be "
+            "one of the judges; `ragforge answer --answers FILE --graded-by WHO` for both says "
+            "that they are of one, `--model NAME` for both grades them by one"
+        )
     return (
-        f"in {plural(n_apart, 'query', 'queries')} the two answers were graded by different "
+        f"{where} the two answers were graded by different "
         "judges, so that a difference may be one of the judges; `ragforge answer --dataset "
         f"{dataset.path} --answers {dataset.path}/answers/{a.system}.jsonl --name {a.system}` with "
         f"the model that graded {b.system} grades all of {a.system} anew (--dry-run tells the "
