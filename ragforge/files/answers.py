@@ -25,6 +25,7 @@ from ragforge.files.names import (
     N_UNKNOWN_PASSAGES,
     QUERY,
     QUERY_ID,
+    QUERY_ID_OF_PAIR,
     QUOTE,
     TEXT,
     TOTALS,
@@ -81,6 +82,10 @@ class AnswerRow:
     """What the file says is right; None where it does not say."""
     where: str = field(default="", compare=False)
     """File and place of the row."""
+    asked: str = field(default="", compare=False)
+    """The question that stands beside an id; "" without either."""
+    has_plain_id: bool = field(default=False, compare=False)
+    """Whether the id is just called so, and may be the number of the row."""
 
 
 def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
@@ -146,6 +151,8 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         grade=_grade(row, source),
         expected_answer=_text(row, GROUND_TRUTH) or None,
         where=row.where,
+        asked=_text(row, QUERY) if not by_question else "",
+        has_plain_id=not row.has(QUERY_ID_OF_PAIR),
     )
 
 

@@ -31,6 +31,34 @@ def test_an_id_goes_before_the_question():
     assert row.query_id == "q3"
 
 
+def test_an_id_of_another_question_is_refused():
+    """The answer would be graded by what is right for another question."""
+    row = AnswerRow("q2", "So.", asked="What does the kettle cost?", where="a.json: item 1")
+
+    with pytest.raises(
+        DataError,
+        match=r"a\.json: item 1: query 'q2' asks 'Who pays\?', and the question of the row, "
+        r"'What does the kettle cost\?', is that of 'q1'; leave the id or the question out",
+    ):
+        with_query_ids([row], QUERIES, silent)
+
+
+def test_an_id_stands_beside_a_question_in_other_words():
+    """Systems keep what they made of a question."""
+    [row] = with_query_ids([AnswerRow("q2", "So.", asked="Payer?")], QUERIES, silent)
+
+    assert row.query_id == "q2"
+
+
+def test_the_number_of_a_row_is_no_id_of_a_query():
+    """Tutorials number their rows under the name id."""
+    numbered = AnswerRow("1", "So.", asked="What does the kettle cost?", has_plain_id=True)
+
+    [row] = with_query_ids([numbered], QUERIES, silent)
+
+    assert row.query_id == "q1"
+
+
 def test_rows_of_a_question_that_comes_twice_go_to_its_queries_in_order():
     """Each of the two queries has an answer, and the user is told."""
     notes = []
