@@ -262,6 +262,15 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
         ),
         (labelled, "query's labels", "queries' labels", ("trec", "beir")),
         (len(dataset.run_names()), "run", "runs", ("beir", "json")),
+        (
+            sum(
+                dataset.selection_of(f"runs/{name}.jsonl") is not None
+                for name in dataset.run_names()
+            ),
+            "run's note that it is of a part of the queries (the others count 0 elsewhere)",
+            "runs' notes that they are of a part of the queries (the others count 0 elsewhere)",
+            ("trec",),
+        ),
         (_n_chunks(dataset), "chunk's text", "chunks' texts", ("trec", "json")),
     ]
     for count, one, several, forms in losses:

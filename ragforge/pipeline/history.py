@@ -9,6 +9,8 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History, appending, read_history
 from ragforge.files.item_values import drop_old_values, drop_stray_values, values_in, write_values
+from ragforge.files.selecting import recall
+from ragforge.measures.strata import Design
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import EvaluatedRun, sealed
 from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
@@ -316,7 +318,8 @@ class _Bridged:
         with suppress(DataError):  # Damaged values: the means are still there.
             before, now = (values_in(path, self.history, item) for item in (first, last))
             if before is not None and now is not None:
-                return crossing(before, now, self._yardstick(first, last))
+                design = _design(self.dataset, first, last)
+                return crossing(before, now, self._yardstick(first, last), design)
         return _NOTHING
 
     def _yardstick(self, first: Evaluation, last: Evaluation) -> Yardstick | None:
@@ -403,12 +406,23 @@ def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Ob
     if before is None:
         return now
     yardstick = yardstick_of(dataset, run)
-    made = crossing(before, now, yardstick)
+    design = _design(dataset, before.evaluation, now.evaluation)
+    made = crossing(before, now, yardstick, design)
     if not made.means and not made.mixed:
         return now
     is_mixed = has_several_judges(before.evaluation, now.evaluation)
     update = _crossed(before.evaluation, made, is_mixed=is_mixed)
     return now.model_copy(update={"evaluation": sealed(now.evaluation.model_copy(update=update))})
+
+
+def _design(dataset: Dataset, before: Evaluation, now: Evaluation) -> Design | None:
+    """Return what the items of two evaluations are a sample of; None where neither is of one."""
+    parts = [of.selection for of in (now, before) if of.selection and of.selection.sample]
+    if not parts:
+        return None
+    least = min(parts, key=lambda part: part.sample or 0)
+    answerable = [query for query in dataset.accepted_queries() if query.answerable]
+    return recall(answerable, least).design
 
 
 def _before(

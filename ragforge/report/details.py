@@ -62,8 +62,15 @@ def recall_curve(scores: Scores | None, depth: int) -> tuple[CurvePoint, ...]:
         found = scores.rescore([name], rel_threshold=scores.rel_threshold)
         mean = found.mean(name)
         assert mean is not None
-        points.append(CurvePoint(k, mean, interval_of(found.values(name))))
+        points.append(CurvePoint(k, mean, _interval(found, name)))
     return tuple(points)
+
+
+def _interval(scores: Scores, measure: str) -> Ends | None:
+    ends = scores.interval(measure) if scores.design else None
+    if ends is None or ends.n < LEAST_VALUES or ends.low is None or ends.high is None:
+        return interval_of(scores.values(measure))
+    return Ends(ends.low, ends.high)
 
 
 def _ranks(depth: int) -> Sequence[int]:

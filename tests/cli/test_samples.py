@@ -399,6 +399,35 @@ def test_the_history_says_what_was_measured(home, capsys):
     assert "the whole set before, now sample 10, seed 7, by category" in " ".join(out.split())
 
 
+def test_two_evaluations_of_a_sample_are_compared_item_by_item(home, capsys):
+    """Orders fell from 1 to 0.5: by 0.375 in the set, and by 0.4 in the plain mean of the ten."""
+    retrieve("part", *SAMPLE)
+    run(capsys, "evaluate", "-m", "RR")
+    retrieve("part", *SAMPLE, by="worse")
+
+    _, _, err = run(capsys, "evaluate", "-m", "RR")
+    _, out, _ = run(capsys, "history", "--json")
+
+    [found] = json.loads(out)["datasets"][0]["runs"][0]["evaluations"][-1]["bridge"].values()
+    assert ("not compared item by item" in err, found["n"]) == (False, 10)
+    assert found["diff"] == pytest.approx(-0.375)
+
+
+def test_the_last_evaluation_of_a_sample_is_a_baseline(home, capsys):
+    """It is held against the same queries: orders fell from 1 to 0.5, 0.75 of the set."""
+    retrieve("part", *SAMPLE)
+    run(capsys, "evaluate", "-m", "RR")
+    retrieve("part", *SAMPLE, by="worse")
+
+    _, out, _ = run(
+        capsys, "gate", "--run", "part", "--max-drop", "RR=0.5", "--baseline", "last",
+        "--min-queries", "5", "--point", "--json",
+    )  # fmt: skip
+
+    [check] = json.loads(out)["checks"]
+    assert (check["n"], check["value"]) == (10, pytest.approx(-0.375))
+
+
 def test_worst_lists_no_query_that_was_not_asked(home, capsys):
     """Only the two refunds of the sample are not perfect."""
     retrieve("part", *SAMPLE)

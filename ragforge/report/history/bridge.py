@@ -17,6 +17,8 @@ from ragforge.measures.samples import (
     mean,
     standard_deviation,
 )
+from ragforge.measures.strata import Design, Stratified, weighted_mean
+from ragforge.measures.stratified import sample_difference_interval
 from ragforge.measures.unseen import difference_interval
 from ragforge.records import Baseline, BridgeMean, Evaluation, MixedGrades
 from ragforge.report.history.common_items import (
@@ -58,16 +60,36 @@ def bridge(
     return crossing(before, now, yardstick).means
 
 
-def crossing(before: Baseline, now: Baseline, yardstick: Yardstick | None = None) -> Crossing:
-    """Return the bridge between two evaluations, with what keeps it from being whole."""
+def crossing(
+    before: Baseline,
+    now: Baseline,
+    yardstick: Yardstick | None = None,
+    design: Design | None = None,
+) -> Crossing:
+    """Return the bridge between two evaluations, with what keeps it from being whole.
+
+    Args:
+        before: As for `bridge`.
+        now: Likewise.
+        yardstick: Likewise.
+        design: What the items of a sample were drawn from; None where neither is of a sample. Where
+            an item is not in it any more, all weigh alike.
+    """
     if not is_comparable(before.evaluation, now.evaluation):
         return Crossing({}, None)
     common = common_items(before, now, yardstick)
-    items = [item for item in common.values() if item.now]
+    items = {query_id: item for query_id, item in common.items() if item.now}
+    if design is not None and not items.keys() <= design.stratum_of.keys():
+        design = None
     # Rankings are of all queries of the run: what differs then is only what they are measured on.
     alike = before.evaluation.digests.rankings == now.evaluation.digests.rankings
     found = {
-        name: _paired(name, [item for item in items if name in item.now], alike)
+        name: _paired(
+            name,
+            {query_id: item for query_id, item in items.items() if name in item.now},
+            alike,
+            design,
+        )
         for name in now.evaluation.measures
         if name in before.evaluation.measures
     }
@@ -89,33 +111,38 @@ def is_bounded(measure: str) -> bool:
         return False
 
 
-def _paired(measure: str, items: Sequence[CommonItem], alike: bool) -> BridgeMean | None:
-    readings = [(item.before[measure], item.now[measure]) for item in items]
-    known = [
-        (old.value, new.value, item.is_rescored)
-        for item, (old, new) in zip(items, readings, strict=True)
+def _paired(
+    measure: str, items: Mapping[str, CommonItem], alike: bool, design: Design | None
+) -> BridgeMean | None:
+    readings = {key: (item.before[measure], item.now[measure]) for key, item in items.items()}
+    known = {
+        key: (old.value, new.value)
+        for key, (old, new) in readings.items()
         if old.value is not None and new.value is not None
-    ]
+    }
     if not known:
         return None
-    before, now = [old for old, _, _ in known], [new for _, new, _ in known]
+    before, now = [old for old, _ in known.values()], [new for _, new in known.values()]
+    drawn = design.stratified(known) if design else None
     n_left_out = len(readings) - len(known)
     moved = differences(before, now)
     ends = None
-    if alike and is_identity(moved, same_rankings=not n_left_out):
+    # What a sample ranks alike may differ in what was not drawn.
+    if alike and design is None and is_identity(moved, same_rankings=not n_left_out):
         ends = Ends(0.0, 0.0)
     elif n_left_out <= LEFT_OUT * len(readings):
-        ends = _widest(moved, readings, is_bounded(measure))
+        every = design.stratified(readings) if design else None
+        ends = _widest(_Moved(moved, drawn), [*readings.values()], every, is_bounded(measure))
     return BridgeMean(
         n=len(moved),
-        before=fsum(before) / len(before),
-        now=fsum(now) / len(now),
-        diff=mean(moved),
+        before=_mean(before, drawn),
+        now=_mean(now, drawn),
+        diff=mean(moved) if drawn is None else _mean(moved.tolist(), drawn),
         low=ends.low if ends else None,
         high=ends.high if ends else None,
-        n_rescored=sum(again for _, _, again in known),
+        n_rescored=sum(items[key].is_rescored for key in known),
         n_left_out=n_left_out,
-        n_mixed=sum(measure in item.lacking for item in items),
+        n_mixed=sum(measure in item.lacking for item in items.values()),
         sd=_sd(moved),
         n_tied=int((moved == 0).sum()),
     )
@@ -127,8 +154,25 @@ def _sd(moved: Floats) -> float | None:
     return 0.0 if is_constant(moved) else standard_deviation(moved)
 
 
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Differences, and of which strata they are."""
+
+    values: Floats
+    drawn: Stratified | None
+
+
+def _mean(values: Sequence[float], drawn: Stratified | None) -> float:
+    if drawn is None:
+        return fsum(values) / len(values)
+    return weighted_mean(values, drawn.weights)
+
+
 def _widest(
-    moved: Floats, readings: Sequence[tuple[Reading, Reading]], bounded: bool
+    moved: _Moved,
+    readings: Sequence[tuple[Reading, Reading]],
+    every: Stratified | None,
+    bounded: bool,
 ) -> Ends | None:
     """Return the interval, as far as what is not known of some items could move it."""
     ends = _interval(moved, bounded)
@@ -138,17 +182,19 @@ def _widest(
         return None
     lows = differences([old.high for old, _ in readings], [new.low for _, new in readings])
     highs = differences([old.low for old, _ in readings], [new.high for _, new in readings])
-    low, high = _interval(lows, bounded), _interval(highs, bounded)
+    low, high = (_interval(_Moved(of, every), bounded) for of in (lows, highs))
     if ends is None or low is None or high is None:
         return None
     return Ends(min(ends.low, low.low), max(ends.high, high.high))
 
 
-def _interval(moved: Floats, bounded: bool) -> Ends | None:
+def _interval(moved: _Moved, bounded: bool) -> Ends | None:
     """Return the 95 % interval of the mean difference; None where so few items allow none.
 
     Source: as `ragforge.measures.comparing`.
     """
-    if len(moved) < LEAST_VALUES:
+    if len(moved.values) < LEAST_VALUES:
         return None
-    return difference_interval(moved, LEVEL, bounded=bounded)
+    if moved.drawn is not None:
+        return sample_difference_interval(moved.values, moved.drawn, LEVEL, bounded=bounded)
+    return difference_interval(moved.values, LEVEL, bounded=bounded)
