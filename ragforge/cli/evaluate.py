@@ -33,7 +33,7 @@ Examples:
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -59,10 +59,11 @@ from ragforge.report.judging import LABELS_IN_WORDS
 from ragforge.report.patterns import patterns
 from ragforge.report.runs import Latency
 from ragforge.report.selection import Part, selection_json
-from ragforge.report.shown import MISSING, duration, number, plural
+from ragforge.report.shown import MISSING, duration, number, one_line, plural
 from ragforge.report.table import render_table
 
 DIGITS = 4
+_SHOWN = 3
 LEVEL = 0.95
 """Of confidence intervals."""
 WHOLE_SET = "whole set"
@@ -235,6 +236,10 @@ def _note(found: EvaluatedRuns, *, interval: bool) -> str:
 
 def _warnings(found: EvaluatedRuns) -> Iterator[str]:
     """Yield what brackets are, and which measures look further down than a run goes."""
+    first = next(iter(found.scores.values()))
+    if first.without_judgments:
+        queries = plural(len(first.without_judgments), "query", "queries")
+        yield f"{queries} without any label, and in no mean: {_some(first.without_judgments)}"
     summaries = (item.summary(name) for item in found.scores.values() for name in found.measures)
     if any(summary.n_failed for summary in summaries):
         yield "[low, high]: no interval; the mean, had all failures come out worst, and best"
@@ -253,6 +258,11 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
                 f"{name}: no ranking has more than {what}; "
                 f"{', '.join(deeper)} {'looks' if len(deeper) == 1 else 'look'} further down"
             )
+
+
+def _some(query_ids: Sequence[str]) -> str:
+    more = ", …" if len(query_ids) > _SHOWN else ""
+    return ", ".join(one_line(item, 40) for item in query_ids[:_SHOWN]) + more
 
 
 def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str, object]:

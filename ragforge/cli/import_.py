@@ -63,7 +63,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|READING",
         help="with --logs: FILE with what people said of the logged questions, by their id; else "
         "what a chunk without a label is: not relevant (complete; the default where people alone "
-        "label), not looked at (pooled), or not known (partial)",
+        "label), not looked at (pooled), or not known (partial). Pooled and partial count alike: "
+        "it is not relevant in a value, and what it could change is told",
     )
     parser.add_argument(
         "--as-queries",
@@ -136,8 +137,11 @@ def run(arguments: argparse.Namespace) -> int:
             )
     _check_sample(arguments)
     observer = Progress(arguments.quiet)
-    dataset = _dataset(arguments, observer)
-    told, found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
+    from ragforge.pipeline.importing import undone_if_failed
+
+    with undone_if_failed(arguments.out):
+        dataset = _dataset(arguments, observer)
+        told, found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
     if arguments.labels in _READINGS:
         manifest = dataset.manifest.model_copy(update={"labels": arguments.labels})
         dataset.write_manifest(manifest)

@@ -77,7 +77,8 @@ class ImportedTruth:
         for item in imported:
             self._take(item)
         gone = [*self.lost, *(f"{item} is no chunk and no document" for item in self.missing)]
-        if gone and self.judgments.keys() <= self._unfindable:
+        none_found = bool(gone) and self.judgments.keys() <= self._unfindable
+        if none_found and not (self._allow_missing and self._unfindable):
             told = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
             raise DataError(f"{where}: {told}; is it a set for other documents?")
         if self._unfindable:

@@ -1,12 +1,14 @@
 """Taking a hand-made set of queries into a dataset: its quotes become judgments of chunks."""
 
+import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ragforge.errors import DataError
+from ragforge.errors import DataError, RagforgeError
 from ragforge.files.dataset import Dataset
 from ragforge.files.labels_note import LabelsNote
 from ragforge.files.opening import create_dataset, refuse_other_files
@@ -284,6 +286,21 @@ def _said(judgment: Judgment) -> _Said:
 
 def _some(query_ids: Iterable[str]) -> str:
     return ", ".join(sorted(query_ids)[:3])
+
+
+@contextmanager
+def undone_if_failed(out: Path | None) -> Iterator[None]:
+    """Leave nothing behind in a new directory where an import fails; one with files stays."""
+    existed = out is not None and out.exists()
+    is_new = out is not None and not out.is_symlink() and not (existed and any(out.iterdir()))
+    try:
+        yield
+    except RagforgeError:
+        if out is not None and is_new:
+            shutil.rmtree(out, ignore_errors=True)
+            if existed:
+                out.mkdir(exist_ok=True)
+        raise
 
 
 def dataset_for(out: Path, source: ChunkSource) -> Dataset:

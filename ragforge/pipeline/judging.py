@@ -33,6 +33,8 @@ from ragforge.pipeline.pooling import (
 from ragforge.pipeline.pools_way import as_the_pools
 from ragforge.pipeline.sitting import JudgingResult, Sitting
 from ragforge.records import Failure
+from ragforge.report.gathered import reading_in_force
+from ragforge.report.judging import LabelReading, judges_differ, relevance_words
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.stage import open_pairs
@@ -67,6 +69,7 @@ async def judge_dataset(
             failed.
     """
     settings = as_the_pools(dataset, settings, observer, mode)
+    was = reading_in_force(dataset, dataset.each_judgment())
     queries = queries_of(dataset, settings.judge.split)
     pooled = pool_of(dataset, queries, run_names, settings.judge.depth, observer)
     async with open_bench(
@@ -110,8 +113,31 @@ async def judge_dataset(
                 result.estimate = _estimate(bench, result, counts)
                 return result
     result.summaries = _summaries(dataset, set(pooled))
+    tell_of_reading(dataset, was, observer)
     _tell_of_others(dataset, set(pooled), standing, observer)
     return refused_if_all_failed(result, len(todo))
+
+
+def tell_of_reading(dataset: Dataset, was: LabelReading, observer: Observer) -> None:
+    """Tell what a judge's grades change about how the labels of a set are read.
+
+    What people alone labelled is complete; with grades of a judge it is a pool, also by the
+    manifest.
+    """
+    manifest = dataset.manifest
+    now = reading_in_force(dataset, dataset.each_judgment())
+    if was == "complete" and now != was:
+        if manifest.labels == was:
+            dataset.write_manifest(manifest.model_copy(update={"labels": now}))
+        message = (
+            "labels were complete, and are of a pool now that a judge graded: a chunk without a "
+            "label was not looked at"
+        )
+        observer(Event("note", message=message))
+    if judges_differ(dataset.each_judgment(), manifest.rel_threshold):
+        words = relevance_words(manifest.rel_threshold or 1, judges_differ=True)
+        message = f"{words}: the set's author counts from 1, a judge's 1 has no part of the answer"
+        observer(Event("note", message=message))
 
 
 async def judge_file(

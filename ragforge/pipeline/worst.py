@@ -11,7 +11,7 @@ from ragforge.measures import parse_measure
 from ragforge.report.causes.catalogue import CauseCode
 from ragforge.report.causes.finder import CauseFinder
 from ragforge.report.causes.worst import BadQuery, WorstReport, run_findings, worst_of
-from ragforge.report.gathered import Gathered, gather
+from ragforge.report.gathered import Gathered, gather, reading_words
 from ragforge.report.graded_by import grades_of
 from ragforge.report.judging import judges
 from ragforge.report.queries.chunk_starts import ChunkStart, ShownStarts
@@ -79,6 +79,9 @@ def find_worst(
         warnings=found.run_warnings,
         graded_by=grades_of(judges(measured_on, {})),
         by_lists=bool(relevant),
+        reading=reading_words(
+            dataset, found.judgments, task, measure.rel or settings.rel_threshold
+        ),
     )
 
 

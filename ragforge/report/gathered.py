@@ -12,15 +12,18 @@ from ragforge.measures.listed import labels_of, lists_in_force
 from ragforge.records import Failure, Judgment, Query
 from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.judging import (
+    LABELS_IN_WORDS,
     LEAST_OF_JUDGES,
     LabelReading,
     Settled,
     failed_by_name,
     gaining_one,
     grades_in,
+    judges_differ,
     label_reading,
     marks_in,
     on_authors_scale,
+    relevance_words,
     settle,
 )
 from ragforge.report.runs import PRIMARY, MeasuredRun, Task, measure_run
@@ -128,6 +131,26 @@ def reading_in_force(dataset: Dataset, judgments: Iterable[Judgment]) -> LabelRe
     """Return what a chunk of a dataset that has no label is; see `label_reading`."""
     has_pool = "pool.jsonl" in dataset.manifest.files
     return label_reading(dataset.manifest.labels, judgments, has_pool=has_pool)
+
+
+def reading_words(
+    dataset: Dataset, judgments: Iterable[Judgment], task: Task, asked: int | Literal["auto"]
+) -> str:
+    """Say what is relevant, and what a chunk without a label is where that is not a pool's.
+
+    Args:
+        dataset: Whose manifest may say both.
+        judgments: Of the dataset.
+        task: What is in force.
+        asked: The threshold that somebody asks for.
+    """
+    given = list(judgments)
+    differ = judges_differ(given, dataset.authors_threshold(asked))
+    words = relevance_words(task.rel_threshold, judges_differ=differ)
+    words = "relevant: as listed" if task.relevant else words
+    labels = reading_in_force(dataset, given)
+    is_usual = labels == "pooled" and dataset.manifest.labels is None
+    return words if is_usual else f"{words}; {LABELS_IN_WORDS[labels]}"
 
 
 def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:

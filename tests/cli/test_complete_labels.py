@@ -102,3 +102,47 @@ def test_a_pool_that_was_judged_already_is_told_as_such(golden, capsys):
     _, said = run(capsys, "judge")
 
     assert "the pool was judged already: all 15 pairs have a grade" in said.err
+
+
+def test_a_chunk_that_is_not_listed_is_shown_as_such_among_the_worst(golden, capsys):
+    """A question mark would say that somebody should look at it."""
+    _, said = run(capsys, "worst")
+    _, as_json = run(capsys, "worst", "--json")
+
+    assert ("[-] c1" in said.out, "[?]" in said.out) == (True, False)
+    [found] = json.loads(as_json.out)["runs"].values()
+    assert {chunk["state"] for chunk in found["worst"][0]["retrieved"]} == {"graded", "unlisted"}
+
+
+def test_worst_and_compare_say_which_reading_is_in_force(golden, capsys):
+    """Their numbers mean something else in a pooled set, as those of evaluate do."""
+    words = ["retrieve", "--dataset", "set", "--retriever", "bm25", "-q"]
+    assert main(words) == 0
+
+    for command in ("worst", "compare"):
+        _, said = run(capsys, command)
+        assert "what is not listed is not relevant" in " ".join(said.out.split())
+
+
+def test_a_query_with_an_empty_list_is_told_and_not_sent_to_a_judge(golden, capsys):
+    """Its author says that nothing is relevant; it has no value, and is in no mean."""
+    empty = [{"query": "Where is fact 10?", "relevant": []}]
+    (golden / "empty.json").write_text(json.dumps(empty))
+    assert main(["import", "empty.json", "--dataset", "set", "-q"]) == 0
+
+    _, worst = run(capsys, "worst", "--json")
+    _, evaluated = run(capsys, "evaluate", "--no-history")
+
+    [found] = json.loads(worst.out)["runs"].values()
+    assert {cause["code"] for cause in found["causes"]} == {"ranked_low", "no_relevant_known"}
+    assert "1 query without any label, and in no mean: q_" in evaluated.out
+
+
+def test_a_judge_says_that_labels_are_complete_no_more(golden, capsys):
+    """Its grades make a pool of what was complete, and all numbers mean something else."""
+    assert main(["import", "golden.json", "--dataset", "set", "--labels", "complete", "-q"]) == 0
+
+    _, said = run(capsys, "judge")
+
+    assert "labels were complete, and are of a pool now that a judge graded" in said.err
+    assert json.loads((golden / "set" / "manifest.json").read_text())["labels"] == "pooled"

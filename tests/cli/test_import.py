@@ -138,3 +138,46 @@ def test_flags_of_a_sample_that_cannot_be_are_refused(tmp_path, capsys, words, m
     code, _, told = run(capsys, *words, "--dataset", tmp_path)
 
     assert (code, message in told) == (2, True)
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A set of which the corpus has no relevant document."""
+    path = tmp_path / "elsewhere.json"
+    path.write_text(json.dumps([{"query": "Where?", "relevant": ["gone.md"]}]))
+    return path
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_failed_import_leaves_nothing_behind(documents, elsewhere, tmp_path, capsys, is_there):
+    """Half a set would be taken for one, and the next import would find it there."""
+    out = tmp_path / "new"
+    if is_there:
+        out.mkdir()
+
+    code, _, _ = run(capsys, elsewhere, "--documents", documents, "--out", out)
+
+    assert (code, out.exists()) == (3, is_there)
+    assert not is_there or not [*out.iterdir()]
+
+
+def test_a_failed_import_leaves_a_set_that_was_there(documents, elsewhere, log, tmp_path, capsys):
+    """What was taken in before is not this import's to remove."""
+    out = tmp_path / "set"
+    run(capsys, "--logs", log, "--documents", documents, "--out", out)
+    before = {path: path.read_bytes() for path in out.iterdir() if path.is_file()}
+
+    code, _, _ = run(capsys, elsewhere, "--documents", documents, "--out", out)
+
+    assert code == 3
+    assert {path: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+
+
+def test_ids_may_all_be_missing_where_that_is_allowed(documents, elsewhere, tmp_path, capsys):
+    """The documents may come later; until then all that is measured is 0, and it is told."""
+    out = tmp_path / "set"
+
+    words = (elsewhere, "--documents", documents, "--out", out, "--allow-missing")
+    code, _, told = run(capsys, *words)
+
+    assert (code, "gone.md; no run can find them" in told) == (0, True)

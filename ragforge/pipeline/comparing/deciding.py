@@ -86,6 +86,7 @@ class Contest:
     """Measures of which that is so."""
     rel_threshold: int | None = None
     by_lists: bool = False
+    reading: str = ""
     judged_by: tuple[str, ...] = ()
     graded_by: tuple[GradedBy, ...] = ()
     alike: frozenset[tuple[str, str]] = frozenset()
@@ -174,6 +175,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         alpha=options.alpha,
         rel_threshold=contest.rel_threshold,
         by_lists=contest.by_lists,
+        reading=contest.reading,
         judged_by=contest.judged_by,
         warnings=(
             *contest.warnings,

@@ -46,9 +46,9 @@ from ragforge.pipeline.run_names import names_apart
 from ragforge.records import Judgment
 from ragforge.records.grade_origins import origin_of
 from ragforge.report.comparison.contents import ComparisonReport
-from ragforge.report.gathered import Gathered, is_complete, settle_judgments, task_of
+from ragforge.report.gathered import Gathered, is_complete, reading_words, settle_judgments, task_of
 from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
-from ragforge.report.judging import Settled, failed_by_name, judges, settle
+from ragforge.report.judging import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
 from ragforge.report.one_judge import PairJudges, pair_judges
 from ragforge.report.runs import rank_order
 from ragforge.report.selection import Part
@@ -87,6 +87,8 @@ class _Field:
     warnings: list[str] = field(default_factory=list)
     is_complete: bool = False
     """Whether what has no label is not relevant."""
+    reading: str = ""
+    """What is relevant, and what a chunk without a label is, in words."""
     relevant: Listed | None = None
     """What lists call relevant, where they decide binary measures; see `measures.listed`."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
@@ -159,7 +161,8 @@ def compare_runs(
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, settings.rel_threshold)
     threshold = dataset.rel_threshold(settings.rel_threshold)
-    by_lists = settings.rel_threshold == "auto"
+    asked = settings.rel_threshold
+    by_lists = asked == "auto"
     task = task_of(queries.values(), settled, (), threshold, by_lists=by_lists)
     qrels = task.qrels
     settings = settings.model_copy(update={"rel_threshold": task.rel_threshold})
@@ -167,6 +170,7 @@ def compare_runs(
     told = [by_document_text(folded)] if folded else []
     ground = _field(dataset.path, qrels, settings, options, warnings=[*told, *usable.warnings])
     ground = _by_lists(ground, task.relevant)
+    reading = reading_words(dataset, judgments, task, asked)
     parts = {name: dataset.chosen_of_run(name) for name in wanted}
     wanted = wanted if names else _of_one_part(parts, options, ground)
     ground = ground.on_part(shared(parts[name] for name in wanted))
@@ -179,7 +183,8 @@ def compare_runs(
         without = failed.get(name, set()) | usable.reworded.get(name, set())
         lost = (without & ground.qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
-    ground = replace(ground, is_complete=is_complete(dataset, judgments), is_named=bool(names))
+    complete = is_complete(dataset, judgments)
+    ground = replace(ground, is_complete=complete, is_named=bool(names), reading=reading)
     settled_here = {key: of for key, of in settled.items() if key in ground.qrels}
     ground = _on_one_judge(ground, pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, ground), ground)
@@ -237,8 +242,10 @@ def compare_files(
     is_binary = all((grade or 0) <= 1 for of in qrels.values() for grade in of.values())
     ground = replace(_field(qrels_path, qrels, settings, options, is_binary), is_named=True)
     ground = _by_lists(ground, labels.relevant)
-    is_whole = reading_of_file(qrels_path, judged) == "complete"
-    ground = replace(ground, is_complete=is_whole)
+    said = reading_of_file(qrels_path, judged)
+    words = [labels.reading, LABELS_IN_WORDS[said] if said else ""]
+    reading = "; ".join(filter(None, words))
+    ground = replace(ground, is_complete=said == "complete", reading=reading)
     held, asked = {}, {}
     for name, path in zip(names, run_paths, strict=True):
         rankings = read_run(path).rankings
@@ -470,6 +477,7 @@ def _decided(
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
         by_lists=bool(ground.relevant),
+        reading=ground.reading,
         judged_by=graded.judged_by,
         graded_by=graded.graded_by,
         # What a sample ranks alike may differ in what was not drawn.

@@ -27,6 +27,7 @@ CauseCode: TypeAlias = Literal[
     "not_retrieved",
     "beyond_cutoff",
     "ranked_low",
+    "not_in_corpus",
     "some_missed",
     "order",
 ]
@@ -99,6 +100,11 @@ CAUSES: Final[dict[CauseCode, CauseText]] = {
         "The first relevant chunk is in the top ranks, below others that are not relevant.",
         "Rerank the top; look at what the chunks above it share with the query.",
     ),
+    "not_in_corpus": CauseText(
+        "relevant ids that the corpus lacks",
+        "All relevant chunks that the run misses are not in the corpus: no run can find them.",
+        "Bring the documents, or mend the labels; the retriever is not to blame.",
+    ),
     "some_missed": CauseText(
         "some relevant chunks missed",
         "A relevant chunk is at rank 1, others that count are not in the top ranks.",
@@ -112,7 +118,7 @@ CAUSES: Final[dict[CauseCode, CauseText]] = {
 }
 """Every cause in words, in the order of the rules: the first that applies is the likely one."""
 
-BLAMELESS: Final = frozenset({"not_judged", "judging_failed", "no_relevant_known"})
+BLAMELESS: Final = frozenset({"not_judged", "judging_failed", "no_relevant_known", "not_in_corpus"})
 """Causes that say nothing of the run."""
 
 

@@ -47,6 +47,9 @@ class CauseFinder:
         grades = (grade for judged in task.qrels.values() for grade in judged.values())
         self._has_full_grades = any(grade == FULL_GRADE for grade in grades)
         self._marks = ChunkMarks()
+        self._has_corpus = False
+        self._missing = {item for key in task.qrels for item in task.relevant_in(key)}
+        """Relevant chunks, and documents, that were not among the chunks taken."""
         best = _best(task, self._measure)
         self._runs = sorted(runs, key=lambda run: run.name)
         self._bad = {run.name: list(_bad(run, task, self._measure, best)) for run in self._runs}
@@ -57,6 +60,8 @@ class CauseFinder:
     def take(self, chunk: Chunk) -> None:
         """Take the next chunk of the corpus; most are of no account."""
         self._marks.take(chunk)
+        self._missing -= {chunk.chunk_id, chunk.doc_id}
+        self._has_corpus = True
 
     def causes(self) -> dict[str, dict[str, Causes]]:
         """Return why queries did badly, by run and query, both sorted."""
@@ -93,6 +98,7 @@ class CauseFinder:
             has_full_grades=self._has_full_grades,
             noun=self._task.noun(bad.query_id),
             listed=self._listed(bad.query_id),
+            absent=frozenset(self._missing) if self._has_corpus else frozenset(),
         )
 
     def _listed(self, query_id: str) -> frozenset[str] | None:
@@ -117,7 +123,9 @@ def _bad(
     scores = run.scores.rescore([measure], rel_threshold=task.rel_threshold)
     states: dict[str, CauseCode] = {
         **dict.fromkeys(scores.failed, "retriever_failed"),
-        **dict.fromkeys(scores.without_judgments, "not_judged"),
+        **dict.fromkeys(
+            scores.without_judgments, "no_relevant_known" if task.is_complete else "not_judged"
+        ),
         **dict.fromkeys(scores.judgments_failed, "judging_failed"),
     }
     found = [_Bad(query_id, None, None, state) for query_id, state in states.items()]

@@ -37,6 +37,8 @@ class Case:
     """What is ranked and labelled: chunk or document."""
     listed: frozenset[str] | None = None
     """The relevant chunks, where a list says which they are; None where the grades do."""
+    absent: frozenset[str] = frozenset()
+    """Relevant chunks that the corpus does not have."""
 
     @property
     def cutoff(self) -> int:
@@ -180,8 +182,15 @@ def _better_without(case: Case, dropped: Set[str]) -> bool:
     return bool(after > before)
 
 
+def _not_in_corpus(case: Case) -> str | None:
+    missed = case.relevant.difference(case.ranked[: case.cutoff])
+    if not missed or not missed <= case.absent:
+        return None
+    return f"{len(missed)} of {plural(len(case.relevant), f'relevant {case.noun}')}"
+
+
 def _not_retrieved(case: Case) -> str | None:
-    if case.first is not None:
+    if case.first is not None or case.relevant <= case.absent:
         return None
     known = plural(len(case.relevant), f"relevant {case.noun}")
     return f"{known} known, none in {len(case.ranked)} ranks"
@@ -205,7 +214,9 @@ def _some_missed(case: Case) -> str | None:
     found = sum(rank <= case.cutoff for rank in case.relevant_ranks)
     missed = len(case.relevant) - found
     possible = min(len(case.relevant), case.cutoff)
-    return f"{missed} of {len(case.relevant)}" if found < possible else None
+    if found == possible or _not_in_corpus(case) is not None:
+        return None
+    return f"{missed} of {len(case.relevant)}"
 
 
 RULES: Final[dict[CauseCode, Rule]] = {
@@ -215,6 +226,7 @@ RULES: Final[dict[CauseCode, Rule]] = {
     "not_retrieved": _not_retrieved,
     "beyond_cutoff": _beyond_cutoff,
     "ranked_low": _ranked_low,
+    "not_in_corpus": _not_in_corpus,
     "some_missed": _some_missed,
 }
 """In the order in which they explain: what casts doubt on the value first, what is a matter of the

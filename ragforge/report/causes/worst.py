@@ -69,6 +69,8 @@ class WorstReport:
     graded_by: tuple[GradedBy, ...] = ()
     by_lists: bool = False
     """Whether lists say what is relevant."""
+    reading: str = ""
+    """What is relevant, and what a chunk without a label is, in words."""
 
 
 def worst_of(

@@ -30,11 +30,10 @@ def render_worst(report: WorstReport) -> str:
 def _run(run: RunFindings, report: WorstReport) -> Iterator[str]:
     title = f"{one_line(run.name)}: {report.measure} {number(run.mean)}"
     if not run.groups:
-        yield f"{title}\nNo query is below the best that its judgments allow."
+        yield f"{title}\nNo query is below the best that its judgments allow; {report.reading}"
         return
     bad = f"{run.n_bad:,} of {plural(run.n_queries, 'query', 'queries')}"
-    relevant = "as listed" if report.by_lists else f"grade >= {report.rel_threshold}"
-    note = f"{bad} below the best that their judgments allow; relevant: {relevant}"
+    note = f"{bad} below the best that their judgments allow; {report.reading}"
     yield "\n".join([title, _causes(run.groups), note])
     yield "\n".join(_remedies(run.groups))
     for place, item in enumerate(run.worst, 1):
@@ -96,6 +95,7 @@ def worst_json(report: WorstReport) -> dict[str, object]:
         "dataset": report.dataset,
         "measure": report.measure,
         "rel_threshold": report.rel_threshold,
+        "reading": report.reading,
         "cause": report.cause,
         "graded_by": graded_json(report.graded_by),
         "runs": {run.name: _run_json(run, report.starts) for run in report.runs},

@@ -114,7 +114,9 @@ def doubts(items: Sequence[Compared]) -> list[str]:
 def basis(report: ComparisonReport) -> str:
     """Say in one line what the values rest on."""
     parts = []
-    if report.by_lists:
+    if report.reading:
+        parts.append(report.reading)
+    elif report.by_lists:
         parts.append("relevant: as listed")
     elif report.rel_threshold is not None:
         parts.append(f"relevant: grade >= {report.rel_threshold}")

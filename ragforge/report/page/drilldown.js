@@ -22,7 +22,11 @@ const drilldown = (index, rows, h, number) => {
       const label = `grade ${grade}: ${index.grades[grade]}`;
       return h("span", { class: `grade g${grade}`, title: label }, String(grade));
     }
-    const signs = {"-2": ["!", "judging failed"], "-3": ["+", "listed as relevant, without a grade"]};
+    const signs = {
+      "-2": ["!", "judging failed"],
+      "-3": ["+", "listed as relevant, without a grade"],
+      "-4": ["\u2212", "not listed, so not relevant"],
+    };
     const [sign, label] = signs[grade] || ["?", "not judged"];
     return h("span", { class: "grade none", title: label }, sign);
   }

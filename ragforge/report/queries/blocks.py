@@ -32,7 +32,7 @@ SOURCES: Final = {
     "carried": "grade carried over",
 }
 _DIGITS: Final = 4
-_NO_GRADE: Final[Mapping[str, int]] = {"unjudged": -1, "failed": -2, "listed": -3}
+_NO_GRADE: Final[Mapping[str, int]] = {"unjudged": -1, "failed": -2, "listed": -3, "unlisted": -4}
 
 
 def index_of(table: QueryTable) -> dict[str, object]:

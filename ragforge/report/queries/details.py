@@ -20,14 +20,21 @@ _TEXT_CHARS: Final = 1500
 _QUOTE_CHARS: Final = 600
 _REASON_CHARS: Final = 400
 
-ChunkState: TypeAlias = Literal["graded", "failed", "listed", "unjudged"]
-"""Graded; the judge gave no grade; relevant by a list without a grade; nobody looked."""
-NO_GRADE_SIGNS: Final[Mapping[str, str]] = {"unjudged": "?", "failed": "!", "listed": "+"}
+ChunkState: TypeAlias = Literal["graded", "failed", "listed", "unlisted", "unjudged"]
+"""Graded; the judge gave no grade; relevant by a list without a grade; not relevant, as labels are
+complete; nobody looked."""
+NO_GRADE_SIGNS: Final[Mapping[str, str]] = {
+    "unjudged": "?",
+    "failed": "!",
+    "listed": "+",
+    "unlisted": "-",
+}
 """What is shown in the place of a grade."""
 NO_GRADE_MEANINGS: Final[Mapping[str, str]] = {
     "unjudged": "not judged",
     "failed": "judging failed",
     "listed": "listed as relevant, without a grade",
+    "unlisted": "not listed, so not relevant",
 }
 
 
@@ -97,13 +104,14 @@ def query_detail(records: Gathered, query_id: str) -> QueryDetail:
     runs = tuple(_run(run, query_id, relevant) for run in records.runs)
     wanted = dict.fromkeys(item for run in runs for item in (*run.top, *run.missed))
     answer = query.expected_answer
+    unlabelled: ChunkState = "unlisted" if records.task.is_complete else "unjudged"
     return QueryDetail(
         query_id=query_id,
         text=excerpt(query.query, _TEXT_CHARS),
         answerable=query.answerable,
         expected_answer=None if answer is None else excerpt(answer, _TEXT_CHARS),
         evidence=tuple(excerpt(item.quote, _QUOTE_CHARS) for item in query.evidence[:_QUOTES]),
-        chunks={item: _shown(item, judged.get(item), query) for item in wanted},
+        chunks={item: _shown(item, judged.get(item), query, unlabelled) for item in wanted},
         runs=runs,
         answers=tuple(filter(None, map(partial(_answer, query_id), records.systems))),
     )
@@ -124,12 +132,14 @@ def _run(run: MeasuredRun, query_id: str, relevant: Iterable[str]) -> RunDetail:
     return RunDetail(run.name, len(ranked), top, shown, len(missed), ranks)
 
 
-def _shown(chunk_id: str, judgment: Judgment | None, query: Query) -> ShownChunk:
+def _shown(
+    chunk_id: str, judgment: Judgment | None, query: Query, unlabelled: ChunkState
+) -> ShownChunk:
     quotes = [item.quote for item in query.evidence if item.chunk_id == chunk_id]
     # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
     quotes += [item.quote for item in query.evidence if item.chunk_id != chunk_id]
     if judgment is None:
-        return ShownChunk(chunk_id, None, "unjudged", "", excerpt("", 0), "", tuple(quotes))
+        return ShownChunk(chunk_id, None, unlabelled, "", excerpt("", 0), "", tuple(quotes))
     if judgment.evidence:
         quotes.insert(0, judgment.evidence)
     return ShownChunk(

@@ -10,8 +10,11 @@ FULL = {"other": {"full": 3}}
 """Another query's judgments, by which the scale goes to 3."""
 
 
-def found(ranked, grades, *, chunks=(), evidence=(), measure="nDCG@10", failed=()):
-    """Return the causes of the query q; None where it did as well as could be."""
+def found(ranked, grades, *, chunks=(), evidence=(), measure="nDCG@10", failed=(), absent=()):
+    """Return the causes of the query q; None where it did as well as could be.
+
+    What is graded is in the corpus, but for what is absent.
+    """
     query = Query(query_id="q", query="What?", evidence=evidence)
     other = Query(query_id="other", query="What else?")
     task = Task([query, other], {"q": grades, **FULL}, (measure,), 2)
@@ -19,8 +22,10 @@ def found(ranked, grades, *, chunks=(), evidence=(), measure="nDCG@10", failed=(
     if ranked is not None:
         rankings.append(ranking("q", ranked))
     finder = CauseFinder([measure_run("run", rankings, failed, task)], task, measure)
-    for chunk in chunks:
-        finder.take(chunk)
+    given = {item.chunk_id for item in chunks}
+    rest = grades.keys() - given - set(absent)
+    for item in (*chunks, *(chunk(name, f"All about {name}.") for name in sorted(rest))):
+        finder.take(item)
     return finder.causes()["run"].get("q")
 
 
@@ -273,3 +278,22 @@ def test_every_cause_has_its_words_as_sentences():
     sentences = [text for said in CAUSES.values() for text in (said.meaning, said.remedy)]
 
     assert [text for text in sentences if not text.endswith(".")] == []
+
+
+def test_a_relevant_chunk_that_the_corpus_lacks_is_no_fault_of_the_retriever():
+    """To retrieve more finds nothing that is not there."""
+    causes = found(["a", "n0"], {"a": 3, "gone": 2, "n0": 0}, absent=["gone"])
+
+    assert (causes.codes, causes.detail) == (("not_in_corpus",), "1 of 2 relevant chunks")
+
+
+def test_a_query_whose_only_relevant_chunk_the_corpus_lacks_is_no_fault_either():
+    """Its value is 0 whatever is retrieved."""
+    assert found(["n0"], {"gone": 2, "n0": 0}, absent=["gone"]).codes == ("not_in_corpus",)
+
+
+def test_a_missed_chunk_beside_one_that_the_corpus_lacks_is_missed():
+    """What is there can be found."""
+    causes = found(["a"], {"a": 3, "b": 2, "gone": 2}, absent=["gone"])
+
+    assert causes.codes == ("some_missed",)
