@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.validating import accept, validate
+    from ragforge.report.shown import plural
 
     dataset = open_dataset(arguments.dataset)
     found = accept(dataset) if arguments.accept else validate(dataset)
@@ -41,5 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for line in (*found.problems, *found.notes):
             complain(line)
-        print(f"{arguments.dataset}: {len(found.problems)} problems, {len(found.notes)} notes")
+        counts = plural(len(found.problems), "problem"), plural(len(found.notes), "note")
+        print(f"{arguments.dataset}: {', '.join(counts)}")
     return DataError.exit_code if found.problems else 0

@@ -75,7 +75,10 @@ class ImportedTruth:
                 not allowed.
         """
         for item in imported:
-            self._take(item)
+            try:
+                self._take(item)
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from error
         gone = [*self.lost, *(f"{item} is no chunk and no document" for item in self.missing)]
         none_found = bool(gone) and self.judgments.keys() <= self._unfindable
         if none_found and not (self._allow_missing and self._unfindable):

@@ -17,6 +17,7 @@ from ragforge.files.versions.wholeness import accept_changes, missing_files
 from ragforge.pipeline.lost_grades import LostGrades, lost_grades
 from ragforge.pipeline.refreshing.splits import names_of, with_names
 from ragforge.records import Baseline, Evaluation, Judgment, Query
+from ragforge.report.shown import plural
 from ragforge.stages.generate.splits import Connections
 
 T = TypeVar("T")
@@ -271,7 +272,7 @@ def _unfindable(judgments: Iterable[Judgment], known: Container[str]) -> list[st
         if gone:
             shown = ", ".join(gone[:_EXAMPLES])
             found.append(
-                f"judgments.jsonl: {len(gone)} relevant {level}s of people's are not in the "
+                f"judgments.jsonl: {plural(len(gone), f'relevant {level}')} of people's not in the "
                 f"corpus, such as {shown}: no run can find them"
             )
     return found

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from ragforge.config import EvaluateSettings
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.run_chunks import usable_runs
 from ragforge.measures import parse_measure
@@ -16,6 +17,9 @@ from ragforge.report.graded_by import grades_of
 from ragforge.report.judging import judges
 from ragforge.report.queries.chunk_starts import ChunkStart, ShownStarts
 from ragforge.report.runs import PRIMARY, MeasuredRun
+
+_ABOVE_ONE: Final = frozenset({"DCG", "NumRet", "NumRelRet", "NumRel"})
+"""Measures whose values may be above 1."""
 
 
 def find_worst(
@@ -39,9 +43,11 @@ def find_worst(
 
     Raises:
         DataError: There is no (such) run, or nothing is judged.
-        UsageError: The measure or the threshold cannot be taken.
+        UsageError: The measure, the threshold or `below` cannot be taken.
     """
     measure = parse_measure(settings.measures[0] if settings.measures else PRIMARY)
+    if below is not None and below > 1 and measure.name not in _ABOVE_ONE:
+        raise UsageError(f"--below {below:g}: {measure} is from 0 to 1; 30 % are --below 0.3")
     found = gather(
         dataset,
         measures=[str(measure)],

@@ -158,6 +158,13 @@ def test_a_dataset_without_judgments_says_so(small, capsys):
     assert "no answerable query is judged" in capsys.readouterr().err
 
 
+def test_a_value_above_all_that_a_measure_has_is_refused(small, capsys):
+    """Whoever writes 30 means 0.3, and would get every query."""
+    assert main(["worst", "--dataset", str(small.path), "--below", "30"]) == 2
+
+    assert "--below 30: nDCG@10 is from 0 to 1" in capsys.readouterr().err
+
+
 def test_queries_below_a_value_are_listed_alone(small, capsys):
     """Who mends the failures of a demo does not want the merely fair ones."""
     run = told(small, capsys, "--below", "0.5")["runs"]["bm25"]

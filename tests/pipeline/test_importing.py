@@ -431,7 +431,7 @@ def test_validate_notes_relevant_chunks_that_are_not_in_the_corpus(dataset, brin
     assert (found.problems, found.notes) == (
         [],
         [
-            "judgments.jsonl: 1 relevant chunks of people's are not in the corpus, such as d9: no "
+            "judgments.jsonl: 1 relevant chunk of people's not in the corpus, such as d9: no "
             "run can find them"
         ],
     )
@@ -533,3 +533,9 @@ def test_lists_are_known_by_the_names_people_use(dataset, bring, name):
     bring({"id": "q1", "question": "Q?", name: ["c1"]})
 
     assert [item.chunk_id for item in dataset.judgments()] == ["c1"]
+
+
+def test_a_grade_that_cannot_be_taken_is_told_with_its_file(bring):
+    """Several files are often taken in one after the other."""
+    with pytest.raises(DataError, match=r"golden\.jsonl: query q1: grade of c1: expected 0, 1, 2"):
+        bring({"id": "q1", "question": "Q?", "graded_relevance": {"c1": 5}})
