@@ -33,7 +33,7 @@ from ragforge.files.relevance import (
 )
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import is_grade, shown
-from ragforge.measures.listed import labels_of, lists_in_force
+from ragforge.measures.listed import marked_labels
 from ragforge.records.grade_origins import GradeOrigin, origin
 
 SHAPES: Final = (
@@ -155,8 +155,8 @@ class _Collected:
         qrels = {query_id: one.grades for query_id, one in self.queries.items()}
         highest = max((grade or 0 for of in qrels.values() for grade in of.values()), default=0)
         threshold = 2 if highest > 1 else 1
-        lists = lists_in_force(qrels, self.marks, threshold)
-        return SettledRelevance(labels_of(qrels, lists, threshold).graded, None, lists)
+        graded, lists = marked_labels(qrels, self.marks, threshold)
+        return SettledRelevance({key: dict(of) for key, of in graded.items()}, None, lists)
 
 
 def _mark(row: Row) -> bool | None:

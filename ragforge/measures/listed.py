@@ -58,6 +58,34 @@ def lists_in_force(
     }
 
 
+class MarkedLabels(NamedTuple):
+    """What marks and grades of a set come to."""
+
+    graded: Mapping[str, Judgments]
+    lists: dict[str, frozenset[str]]
+
+
+def marked_labels(
+    qrels: Mapping[str, Judgments], marks: Mapping[str, Mapping[str, bool]], rel_threshold: int
+) -> MarkedLabels:
+    """Return grades and lists of a set; arguments as for `lists_in_force`.
+
+    Where who listed chunks of a query did not say how good they are, each relevant one gains the
+    same, also if others graded some later: what was listed would be worth nothing beside these.
+    """
+    lists = lists_in_force(qrels, marks, rel_threshold)
+    if not lists:
+        return MarkedLabels(qrels, {})
+    labels = labels_of(qrels, lists, rel_threshold)
+    graded = dict(labels.graded)
+    for query_id in lists:
+        marked, grades = marks[query_id], qrels.get(query_id, {})
+        own = {chunk_id: grades.get(chunk_id) for chunk_id in marked}
+        if not _is_graded(own, [chunk_id for chunk_id in marked if marked[chunk_id]]):
+            graded[query_id] = labels.binary[query_id]
+    return MarkedLabels(graded, lists)
+
+
 class Labels(NamedTuple):
     """One set of judgments for each kind of measure; both have the same queries."""
 
@@ -70,8 +98,8 @@ def labels_of(qrels: Mapping[str, Judgments], relevant: Listed, rel_threshold: i
     """Return what graded and what binary measures are computed on.
 
     A listed chunk without a grade gets none: it is in no gain and in no ideal. Only where no chunk
-    of a query has a grade, each listed one gains the same, which makes nDCG that of binary
-    relevance. A graded chunk that is not listed is not relevant.
+    of a query has a grade above 0, and no listed one any, each listed one gains the same, which
+    makes nDCG that of binary relevance. A graded chunk that is not listed is not relevant.
 
     Args:
         qrels: Grades by query and chunk; None where a judgment failed.
@@ -94,9 +122,14 @@ def labels_of(qrels: Mapping[str, Judgments], relevant: Listed, rel_threshold: i
                 if chunk_id not in listed
             }
             binary[query_id] = {**dict.fromkeys(listed, LEAST_RELEVANT), **unlisted}
-        has_grades = any(grade is not None for grade in grades.values())
-        graded[query_id] = dict(grades) if has_grades else dict(binary[query_id])
+        is_graded = listed is None or _is_graded(grades, listed)
+        graded[query_id] = dict(grades) if is_graded else dict(binary[query_id])
     return Labels(graded, binary)
+
+
+def _is_graded(grades: Judgments, listed: Collection[str]) -> bool:
+    """Whether grades say how good chunks are: some is above 0, or is of a listed chunk."""
+    return any(grades.values()) or any(grades.get(chunk_id) is not None for chunk_id in listed)
 
 
 class Ground(NamedTuple):

@@ -8,7 +8,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.levels import DocumentLevel, document_level
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
-from ragforge.measures.listed import labels_of, lists_in_force
+from ragforge.measures.listed import marked_labels
 from ragforge.records import Failure, Judgment, Query
 from ragforge.report.answers.records import SystemRecords, read_systems
 from ragforge.report.judging import (
@@ -201,8 +201,7 @@ def task_of(
     if threshold == 1 and rel_threshold == "auto" and _is_by_judges(settled):
         threshold = LEAST_OF_JUDGES
     marks = marks_in({key: of for key, of in settled.items() if key in qrels})
-    lists = lists_in_force(qrels, marks, threshold)
-    graded = labels_of(qrels, lists, threshold).graded if lists else qrels
+    graded, lists = marked_labels(qrels, marks, threshold)
     return Task(answerable, graded, names, threshold, relevant=lists if by_lists else {})
 
 

@@ -178,3 +178,10 @@ def test_without_lists_there_is_one_set_of_labels():
     [ground] = grounds(CONTRARY, {}, ["RR", "nDCG@3"], 2)
 
     assert ground == (CONTRARY, ("RR", "nDCG@3"), 2)
+
+
+def test_a_grade_of_0_takes_no_worth_from_a_list():
+    """The author says that b is nothing, and of a only that it is relevant."""
+    scores = evaluate({"q": {"b": 0}}, {"q": ["b", "a"]}, ["nDCG@2"], relevant={"q": ["a"]})
+
+    assert scores.mean("nDCG@2") == pytest.approx(1 / log2(3))

@@ -305,3 +305,17 @@ def test_a_difference_of_sets_counts_lists_that_became_a_threshold(dataset, tmp_
     assert main(["diff", str(before), str(dataset.path), "--json"]) == 0
 
     assert json.loads(capsys.readouterr().out)["grades"]["changed"] == 4
+
+
+def test_a_later_grade_takes_no_worth_from_a_list_without_grades(dataset):
+    """q2 lists c alone; that a judge gives a grade to a chunk above it moves no ideal."""
+    by = Provenance(kind="llm", model="m1")
+    for grade in (0, 1):
+        later = Judgment(query_id="q2", chunk_id="a", grade=grade, provenance=by)
+        dataset.add_judgments(iter([later]))
+
+        [run] = evaluate_runs(dataset, [], SETTINGS)
+
+        assert run.scores.per_query["q2"]["nDCG@3"] == pytest.approx(1 / log2(3))
+        judged = read_judged_qrels(dataset.files / "judgments.jsonl")
+        assert judged.grades["q2"] == {"a": 0, "c": 1}
