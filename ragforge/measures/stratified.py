@@ -9,8 +9,11 @@ one, so that no sample ever knows more than the set that it was drawn from.
 Both intervals have the form of the usual one (BCa of the bootstrap that allows for what nobody
 saw, see `unseen`), stretched by the ratio of standard errors and moved to the stratified mean.
 
-Source: Cochran 1977, Sampling Techniques, theorem 5.3 and section 5A.12 (a stratum with one value
-gets the variance of all); Hartley and Sielken 1975, Biometrics 31(2), for the two variances.
+The variance of all values counts as one more degree of freedom in each stratum: few values of one
+are often alike, and one alone tells nothing of its spread.
+
+Source: Cochran 1977, Sampling Techniques, theorem 5.3 and section 5A.12 (strata of one value);
+Hartley and Sielken 1975, Biometrics 31(2), for the two variances.
 """
 
 from collections.abc import Sequence
@@ -72,9 +75,10 @@ def _set_terms(array: Floats, drawn: Stratified) -> list[_Term]:
     for name, n_stratum in drawn.sizes.items():
         part = array[[stratum == name for stratum in drawn.strata]]
         n = len(part)
-        variance = _variance(part) if n > 1 else total
+        # Two equal values of a stratum do not show that it has no others.
+        variance = ((n - 1) * _variance(part) + total) / n if n > 1 else total
         factor = (n_stratum / size) ** 2 * (1 - n / n_stratum) / n
-        terms.append(_Term(factor * variance, n - 1 if n > 1 else len(array) - 1))
+        terms.append(_Term(factor * variance, n))
     return terms
 
 

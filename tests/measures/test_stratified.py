@@ -27,18 +27,30 @@ PART = Stratified(("a",) * 30 + ("b",) * 10, {"a": 300, "b": 100})
 
 
 def test_the_error_of_the_set_is_that_of_its_strata():
-    """0.6² · 1/2 · (1/3)/3 + 0.4² · 1/2 · (1/8)/2 = 0.02 + 0.005."""
-    assert set_error(VALUES, DRAWN).error == pytest.approx(sqrt(0.025))
+    """With 0.25 of all values: (2 · 1/3 + 0.25)/3 = 0.3056 of a, (1/8 + 0.25)/2 = 0.1875 of b.
+
+    0.6² · 1/2 · 0.3056/3 + 0.4² · 1/2 · 0.1875/2 = 0.018333 + 0.0075.
+    """
+    assert set_error(VALUES, DRAWN).error == pytest.approx(sqrt(0.0183333 + 0.0075), abs=1e-6)
 
 
 def test_the_degrees_of_freedom_are_those_of_satterthwaite():
-    """0.025² / (0.02²/2 + 0.005²/1) = 2.78."""
-    assert set_error(VALUES, DRAWN).degrees == pytest.approx(2.7778, abs=1e-4)
+    """Of 0, 1 and 0, 1 (variance 1/3 each), 0.9 and 0.1 of a set: (w₁ + w₂)² / (w₁²/2 + w₂²/2).
+
+    w₁ = 0.81 · 88/90 and w₂ = 0.01 · 8/10, each times the same: 0.8² / (0.792²/2 + 0.008²/2).
+    """
+    drawn = Stratified(("a", "a", "b", "b"), {"a": 90, "b": 10})
+
+    found = set_error([0.0, 1.0, 0.0, 1.0], drawn).degrees
+
+    assert found == pytest.approx(0.8**2 / (0.792**2 / 2 + 0.008**2 / 2))
 
 
 def test_the_error_over_queries_like_these_adds_that_of_the_set_itself():
     """The values have the variance 0.25, a set of ten so much as 0.025 more."""
-    assert sample_error(VALUES, DRAWN).error == pytest.approx(sqrt(0.025 + 0.025))
+    error = sqrt(0.0183333 + 0.0075 + 0.025)
+
+    assert sample_error(VALUES, DRAWN).error == pytest.approx(error, abs=1e-6)
 
 
 def test_one_value_of_a_stratum_has_the_variance_of_all():
@@ -46,6 +58,22 @@ def test_one_value_of_a_stratum_has_the_variance_of_all():
     drawn = Stratified(("a", "b"), {"a": 2, "b": 2})
 
     assert set_error([0.0, 1.0], drawn).error == pytest.approx(sqrt(2 * 0.25 * 0.5 * 0.5))
+
+
+def test_a_sample_without_strata_has_the_usual_error():
+    """s/√n: what is left of the set and the set itself add up to that."""
+    drawn = Stratified(("a",) * 40, {"a": 400})
+    error = np.std(MANY, ddof=1) / sqrt(40)
+
+    assert sample_error(MANY, drawn).error == pytest.approx(error)
+
+
+def test_equal_values_of_each_stratum_do_not_settle_the_mean_of_the_set():
+    """Two of each of two strata say little of the other 96."""
+    drawn = Stratified(("a", "a", "b", "b"), {"a": 50, "b": 50})
+    found = set_interval("RR", [1.0, 1.0, 0.5, 0.5], drawn)
+
+    assert found.high - found.low > 0.2
 
 
 def test_the_whole_set_has_the_usual_interval():
