@@ -245,7 +245,7 @@ def test_a_missing_document_stays_in_the_denominator(here, capsys):
 
     assert means(found, "search") == {"R@3": 0.5}
     assert main(["validate", "--dataset", "set"]) == 0
-    assert "1 relevant documents of people's are not in the corpus" in capsys.readouterr().err
+    assert "1 relevant document of people's not in the corpus" in capsys.readouterr().err
 
 
 def test_other_chunks_under_a_set_keep_labels_of_documents(here):
