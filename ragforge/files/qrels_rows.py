@@ -28,6 +28,7 @@ from ragforge.files.relevance import (
     HIGHEST_GRADE,
     Relevance,
     SettledRelevance,
+    lists_in_words,
     read_relevance,
     settle_relevance,
 )
@@ -156,7 +157,9 @@ class _Collected:
         highest = max((grade or 0 for of in qrels.values() for grade in of.values()), default=0)
         threshold = 2 if highest > 1 else 1
         graded, lists = marked_labels(qrels, self.marks, threshold)
-        return SettledRelevance({key: dict(of) for key, of in graded.items()}, None, lists)
+        grades = {key: dict(of) for key, of in graded.items()}
+        by_lists = lists_in_words(lists, qrels, threshold)
+        return SettledRelevance(grades, None, lists, by_lists)
 
 
 def _mark(row: Row) -> bool | None:

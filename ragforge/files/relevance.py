@@ -1,7 +1,7 @@
 """What a hand-made row says is relevant to its query: ids, grades, quotes."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -29,8 +29,19 @@ BY_LISTS: Final = (
     "and Success, the grades nDCG, DCG and ERR"
 )
 """How both are read then."""
-BESIDE_LISTS: Final = "; queries without a list go by grade >= {}"
-"""What is said beside it where there are such."""
+
+
+def lists_in_words(relevant: Container[str], query_ids: Iterable[str], rel_threshold: int) -> str:
+    """Say how lists and grades are read that no threshold explains.
+
+    Args:
+        relevant: The queries that have a list.
+        query_ids: All queries with labels.
+        rel_threshold: Lowest grade that is relevant for those without a list.
+    """
+    if all(query_id in relevant for query_id in query_ids):
+        return BY_LISTS
+    return f"{BY_LISTS}; queries without a list go by grade >= {rel_threshold}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +174,7 @@ def settle_relevance(found: Mapping[str, Relevance]) -> SettledRelevance:
             if one.decides or one.listed
         }
         grades = {query_id: one.grades for query_id, one in found.items()}
-        has_others = any(query_id not in listed and grades[query_id] for query_id in found)
-        by_lists = f"{BY_LISTS}{BESIDE_LISTS.format(usual)}" if has_others else BY_LISTS
+        by_lists = lists_in_words(listed, (one for one, of in grades.items() if of), usual)
         return SettledRelevance(labels_of(grades, listed, usual).graded, None, listed, by_lists)
     grade = usual if threshold is None else threshold
     return SettledRelevance(

@@ -9,7 +9,7 @@ from ragforge.evaluation import evaluate_file
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
 from ragforge.files.qrels import JudgedQrels, read_judged_qrels
-from ragforge.files.relevance import BY_LISTS
+from ragforge.files.relevance import lists_in_words
 from ragforge.files.run_chunks import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
@@ -153,7 +153,7 @@ def evaluate_files(
 def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) -> str:
     """Say what is relevant where that is not one threshold for all grades."""
     if run.relevant:
-        return BY_LISTS
+        return lists_in_words(run.relevant, run.scores.per_query, run.scores.rel_threshold)
     threshold = dataset.authors_threshold(settings.rel_threshold)
     if judges_differ(dataset.each_judgment(), threshold):
         return relevance_words(run.scores.rel_threshold, judges_differ=True)

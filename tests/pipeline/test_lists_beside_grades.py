@@ -319,3 +319,27 @@ def test_a_later_grade_takes_no_worth_from_a_list_without_grades(dataset):
         assert run.scores.per_query["q2"]["nDCG@3"] == pytest.approx(1 / log2(3))
         judged = read_judged_qrels(dataset.files / "judgments.jsonl")
         assert judged.grades["q2"] == {"a": 0, "c": 1}
+
+
+def test_what_queries_without_a_list_go_by_is_said_of_sets_too(tmp_path, capsys):
+    """Of two queries one has a list; grade 1 is not relevant to the other."""
+    rows = [
+        {"id": "q1", "query": "How?", "relevant": ["a"], "graded_relevance": {"a": 1, "b": 3}},
+        {"id": "q2", "query": "Why?", "graded_relevance": {"a": 1, "b": 2}},
+    ]
+    queries, chunks, run = (tmp_path / name for name in ("set.json", "chunks.json", "run.json"))
+    queries.write_text(json.dumps(rows), encoding="utf-8")
+    texts = [{"id": name, "document": "d", "text": name} for name in "ab"]
+    chunks.write_text(json.dumps(texts), encoding="utf-8")
+    run.write_text(json.dumps({"q1": ["a"], "q2": ["a", "b"]}), encoding="utf-8")
+    place = str(tmp_path / "made")
+    assert main(["import", str(queries), "--chunks", str(chunks), "--out", place]) == 0
+    open_dataset(tmp_path / "made").write_run(
+        "r", [Ranking(query_id="q1", ranking=(Hit(chunk_id="a", score=1.0),))]
+    )
+    capsys.readouterr()
+    words = "nDCG, DCG and ERR; queries without a list go by grade >= 2"
+
+    for where in (["--dataset", place], ["--qrels", place, "--run", str(run)]):
+        assert main(["evaluate", *where, "-m", "RR"]) == 0
+        assert words in capsys.readouterr().out

@@ -13,7 +13,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.levels import document_level
 from ragforge.files.qrels import read_judged_qrels
 from ragforge.files.qrels_judges import judgments_in
-from ragforge.files.relevance import BY_LISTS
+from ragforge.files.relevance import lists_in_words
 from ragforge.files.run_chunks import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
@@ -351,7 +351,9 @@ def _by_lists(ground: _Field, relevant: Listed | None) -> _Field:
     """Return the field with the lists that decide binary measures, and say so, if there are any."""
     if not relevant:
         return ground
-    return replace(ground, relevant=relevant, warnings=[*ground.warnings, BY_LISTS])
+    threshold = threshold_of(highest_grade(ground.qrels), ground.settings.rel_threshold)
+    told = lists_in_words(relevant, ground.qrels, threshold)
+    return replace(ground, relevant=relevant, warnings=[*ground.warnings, told])
 
 
 def _on_one_judge(
