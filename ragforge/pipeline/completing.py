@@ -15,7 +15,7 @@ from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.bench import open_bench
 from ragforge.pipeline.embedding import count_embeddings, with_embeddings
-from ragforge.pipeline.judging import refused_if_all_failed
+from ragforge.pipeline.judging import refused_if_all_failed, tell_of_reading
 from ragforge.pipeline.pool_items import items_of, queries_to_complete
 from ragforge.pipeline.pool_waves import Asked, Waves
 from ragforge.pipeline.sitting import JudgingResult
@@ -23,6 +23,7 @@ from ragforge.pipeline.surveyed import Surveyed
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, Query
 from ragforge.report.completion import CompletionSummary, PooledItem, summarise_completion
+from ragforge.report.gathered import reading_in_force
 from ragforge.retrieval import Buildable, Embedder, Retriever
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
@@ -84,6 +85,7 @@ async def complete_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or nothing
             could be judged.
     """
+    was = reading_in_force(dataset, dataset.each_judgment())
     queries = queries_to_complete(dataset, settings.judge.split, query_ids)
     items = items_of(dataset, queries, survey, observer)
     if mode.dry_run:
@@ -108,6 +110,7 @@ async def complete_dataset(
         await waves.judge()
         if mode.dry_run:
             return Completion(waves.result, None, failed, estimate_of(waves))
+    tell_of_reading(dataset, was, observer)
     summary = _summary(dataset, waves)
     if not summary.n_calls and not waves.result.n_judged:
         refused_if_all_failed(waves.result, waves.result.n_failed)

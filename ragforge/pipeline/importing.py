@@ -319,7 +319,8 @@ def dataset_for(out: Path, source: ChunkSource) -> Dataset:
 
 def _is_binary(found: ImportedQueries) -> bool:
     """Whether a file tells relevant from not, and no more."""
-    return found.note is None and all(
+    graded_by = found.note.graded_by if found.note else ()
+    return all(of.source == "human" for of in graded_by) and all(
         not item.anchors
         and not item.marks
         and all(grade in (None, 0, 1) for grade in item.grades.values())

@@ -138,11 +138,12 @@ def test_a_query_with_an_empty_list_is_told_and_not_sent_to_a_judge(golden, caps
     assert "1 query without any label, and in no mean: q_" in evaluated.out
 
 
-def test_a_judge_says_that_labels_are_complete_no_more(golden, capsys):
+@pytest.mark.parametrize("words", [["judge"], ["judge", "--complete"]])
+def test_a_judge_says_that_labels_are_complete_no_more(golden, capsys, words):
     """Its grades make a pool of what was complete, and all numbers mean something else."""
     assert main(["import", "golden.json", "--dataset", "set", "--labels", "complete", "-q"]) == 0
 
-    _, said = run(capsys, "judge")
+    _, said = run(capsys, *words)
 
     assert "labels were complete, and are of a pool now that a judge graded" in said.err
     assert json.loads((golden / "set" / "manifest.json").read_text())["labels"] == "pooled"

@@ -365,3 +365,20 @@ def test_ones_of_a_judge_alone_are_not_relevant(lenient):
 def ranking(query_id, *chunk_ids):
     hits = tuple(Hit(chunk_id=name, score=9.0 - at) for at, name in enumerate(chunk_ids))
     return Ranking(query_id=query_id, ranking=hits)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_set_of_lists_alone_comes_back_as_one(tmp_path, form):
+    """Its ones are relevant and no grades; as grades, a judge beside them would outweigh them."""
+    (tmp_path / "queries.json").write_text(json.dumps([{"query": "Where?", "relevant": ["c1"]}]))
+    (tmp_path / "chunks.json").write_text(json.dumps(CHUNKS))
+    chunks = ("--chunks", tmp_path / "chunks.json")
+    words = ["import", tmp_path / "queries.json", *chunks, "--out", tmp_path / "first", "-q"]
+    assert main([str(word) for word in words]) == 0
+    first = open_dataset(tmp_path / "first")
+
+    export(first, form, tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", *chunks)
+    assert graded(again) == graded(first)
+    assert (again.manifest.is_binary, again.manifest.rel_threshold) == (True, None)
