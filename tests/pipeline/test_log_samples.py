@@ -241,7 +241,7 @@ def test_ids_that_each_week_numbers_anew_name_no_query_of_another_week(dataset, 
     draw([{"query_id": "1", "query": "fee", "retrieved_ids": ["c1"]}], 5, batch="2026-W46")
     told = []
     draw(
-        [{"query_id": "1", "query": "oak wax", "retrieved_ids": ["c2"]}],
+        [{"query_id": "1", "query": "oak wax", "retrieved_ids": ["c1"]}],
         5,
         batch="2026-W47",
         name="week48",
