@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _FEWEST_COLUMNS: Final = 4
 _NATIVE: Final = "judgments.jsonl"
 _MANIFEST: Final = "manifest.json"
+_QUERIES: Final = "queries.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class JudgedQrels:
     """How lists and grades are read together, in a sentence."""
     labels: "Literal['complete', 'pooled', 'partial'] | None" = None
     """What a chunk without a label is, as the author of the labels says; None where nobody does."""
+    n_unanswerable: int = 0
+    """Queries of a dataset that are left out, as no chunk is to answer them."""
 
     def in_force(self, asked: "int | Literal['auto']") -> LabelsInForce:
         """Return what is measured on, under the threshold that is asked for.
@@ -120,9 +123,32 @@ def _as_said(judged: JudgedQrels, path: Path) -> JudgedQrels:
         manifest = read_object(native.parent / _MANIFEST, Manifest)
         threshold = manifest.rel_threshold or judged.rel_threshold
         judged = _gaining_one(judged) if manifest.is_binary else judged
+        judged = _of_measured_queries(judged, native.parent / _QUERIES)
         return replace(judged, rel_threshold=threshold, labels=manifest.labels)
     is_exported = path.is_dir() or path.name == "qrels.trec" or path.parent.name == "qrels"
     return _with_note(judged, path) if is_exported else judged
+
+
+def _of_measured_queries(judged: JudgedQrels, path: Path) -> JudgedQrels:
+    """Return what a dataset is measured on: its accepted queries that chunks can answer."""
+    if not path.is_file():
+        return judged
+    from ragforge.files.jsonl import read_records
+    from ragforge.records import Query
+
+    accepted = {
+        query.query_id: query.answerable
+        for query in read_records(path, Query)
+        if query.status == "accepted"
+    }
+    measured = {query_id for query_id, is_answerable in accepted.items() if is_answerable}
+    return replace(
+        judged,
+        grades={name: grades for name, grades in judged.grades.items() if name in measured},
+        origins={pair: origin for pair, origin in judged.origins.items() if pair[0] in measured},
+        relevant={name: listed for name, listed in judged.relevant.items() if name in measured},
+        n_unanswerable=sum(not accepted.get(name, True) for name in judged.grades),
+    )
 
 
 def _gaining_one(judged: JudgedQrels) -> JudgedQrels:

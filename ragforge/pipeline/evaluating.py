@@ -143,7 +143,7 @@ def evaluate_files(
         threshold,
         (),
         _names(settings),
-        0,
+        judged.n_unanswerable,
         graded_by=count_file_grades(judged),
         reading=labels.reading,
         labels=reading_of_file(qrels_path, judged),

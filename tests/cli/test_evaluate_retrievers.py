@@ -5,6 +5,7 @@ import json
 import pytest
 
 from ragforge.cli import main
+from ragforge.files.dataset import Dataset
 
 MODULE = """
 import asyncio
@@ -244,3 +245,34 @@ def test_a_run_shallower_than_a_cutoff_is_told(evaluated):
 
     assert "bm25: no ranking has more than 3 chunks; R@10 looks further down\n" in out
     assert json.loads(deep)["runs"]["bm25"]["depth"] == 3
+
+
+def test_the_judgments_of_a_set_measure_what_the_set_is_measured_on(tmp_path, capsys):
+    """One set has one number: queries that no chunk answers are in no mean of either way."""
+    chunks = [{"id": f"c{n}", "document": "a.md", "text": f"Room {n} is blue."} for n in range(3)]
+    rows = [
+        {"query_id": "q1", "query": "which room is blue", "relevant": ["c1"]},
+        {"query_id": "q2", "query": "who painted it", "relevant": []},
+    ]
+    (tmp_path / "chunks.json").write_text(json.dumps(chunks))
+    (tmp_path / "golden.json").write_text(json.dumps(rows))
+    (tmp_path / "run.json").write_text(json.dumps({"q1": ["c1", "c0"], "q2": ["c0", "c2"]}))
+    out = tmp_path / "set"
+    brought = [str(tmp_path / "golden.json"), "--chunks", str(tmp_path / "chunks.json")]
+    main(["import", *brought, "--out", str(out), "-q"])
+    dataset = Dataset(out)
+    queries = [
+        query.model_copy(update={"answerable": query.query_id == "q1"})
+        for query in dataset.all_queries()
+    ]
+    dataset.write_queries(queries)
+    unrelated = dataset.judgments()[0].model_copy(update={"query_id": "q2", "grade": 0})
+    dataset.write_judgments([*dataset.judgments(), unrelated])
+    capsys.readouterr()
+
+    code = main(["evaluate", "--qrels", str(out), "--run", str(tmp_path / "run.json"), "-m", "RR"])
+
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    assert ["queries", "1"] in [line.split() for line in said.out.splitlines()]
+    assert "1 unanswerable queries left out" in said.out + said.err
