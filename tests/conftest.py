@@ -25,7 +25,8 @@ from ragforge.observe import silent
 pytest_plugins = ["pytester"]
 
 # The gate decides the same way each time; `--hypothesis-profile default` looks further.
-hypothesis.settings.register_profile("gate", derandomize=True)
+# Without deadlines: how long an example takes says how busy the machine is.
+hypothesis.settings.register_profile("gate", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("gate")
 
 if "httpcore2" not in Mocker.registry:

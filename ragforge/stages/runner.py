@@ -1,8 +1,13 @@
 """The one runner: a fixed pool of workers over a stream of units, failures told from values."""
 
 import asyncio
+import hashlib
+import os
+import tempfile
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from ragforge.errors import BudgetError, CallError, EndpointError, RagforgeError
@@ -206,7 +211,7 @@ async def _attempt(unit: U, work: Work[U, R]) -> Outcome[U, R]:
     except (Exception, asyncio.CancelledError) as error:  # the one place where a bug becomes one
         if _cut_off():
             raise
-        bug = CallError("error", f"{type(error).__name__}: {error}")
+        bug = CallError("error", f"{type(error).__name__}: {error}{_kept_traceback(error)}")
         failure = failure_of(work.stage, work.key(unit), bug)
     else:
         numbers = {"count": float(work.size(unit)), "failed": float(work.lost(result))}
@@ -216,6 +221,29 @@ async def _attempt(unit: U, work: Work[U, R]) -> Outcome[U, R]:
     numbers = {"count": count, "failed": count}
     work.observer(Event("unit", work.stage, "failed", failure.message, numbers))
     return Outcome(unit, None, failure)
+
+
+def _kept_traceback(error: BaseException) -> str:
+    """Keep the traceback of a bug in a log, and return where it is, as the end of a message.
+
+    The log has its name from where the error was raised, and the message no folder: a rerun fails
+    with the same words, one bug in a thousand units makes one file, and a published set tells of no
+    machine.
+    """
+    frames = "".join(traceback.format_tb(error.__traceback__)).encode("utf-8", "backslashreplace")
+    text = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
+    name = f"ragforge-traceback-{hashlib.sha256(frames).hexdigest()[:12]}.log"
+    path = Path(tempfile.gettempdir()) / name
+    try:
+        # Never through a link that somebody laid where anybody may write.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as log:
+            log.write(text)
+    except FileExistsError:
+        pass
+    except OSError:
+        return ""
+    return f" (traceback in {name}, where temporary files are)"
 
 
 def _cut_off() -> bool:

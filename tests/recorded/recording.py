@@ -95,6 +95,8 @@ def _scene(line: str) -> str:
 def _masked(text: str) -> str:
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
+    if "<duration>" in text:  # Columns are as wide as what was masked.
+        text = re.sub("─+", "─", re.sub(" {2,}", "  ", text))
     return text
 
 

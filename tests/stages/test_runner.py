@@ -100,7 +100,36 @@ def test_a_bug_in_one_unit_is_a_failure_of_that_unit():
 
     [outcome] = asyncio.run(outcomes_of([7], work(crash)))
 
-    assert (outcome.failure.kind, outcome.failure.message) == ("error", "KeyError: 'missing'")
+    assert outcome.failure.kind == "error"
+    assert outcome.failure.message.startswith("KeyError: 'missing' (traceback in ")
+
+
+def test_a_bug_keeps_its_traceback_in_a_log(tmp_path, monkeypatch):
+    """Its type and message alone do not say where it is; the same bug names the same log."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    async def crash(unit):
+        return {}[unit]
+
+    outcomes = asyncio.run(outcomes_of([7, 8], work(crash)))
+
+    [log] = tmp_path.iterdir()
+    assert "in crash\n" in log.read_text(encoding="utf-8")
+    assert {outcome.failure.message for outcome in outcomes} == {
+        f"KeyError: {unit} (traceback in {log.name}, where temporary files are)" for unit in (7, 8)
+    }
+
+
+def test_a_bug_that_cannot_keep_its_traceback_is_a_failure_all_the_same(tmp_path, monkeypatch):
+    """A full disk must not turn one odd chunk into the end of a run."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+
+    async def crash(unit):
+        return {}["missing"]
+
+    [outcome] = asyncio.run(outcomes_of([7], work(crash)))
+
+    assert outcome.failure.message == "KeyError: 'missing'"
 
 
 def test_a_unit_whose_own_work_is_cancelled_is_a_failure_and_no_hang():
@@ -111,7 +140,7 @@ def test_a_unit_whose_own_work_is_cancelled_is_a_failure_and_no_hang():
 
     [outcome] = asyncio.run(asyncio.wait_for(outcomes_of([7], work(cancelled, 1)), 5))
 
-    assert outcome.failure.message == "CancelledError: "
+    assert outcome.failure.message.startswith("CancelledError: ")
 
 
 def test_a_failure_can_always_be_written():
