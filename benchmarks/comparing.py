@@ -26,7 +26,7 @@ from ragforge.files.runs import read_run
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import ALPHA, Comparison, Pair, compare_pairs
 from ragforge.measures.power import detectable_difference
-from ragforge.measures.proportions import wilson_interval
+from ragforge.measures.rates import wilson_interval
 from ragforge.pipeline.comparing.runs import COMPARED_MEASURES
 
 SEED = 7

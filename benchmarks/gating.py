@@ -22,7 +22,7 @@ from ragforge.measures import evaluate
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference
-from ragforge.measures.proportions import wilson_interval
+from ragforge.measures.rates import wilson_interval
 from ragforge.measures.unseen import bounded_interval
 
 MEASURES = ("nDCG@10", "RR", "R@10", "Success@1")

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ragforge.config import RefreshSettings
-from ragforge.corpus.anchors import ChunkIndex, standing_at
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
+from ragforge.corpus.quote_locations import ChunkIndex, standing_at
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import write_records
 from ragforge.files.manifest import FileEntry, digest_file
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
-from ragforge.refresh.corpus_diff import CorpusDiff, DocumentMove
-from ragforge.refresh.quotes import sight_items
-from ragforge.refresh.sights import ItemSight, QuoteSight
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
+from ragforge.refresh.quotes.locations import ItemSight, QuoteSight
+from ragforge.refresh.quotes.search import sight_items
 
 
 def chunks_of(texts: Mapping[str, str], max_chars: int = 400) -> list[Chunk]:

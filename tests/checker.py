@@ -18,8 +18,7 @@ from ragforge.retrieval import Retriever
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted
 from ragforge.stages.generate.checks.absence import Corpus
-from ragforge.stages.generate.checks.checking import Checks, askers
-from ragforge.stages.generate.checks.running import Running
+from ragforge.stages.generate.checks.checking import Checks, Running, askers
 from ragforge.testing import FixedRetriever
 
 Say = Callable[[ChatRequest], object]

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ragforge.measures.comparing import Comparison, all_pairs, compare_pairs
+from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery, Unjudged
+from ragforge.measures.comparing import Comparison, all_pairs, compare_pairs, letters
 from ragforge.measures.intervals import Ends
-from ragforge.measures.letters import letters
-from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery, Unjudged
 
 Values = Mapping[str, Mapping[str, float]]
 """By measure and query."""

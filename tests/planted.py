@@ -12,7 +12,7 @@ from pathlib import Path
 from ragforge.records import Chunk, Lineage, Slot, Turn
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 
 _DATA = Path(__file__).parent / "data"
 _TEXTS = json.loads((_DATA / "planted_passages.json").read_text(encoding="utf-8"))

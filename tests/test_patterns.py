@@ -5,7 +5,7 @@ from patterns import Found, OutOfTimeError, package_patterns, processor_time, sl
 
 SHORT = {
     # It sees the 200 characters before a bracket.
-    "ragforge.stages.ground.doubtful._NEIGHBOURS",
+    "ragforge.stages.ground.citations._NEIGHBOURS",
 }
 """Patterns that are never tried on a long text."""
 FEWEST = 300

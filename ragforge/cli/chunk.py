@@ -84,7 +84,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[list[Path]]":
     """Lend the documents as files and folders; mirrors stay beside what is written, if anything."""
     from ragforge.corpus.origins.fetching import fetched
-    from ragforge.files.own_place import MIRRORS, NAME
+    from ragforge.files.folders import MIRRORS, NAME
 
     with ExitStack() as stack:
         if arguments.out is None:

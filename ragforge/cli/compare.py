@@ -52,10 +52,10 @@ from ragforge.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
     from ragforge.config import Settings
+    from ragforge.evaluating.comparison import ComparisonReport
     from ragforge.files.dataset import Dataset
     from ragforge.pipeline.comparing.deciding import ComparisonOptions
     from ragforge.pipeline.retrieving import RunResult
-    from ragforge.report.comparison.contents import ComparisonReport
 
 MOVED = 10
 """Queries that gained, and that lost, in the JSON of each comparison."""
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in report.warnings:
         complain(f"warning: {warning}")
     if arguments.json:
-        from ragforge.report.comparison.as_json import comparison_json
+        from ragforge.report.comparison.text import comparison_json
 
         print(dumps(comparison_json(report)))
         return code_of(made)
@@ -175,7 +175,7 @@ def _made(arguments: argparse.Namespace, settings: "Settings") -> "list[RunResul
     """
     from ragforge.pipeline.comparing.deciding import check_names
     from ragforge.pipeline.retrieving import require_working
-    from ragforge.pipeline.run_names import named_specs
+    from ragforge.pipeline.run_list import named_specs
 
     dataset, names = _dataset(arguments, settings), _names(arguments)
     check_names(names, arguments.base, "run")
@@ -196,7 +196,7 @@ def _dataset(arguments: argparse.Namespace, settings: "Settings") -> "Dataset":
 
 def _names(arguments: argparse.Namespace) -> list[str]:
     """Return the names of all that is to be compared; [] where all that is there is meant."""
-    from ragforge.pipeline.run_names import named_specs
+    from ragforge.pipeline.run_list import named_specs
 
     made = named_specs(arguments.retriever, arguments.name)
     return _with_base([*arguments.names, *arguments.run, *made], arguments.base)

@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.n < 0:
         raise UsageError(f"-n {arguments.n}: expected 0 or more")
     before, after = _two(arguments)
-    from ragforge.pipeline.version_diffs import compare_versions
-    from ragforge.report.refresh.difference_text import differences_text
+    from ragforge.refresh.version_diffs import compare_versions
+    from ragforge.report.refresh.differences import differences_text
 
     found = compare_versions(before, after)
     if arguments.json:

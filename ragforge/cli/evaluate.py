@@ -34,12 +34,11 @@ Examples:
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.keeping import add_keeping, keep
 from ragforge.cli.paid import observed
 from ragforge.cli.retrievers import (
     SECTIONS,
@@ -51,16 +50,19 @@ from ragforge.cli.retrievers import (
 from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
 from ragforge.cli.talk import complain, show
 from ragforge.cli.telling import add_telling, require_dataset, require_folder, tell
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.graded_by import graded_json, graded_line
+from ragforge.evaluating.judgments import LABELS_IN_WORDS
+from ragforge.evaluating.patterns import patterns
+from ragforge.evaluating.runs import Latency
+from ragforge.evaluating.selection import Part, selection_json
+from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.wording import MISSING, duration, number, one_line, plural
+from ragforge.files.dataset import Dataset
 from ragforge.measures import Scores, Summary, parse_measure
+from ragforge.observe import Observer
+from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
-from ragforge.report.graded_by import graded_json, graded_line
-from ragforge.report.judging import LABELS_IN_WORDS
-from ragforge.report.patterns import patterns
-from ragforge.report.runs import Latency
-from ragforge.report.selection import Part, selection_json
-from ragforge.report.shown import MISSING, duration, number, one_line, plural
-from ragforge.report.table import render_table
 
 DIGITS = 4
 _SHOWN = 3
@@ -68,6 +70,41 @@ LEVEL = 0.95
 """Of confidence intervals."""
 WHOLE_SET = "whole set"
 """Label of the interval of what the whole set's mean would be."""
+
+
+def add_keeping(parser: argparse.ArgumentParser) -> None:
+    """Add `--no-history`."""
+    parser.add_argument(
+        "--no-history",
+        action="store_true",
+        help="leave history.jsonl of the dataset as it is, rather than add a line for each run",
+    )
+
+
+def keep(
+    arguments: argparse.Namespace,
+    dataset: Dataset,
+    runs: Sequence[EvaluatedRun],
+    observer: Observer,
+) -> list[EvaluatedRun]:
+    """Add evaluations to the history unless told not to; return them as they were kept.
+
+    A dataset that cannot be written is no reason to hold back what was measured on it: that it was
+    not kept is said on stderr.
+    """
+    if arguments.no_history:
+        return [*runs]
+    from ragforge.pipeline.history import keep_evaluations  # Its numpy is not for --help.
+
+    try:
+        kept = keep_evaluations(dataset, runs, observer)
+    except DataError as error:
+        complain(f"warning: not kept in the history: {error}")
+        return [*runs]
+    return [
+        replace(run, baseline=run.baseline.model_copy(update={"evaluation": evaluation}))
+        for run, evaluation in zip(runs, kept, strict=True)
+    ]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ragforge.config import EvaluateSettings
+    from ragforge.evaluating.gate import Allowance, Rules, Threshold, Verdict
     from ragforge.files.dataset import Dataset
     from ragforge.files.run_chunks import UsableRuns
     from ragforge.pipeline.gating.subjects import Subject
-    from ragforge.report.gate.verdict import Allowance, Rules, Threshold, Verdict
 
 _ALLOW: "Final[dict[Allowance, str]]" = {
     "few": "decide on fewer queries than --min-queries",
@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.gating.baselines import find_baseline
+    from ragforge.pipeline.gating.subjects import find_baseline
     from ragforge.pipeline.gating.verdict import check_subject
     from ragforge.pipeline.notifying import notify_gate
 
@@ -160,8 +160,7 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
 
 def rules_of(arguments: argparse.Namespace) -> "Rules":
     """Return the rules that flags name; a `UsageError` tells which cannot be taken."""
-    from ragforge.report.gate.rules import parse_count, parse_share
-    from ragforge.report.gate.verdict import MAX_HOLES, MIN_QUERIES, Rules
+    from ragforge.evaluating.gate import MAX_HOLES, MIN_QUERIES, Rules, parse_count, parse_share
 
     least, most, drops = _thresholds(arguments)
     failures, queries, holes = arguments.max_failures, arguments.min_queries, arguments.max_holes
@@ -180,7 +179,7 @@ def rules_of(arguments: argparse.Namespace) -> "Rules":
 
 def _thresholds(arguments: argparse.Namespace) -> "list[tuple[Threshold, ...]]":
     """Return those of --min, --max and --max-drop."""
-    from ragforge.report.gate.rules import parse_thresholds, read_thresholds
+    from ragforge.evaluating.gate import parse_thresholds, read_thresholds
 
     flags = {"--min": arguments.min, "--max": arguments.max, "--max-drop": arguments.max_drop}
     if arguments.answers is None:
@@ -255,7 +254,7 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
     from ragforge.files.atomic import write_whole
 
     if arguments.json:
-        from ragforge.report.gate.verdict import as_json
+        from ragforge.evaluating.gate import as_json
 
         print(dumps(as_json(verdict)))
     else:
@@ -263,7 +262,7 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
 
         show(render_gate(verdict))
     if arguments.junit is not None:
-        from ragforge.report.gate.junit import render_junit
+        from ragforge.report.gate.markdown import render_junit
 
         write_whole(arguments.junit, [render_junit(verdict)])
     if arguments.markdown is not None:
@@ -275,7 +274,7 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
 
 
 def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
-    from ragforge.report.gate.github import annotations
+    from ragforge.report.gate.markdown import annotations
 
     # The runner reads commands from both streams; stdout may have to be JSON alone.
     stream = sys.stderr if as_json else sys.stdout
@@ -289,7 +288,7 @@ def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
 
 
 def _append_summary(path: Path, verdict: "Verdict") -> None:
-    from ragforge.report.gate.github import step_summary
+    from ragforge.report.gate.markdown import step_summary
 
     try:
         with path.open("ab") as stream:

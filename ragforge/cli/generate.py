@@ -104,9 +104,9 @@ def _tell_of_stopped(arguments: argparse.Namespace) -> None:
 
 
 def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
+    from ragforge.evaluating.wording import one_line, share
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.rederiving import rederive_dataset
-    from ragforge.report.shown import one_line, share
 
     dataset = open_dataset(arguments.out)
     with source.prepared(dataset.store_path.parent) as chunks:

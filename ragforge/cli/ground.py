@@ -19,10 +19,10 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
-from ragforge.files.outputs import refuse_to_replace
+from ragforge.evaluating.wording import share
+from ragforge.files.output_places import refuse_to_replace
 from ragforge.measures.rates import Rate
 from ragforge.records import Grounding
-from ragforge.report.shown import share
 from ragforge.stages.ground.summary import GroundingSummary
 
 

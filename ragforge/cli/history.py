@@ -49,9 +49,9 @@ from ragforge.errors import DataError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from ragforge.evaluating.history.of_run import RunHistory
     from ragforge.files.dataset import Dataset
-    from ragforge.report.history.batches import BatchSeries
-    from ragforge.report.history.of_run import RunHistory
+    from ragforge.report.batches import BatchSeries
 
 ROWS = 20
 _LEAST_DIFFERENCE = 0.05
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.difference < inf:
         raise UsageError(f"--difference {arguments.difference:g}: expected a number above 0")
     from ragforge.measures import parse_measure
-    from ragforge.report.history.text import NOTE
+    from ragforge.report.history_text import NOTE
 
     measures = list(dict.fromkeys(str(parse_measure(name)) for name in arguments.measure))
     tell = _tell_batches if arguments.by else _tell_runs
@@ -155,7 +155,7 @@ def _tell_batches(
 
 
 def _print_batches(path: Path, found: "list[BatchSeries]") -> None:
-    from ragforge.report.history.batches import batches_text
+    from ragforge.report.batches import batches_text
 
     if not found:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
@@ -164,7 +164,7 @@ def _print_batches(path: Path, found: "list[BatchSeries]") -> None:
 
 
 def _batches_json(path: Path, notes: list[str], found: "list[BatchSeries]") -> dict[str, object]:
-    from ragforge.report.history.batches import BATCH_NOTE
+    from ragforge.report.batches import BATCH_NOTE
 
     return {
         "dataset": str(path),
@@ -175,7 +175,7 @@ def _batches_json(path: Path, notes: list[str], found: "list[BatchSeries]") -> d
 
 
 def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) -> None:
-    from ragforge.report.history.text import history_text
+    from ragforge.report.history_text import history_text
 
     if not runs:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
@@ -201,7 +201,7 @@ def _stale(dataset: "Dataset", names: "Collection[str]") -> "Iterator[str]":
 def _json(
     path: Path, notes: list[str], runs: "list[RunHistory]", arguments: argparse.Namespace
 ) -> dict[str, object]:
-    from ragforge.report.history.trends import queries_needed_by
+    from ragforge.evaluating.history.trends import queries_needed_by
 
     return {
         "dataset": str(path),
@@ -237,7 +237,7 @@ def _json(
 
 def _missing(found: "RunHistory") -> dict[str, object]:
     """Return what is to be judged before the last two states can be compared; {} for nothing."""
-    from ragforge.report.history.text import missing
+    from ragforge.report.history_text import missing
 
     lines = missing(found)
     return {"missing_grades": lines} if lines else {}

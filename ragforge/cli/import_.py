@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import Progress, complain
-from ragforge.report.shown import one_line, plural
+from ragforge.evaluating.wording import one_line, plural
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     _check_sample(arguments)
     observer = Progress(arguments.quiet)
-    from ragforge.pipeline.importing import undone_if_failed
+    from ragforge.pipeline.intake.importing import undone_if_failed
 
     with undone_if_failed(arguments.out):
         dataset = _dataset(arguments, observer)
@@ -206,7 +206,7 @@ def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
     from ragforge.errors import UsageError
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.generation.source import ChunkSource
-    from ragforge.pipeline.importing import dataset_for
+    from ragforge.pipeline.intake.importing import dataset_for
 
     if arguments.dataset is not None:
         return open_dataset(arguments.dataset)
@@ -222,7 +222,7 @@ def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
 def _set(
     arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
 ) -> tuple[str, dict[str, object]]:
-    from ragforge.pipeline.importing import import_queries
+    from ragforge.pipeline.intake.importing import import_queries
 
     result = import_queries(
         arguments.queries,
@@ -251,7 +251,7 @@ def _set(
 def _logs(
     arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
 ) -> tuple[str, dict[str, object]]:
-    from ragforge.pipeline.importing_logs import import_logs
+    from ragforge.pipeline.intake.logs import import_logs
 
     result = import_logs(
         arguments.logs,
@@ -316,7 +316,7 @@ def _drawn(drawing: "Drawing") -> str:
 
 
 def _strata(drawing: "Drawing") -> str:
-    from ragforge.report.table import render_table
+    from ragforge.evaluating.text_table import render_table
 
     rows = [
         [

@@ -32,13 +32,13 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
-from ragforge.files.outputs import refuse_to_replace
+from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.wording import number
+from ragforge.files.output_places import refuse_to_replace
+from ragforge.pipeline.judge_run import JudgingResult, told
 from ragforge.pipeline.judged_spool import failures_beside
-from ragforge.pipeline.sitting import JudgingResult, told
 from ragforge.records import Failure, Judgment
 from ragforge.report.agreement import agreement_json, agreement_table
-from ragforge.report.shown import number
-from ragforge.report.table import render_table
 
 if TYPE_CHECKING:
     from ragforge.pipeline.earlier_rankings import Earlier
@@ -238,7 +238,7 @@ def _tell(result: JudgingResult, *, per_query: bool) -> None:
         ]
         show(render_table(headers, rows))
     if result.agreement is not None:
-        from ragforge.report.text import table_text
+        from ragforge.report.tables import table_text
 
         show(f"{table_text(agreement_table(result.agreement))}\n")
     for line in _remarks(result):

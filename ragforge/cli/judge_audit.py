@@ -26,7 +26,7 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
-from ragforge.files.outputs import refuse_to_replace
+from ragforge.files.output_places import refuse_to_replace
 from ragforge.records import JudgeAudit
 
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _tell(result: "AuditResult", place: Path, *, as_json: bool) -> None:
+    from ragforge.evaluating.text_table import render_table
     from ragforge.report.audit import audit_line, audit_tables
-    from ragforge.report.table import render_table
 
     assert result.audit is not None
     if as_json:

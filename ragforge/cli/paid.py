@@ -83,7 +83,7 @@ def observed(arguments: argparse.Namespace) -> Iterator[Observer]:
     if not arguments.observer:
         yield progress
         return
-    from ragforge.pipeline.observing import observing
+    from ragforge.pipeline.observer_events import observing
 
     with observing(arguments.observer, progress, complain) as observer:
         yield observer

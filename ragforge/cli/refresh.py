@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> int:
-    from ragforge.pipeline.refreshing.refreshing import RefreshOptions, refresh_dataset
-    from ragforge.report.refresh.text import refresh_text
+    from ragforge.refresh.job import RefreshOptions, refresh_dataset
+    from ragforge.report.refresh.words import refresh_text
 
     options = RefreshOptions(
         accept_churn=arguments.accept_churn,

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.opening import open_dataset
     from ragforge.files.output_places import check_outputs
     from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
-    from ragforge.report.text import render_text
+    from ragforge.report.tables import render_text
 
     settings = settings_of(arguments).evaluate
     options = ReportOptions(tuple(arguments.run), arguments.base)

@@ -31,7 +31,7 @@ from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.selecting import add_selection, choose_queries, tell_chosen
 from ragforge.cli.talk import Progress, complain
 from ragforge.errors import EndpointError
-from ragforge.report.shown import one_line
+from ragforge.evaluating.wording import one_line
 
 if TYPE_CHECKING:
     from ragforge.pipeline.retrieving import RunResult
@@ -67,13 +67,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.evaluating.gate import parse_share
+    from ragforge.evaluating.selection import selection_json
     from ragforge.files.opening import open_dataset
     from ragforge.files.output_places import check_outputs
     from ragforge.pipeline.holes import holes_of, told
     from ragforge.pipeline.retrieving import make_runs, require_working
-    from ragforge.pipeline.run_names import named_specs
-    from ragforge.report.gate.rules import parse_share
-    from ragforge.report.selection import selection_json
+    from ragforge.pipeline.run_list import named_specs
 
     max_failures = parse_share(arguments.max_failures, "--max-failures")
     check_outputs({"--trec": arguments.trec}, {"--config": arguments.config})

@@ -70,7 +70,7 @@ def run_retrievers(
             raise UsageError("--name: goes with --retriever; a run that is there has its name")
         return []
     from ragforge.pipeline.retrieving import make_runs
-    from ragforge.pipeline.run_names import named_specs
+    from ragforge.pipeline.run_list import named_specs
 
     specs = named_specs(arguments.retriever, arguments.name)
     replaced = specs.keys() & named

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain
-from ragforge.report.shown import plural
+from ragforge.evaluating.wording import plural
 
 if TYPE_CHECKING:
-    from ragforge.pipeline.reviewing import ReviewResult
+    from ragforge.pipeline.intake.reviewing import ReviewResult
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def _add(
 
 def _export(arguments: argparse.Namespace) -> None:
     from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.review_sheets import export_sheet
+    from ragforge.pipeline.intake.review_sheets import export_sheet
 
     out = arguments.out
     rows = export_sheet(
@@ -81,7 +81,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 def _import(arguments: argparse.Namespace) -> None:
     from ragforge.files.opening import open_dataset
-    from ragforge.pipeline.reviewing import review_dataset
+    from ragforge.pipeline.intake.reviewing import review_dataset
 
     result = review_dataset(
         open_dataset(arguments.dataset),

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain, show
-from ragforge.report.shown import MISSING
-from ragforge.report.table import render_table
+from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.wording import MISSING
 
 if TYPE_CHECKING:
     from ragforge.files.dataset import Dataset

@@ -79,7 +79,7 @@ def refuse_selection(arguments: argparse.Namespace) -> None:
 
 def tell_chosen(dataset: "Dataset") -> None:
     """Print on stderr which queries are chosen, with the weights of their strata."""
-    from ragforge.report.selection import drawn_lines
+    from ragforge.evaluating.selection import drawn_lines
 
     if dataset.chosen is not None:
         for line in drawn_lines(dataset.chosen):

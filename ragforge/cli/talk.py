@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never
 
+from ragforge.evaluating.wording import inert, one_line
 from ragforge.observe import Event
-from ragforge.report.shown import inert, one_line
 
 if TYPE_CHECKING:
     from tqdm import tqdm

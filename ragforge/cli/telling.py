@@ -62,11 +62,11 @@ def tell(
         DataError: The file cannot be written.
     """
     if arguments.observer:
-        from ragforge.pipeline.telling import tell_evaluations
+        from ragforge.pipeline.observer_events import tell_evaluations
 
         tell_evaluations(evaluated, observer)
     if arguments.prometheus is not None:
-        from ragforge.pipeline.telling import write_evaluations
+        from ragforge.pipeline.observer_events import write_evaluations
 
         write_evaluations(arguments.prometheus, evaluated)
         if arguments.prometheus.suffix != ".prom":

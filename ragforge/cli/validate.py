@@ -31,9 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.evaluating.wording import plural
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.validating import accept, validate
-    from ragforge.report.shown import plural
 
     dataset = open_dataset(arguments.dataset)
     found = accept(dataset) if arguments.accept else validate(dataset)

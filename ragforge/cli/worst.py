@@ -25,7 +25,7 @@ _SHOWN = 20
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    from ragforge.report.causes.catalogue import CAUSES
+    from ragforge.evaluating.causes.catalogue import CAUSES
 
     parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
     parser.add_argument(
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.opening import open_dataset
     from ragforge.pipeline.worst import find_worst
-    from ragforge.report.causes.worst_text import render_worst, worst_json
+    from ragforge.report.worst import render_worst, worst_json
 
     if len(arguments.setting_evaluate_measures or ()) > 1:
         raise UsageError("-m: expected one measure, as queries are sorted by it")

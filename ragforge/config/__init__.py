@@ -5,7 +5,16 @@ by the variable that `api_key_env` names, and never stored here. A file that was
 working directory is not trusted like one that was named: see `sections` and `trust`.
 """
 
-from ragforge.config.loading import Setting, each_setting, load, needing_trust, values_of
+from ragforge.config.loading import (
+    DEFAULT_FILE,
+    Setting,
+    SettingsFile,
+    each_setting,
+    found_file,
+    load,
+    needing_trust,
+    values_of,
+)
 from ragforge.config.sections import (
     BudgetSettings,
     ChunkSettings,
@@ -20,7 +29,6 @@ from ragforge.config.sections import (
     Section,
     Settings,
 )
-from ragforge.config.settings_file import DEFAULT_FILE, SettingsFile, found_file
 from ragforge.config.trust import Trust, all_trust, place_of, revoke, trust, trust_of
 
 __all__ = [

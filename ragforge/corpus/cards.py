@@ -10,9 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from ragforge.corpus.survey import ChunkCard
-from ragforge.files.arrays import Array, is_ascending, map_array, require_sound, write_array
+from ragforge.files.arrays import (
+    Array,
+    Strings,
+    StringWriter,
+    is_ascending,
+    map_array,
+    require_sound,
+    write_array,
+)
 from ragforge.files.chunk_lines import ChunkLines
-from ragforge.files.strings import Strings, StringWriter
 from ragforge.records import Chunk
 
 _IDS, _DOCUMENTS = "chunk_ids.txt", "doc_ids.txt"

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ragforge.corpus.anchors import FoldedText, Location
 from ragforge.corpus.chunking import CHUNKING_VERSION, chunk_document, chunks_at, sections_of
 from ragforge.corpus.documents import Document
-from ragforge.corpus.packing import Passage
-from ragforge.corpus.splitting import Stretch
+from ragforge.corpus.packing import Passage, Stretch
+from ragforge.corpus.quote_locations import FoldedText, Location
 from ragforge.errors import UsageError
 from ragforge.foreign.calling import construct, method_of, parameters_of
 from ragforge.plugins import find

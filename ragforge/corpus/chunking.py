@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ragforge.corpus.blocks import Block, text_blocks
 from ragforge.corpus.documents import Document
-from ragforge.corpus.packing import Limits, Passage, passages
-from ragforge.corpus.sections import Section, sections
+from ragforge.corpus.formats import Block, text_blocks
+from ragforge.corpus.packing import Limits, Passage, Section, passages, sections
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 

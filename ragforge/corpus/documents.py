@@ -8,8 +8,7 @@ from pathlib import Path
 from ragforge.corpus.formats import FORMATS, Format, Page
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.errors import DataError
-from ragforge.files.text import read_text
-from ragforge.files.unicode_forms import normalize
+from ragforge.files.text import normalize, read_text
 
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85]")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")

@@ -1,13 +1,20 @@
 """Formats of documents: by suffix, which library reads them, and what a reader hands back."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import accumulate
 from typing import Final, Literal
 
 from ragforge.errors import DataError
 
-Format = Literal["markdown", "rst", "text", "html", "pdf", "docx", "row"]
+Kind = Literal["heading", "text", "code", "table", "mark"]
+"""`code` and `table` are kept whole; a `mark` says nothing alone: a rule, a label, a comment."""
 
+TITLE_CHARS = 200
+"""A longer heading is read as text: it is a paragraph that an underline follows by accident."""
+
+Format = Literal["markdown", "rst", "text", "html", "pdf", "docx", "row"]
 FORMATS: Final[dict[str, Format | Literal["export"]]] = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -28,8 +35,54 @@ FORMATS: Final[dict[str, Format | Literal["export"]]] = {
 }
 """The suffixes that are read, lower case. The rows of an export say themselves what form they have.
 """
-
 _LIBRARIES: Final = {".pdf": ("pypdf", "pdf"), ".docx": ("mammoth", "docx")}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of lines; a heading has its level, 1 outermost, and its title as plain text."""
+
+    start: int
+    end: int
+    kind: Kind
+    level: int = 0
+    title: str = ""
+
+
+class Lines:
+    """The lines of a text and where each of them starts."""
+
+    def __init__(self, text: str) -> None:
+        self.lines: Sequence[str] = text.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
+
+    def block(self, first: int, behind: int, kind: Kind, level: int = 0, title: str = "") -> Block:
+        """Return the block of the lines [first, behind), without the last line end."""
+        if kind == "heading" and not 0 < len(title) <= TITLE_CHARS:
+            kind, level, title = "text", 0, ""
+        return Block(self._starts[first], self._starts[behind] - 1, kind, level, title)
+
+    def blank(self, number: int) -> bool:
+        """Say whether the line holds nothing visible; lines behind the last one are blank."""
+        return number >= len(self.lines) or not self.lines[number].strip()
+
+    def run_end(self, first: int) -> int:
+        """Return the number of the first blank line from `first` on."""
+        behind = first
+        while not self.blank(behind):
+            behind += 1
+        return behind
+
+
+def text_blocks(text: str) -> Iterator[Block]:
+    """Yield the paragraphs of plain text: runs of lines that blank lines part."""
+    lines = Lines(text)
+    at = 0
+    while at < len(lines.lines):
+        behind = lines.run_end(at)
+        if behind > at:
+            yield lines.block(at, behind, "text")
+        at = behind + 1
 
 
 @dataclass(frozen=True, slots=True)

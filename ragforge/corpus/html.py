@@ -7,8 +7,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from ragforge.corpus.blocks import Block, Kind, Lines
-from ragforge.corpus.formats import Page, UnreadableError
+from ragforge.corpus.formats import Block, Kind, Lines, Page, UnreadableError
 
 DEEPEST: Final = 10_000
 """Elements that may be open at once. The parser looks through all of them at each new one: 100,000

@@ -7,7 +7,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ragforge.corpus.blocks import TITLE_CHARS, Block, Kind, Lines
+from ragforge.corpus.formats import TITLE_CHARS, Block, Kind, Lines
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _INLINE = re.compile(r"[\\`*_\[\]<>&!{}]")

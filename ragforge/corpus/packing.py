@@ -1,14 +1,148 @@
 """Packing the blocks of sections into stretches that make good units of retrieval."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ragforge.corpus.blocks import Block, Kind
-from ragforge.corpus.sections import Section
-from ragforge.corpus.splitting import Stretch, split, trim
+from ragforge.corpus.formats import Block, Kind
 
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+_BEFORE_ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t])")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]+")  # noqa: RUF001
+_LINE_END = re.compile(r"\n")
+_BLANK = re.compile(r"\s+")
+_EMPTY_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+
+_PROSE = (_EMPTY_LINE, _BEFORE_ITEM, _SENTENCE_END, _LINE_END, _BLANK)
+_ROWS = (_EMPTY_LINE, _LINE_END, _SENTENCE_END, _BLANK)
+
+_VISIBLE = re.compile(r"[^\W_]")
+_TITLE_PARTS = re.compile(r"(?<!\s)\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
 _BARE = {"heading", "mark"}
 _TAIL_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a text, from its first character to behind its last."""
+
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Length in code points."""
+        return self.end - self.start
+
+
+def trim(text: str, start: int, end: int) -> Stretch:
+    """Return the stretch without blank lines at its ends; indentation of its first line stays."""
+    leading = _EMPTY_LINES.match(text, start, end)
+    start = leading.end() if leading else start
+    return Stretch(start, start + len(text[start:end].rstrip()))
+
+
+def split(text: str, whole: Stretch, kind: Kind, limit: int, body: int) -> Iterator[Stretch]:
+    """Yield pieces of at most `limit` characters that leave out nothing but blanks.
+
+    Cuts prose at the end of a paragraph, before a list item, at the end of a sentence, at a line
+    end, at a blank, else anywhere but before a combining mark; code and tables at line ends if
+    any. Headings before `body` are not cut off alone, unless they fill a piece themselves.
+    """
+    cuts = _ROWS if kind in {"code", "table"} else _PROSE
+    at = whole.start
+    while whole.end - at > limit:
+        # The last two pieces share what is left, so that the last one is no scrap.
+        window = min(limit, (whole.end - at) * 5 // 8 + 1)
+        floor = max(at + window // 2, body + window // 4 if at < body else at)
+        behind = _cut(text, min(floor, at + window - 1), at + window, cuts)
+        yield from _visible(text, at, behind)
+        at = behind
+    yield from _visible(text, at, whole.end)
+
+
+def _visible(text: str, start: int, end: int) -> Iterator[Stretch]:
+    piece = trim(text, start, end)
+    if piece.size > 0:
+        yield piece
+
+
+def _cut(text: str, floor: int, stop: int, cuts: Sequence[re.Pattern[str]]) -> int:
+    for cut in cuts:
+        last = 0
+        for found in cut.finditer(text, floor, stop):
+            last = found.end()
+        if last:
+            return last
+    while stop > floor + 1 and unicodedata.combining(text[stop]):
+        stop -= 1
+    return stop
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks in order; its own heading, and empty headings before it, come first."""
+
+    path: tuple[str, ...]
+    blocks: list[Block] = field(default_factory=list)
+
+
+def sections(text: str, blocks: Iterable[Block], title: str) -> list[Section]:
+    """Return the sections that say something, each with the titles from outermost to innermost.
+
+    A heading with nothing under it is put before the section that follows, or behind the last
+    one. A document of headings alone has no sections.
+
+    Args:
+        text: The text that the blocks are offsets in.
+        blocks: All blocks of a document, in order.
+        title: Of the document; heads each path unless the first heading repeats it.
+    """
+    found: list[Section] = []
+    pending: list[Block] = []
+    for section in _headed(blocks):
+        if not _says_something(text, section):
+            pending.extend(section.blocks)
+            continue
+        found.append(Section(section.path, pending + section.blocks))
+        pending = []
+    if found:
+        found[-1].blocks.extend(pending)
+    elif any(block.kind != "heading" for block in pending):
+        found.append(Section((), pending))
+    root = _root(title, found)
+    return [Section(root + section.path, section.blocks) for section in found]
+
+
+def _headed(blocks: Iterable[Block]) -> Iterator[Section]:
+    section = Section(())
+    open_headings: list[Block] = []
+    for block in blocks:
+        if block.kind == "heading":
+            yield section
+            while open_headings and open_headings[-1].level >= block.level:
+                open_headings.pop()
+            open_headings.append(block)
+            section = Section(tuple(heading.title for heading in open_headings))
+        section.blocks.append(block)
+    yield section
+
+
+def _says_something(text: str, section: Section) -> bool:
+    return any(
+        block.kind not in {"heading", "mark"} and _VISIBLE.search(text, block.start, block.end)
+        for block in section.blocks
+    )
+
+
+def _root(title: str, found: list[Section]) -> tuple[str, ...]:
+    """Return the title as the head of all paths; nothing where the first heading repeats it.
+
+    Page titles often are "Heading - Name of the site".
+    """
+    first = next((section.path[0] for section in found if section.path), "")
+    return () if not title or first in {title, *_TITLE_PARTS.split(title)} else (title,)
 
 
 @dataclass(frozen=True, slots=True)

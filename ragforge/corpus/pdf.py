@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from ragforge.corpus.formats import Page, UnreadableError
 from ragforge.corpus.html import escape_markup
-from ragforge.corpus.running_lines import without_running_lines
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
+
+_EDGE_LINES = 3
+_FEWEST_PAGES = 3
+_NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 
 _MAX_BYTES = 500_000_000
 _MAX_CHARS = 100_000_000
@@ -27,6 +31,55 @@ _LEADERS = re.compile(r" ?(?:\. ?){5,}")
 _SECTION_NUMBER = re.compile(r"(?<!\s)\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,9}\.?\s+")
 _QUIET = logging.NullHandler()
 _DEEPEST = 6
+
+
+def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the pages without what is repeated at the top or the bottom of most of them.
+
+    Digits and Roman numbers do not count: `Page 3 of 9` and `Page 4 of 9` are one line. The
+    outermost line of a page goes already if it comes on three pages and holds their number, as
+    the headers of chapters do. A document of fewer than three pages is left as it is.
+
+    Args:
+        pages: The lines of each page.
+    """
+    stripped = [_without_blank_edges(page) for page in pages]
+    if len(stripped) < _FEWEST_PAGES:
+        return stripped
+    counts: Counter[str] = Counter()
+    numbered: Counter[str] = Counter()
+    for page in stripped:
+        counts.update({_numberless(page[at]) for at in _edges(page)})
+        numbered.update({_numberless(line) for line in (*page[:1], *page[-1:])})
+    # Left and right pages may differ, and chapters begin without a header.
+    fewest = max(_FEWEST_PAGES, len(stripped) * 2 // 5)
+    running = {line for line, count in counts.items() if count >= fewest}
+    running |= {
+        line
+        for line, count in numbered.items()
+        if count >= _FEWEST_PAGES and (line.startswith("# ") or line.endswith(" #"))
+    }
+    return [_without(page, running) for page in stripped]
+
+
+def _without_blank_edges(page: Sequence[str]) -> list[str]:
+    filled = [at for at, line in enumerate(page) if line.strip()]
+    return list(page[filled[0] : filled[-1] + 1]) if filled else []
+
+
+def _edges(page: Sequence[str]) -> list[int]:
+    top = range(min(_EDGE_LINES, len(page)))
+    bottom = range(max(0, len(page) - _EDGE_LINES), len(page))
+    return sorted({*top, *bottom})
+
+
+def _without(page: list[str], running: set[str]) -> list[str]:
+    edges = {at for at in _edges(page) if _numberless(page[at]) in running}
+    return _without_blank_edges([line for at, line in enumerate(page) if at not in edges])
+
+
+def _numberless(line: str) -> str:
+    return _NUMBER.sub("#", " ".join(line.casefold().split()))
 
 
 def read_pdf(path: Path) -> Page:

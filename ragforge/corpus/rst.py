@@ -6,7 +6,7 @@ Docutils would be exact and is two orders slower; it also stops at directives it
 import re
 from collections.abc import Iterator
 
-from ragforge.corpus.blocks import Block, Kind, Lines
+from ragforge.corpus.formats import Block, Kind, Lines
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{,500}\s*\Z")
 _SIMPLE_BORDER = re.compile(r"=+(?: +=+)+\s*\Z")

@@ -1,29 +1,58 @@
 """Which files are documents: files and folders as given, patterns, each file once."""
 
 import os
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from fnmatch import translate
 from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, missing_extra, suffix_of
-from ragforge.corpus.globs import path_matcher
 from ragforge.errors import DataError
 from ragforge.files.inside import is_within
 from ragforge.files.values import escaped, is_unicode
 
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+_MEANING = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
 Skipped = Callable[[str, str], None]
 """Called with the path and the reason for what is passed over without being an error."""
-
-
 _EXAMPLES: Final = 3
 _FOLLOW: Final = "--follow-links reads what they lead to"
 _LINK_OUT: Final = f"links out of the folder are not followed; {_FOLLOW}"
 _ODD_NAME: Final = "names that are not UTF-8 cannot be ids"
 GIVE_ABOVE: Final = "give the folder above both"
 """Advice where two files have one id."""
+
+
+def path_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Return a test of relative posix paths against any of the patterns.
+
+    `*` and `?` stay within a folder, `**` crosses folders. A pattern without a slash is matched
+    with names at any depth, and one that matches a folder takes in all that the folder holds:
+    `*.md`, `**/*.md`, `drafts`, `drafts/*`, `guide/**/intro.rst`.
+    """
+    anywhere = [pattern.rstrip("/") for pattern in patterns]
+    alternatives = "|".join(_expression(pattern) for pattern in anywhere)
+    expression = re.compile(f"(?:{alternatives})(?:/.*)?", re.DOTALL)
+    return lambda path: bool(patterns) and expression.fullmatch(path) is not None
+
+
+def _expression(pattern: str) -> str:
+    anchored = pattern.lstrip("/") if "/" in pattern else f"**/{pattern}"
+    return "".join(_translate(token) for token in _TOKEN.findall(anchored))
+
+
+def _translate(token: str) -> str:
+    if token in _MEANING:
+        return _MEANING[token]
+    if len(token) > 1:
+        # fnmatch knows what to do with [z-a] and [!]]; its end mark \Z is cut off.
+        return translate(token)[: -len(r"\Z")]
+    return re.escape(token)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from ragforge.files.names import (
     VERDICT,
     Field,
 )
-from ragforge.files.query_labels import truth_of
+from ragforge.files.queries import truth_of
 from ragforge.files.rows import none_found, read_document, read_rows_of, unknown_shape
 from ragforge.files.values import is_unicode, parse_number, shown
 from ragforge.records import GivenGrade, Provenance, Verdict

@@ -8,9 +8,8 @@ from pydantic import ValidationError
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, examples, load_json, make_row
-from ragforge.files.headers import has_header
 from ragforge.files.jsonl import explain
-from ragforge.files.lines import Source, open_source
+from ragforge.files.lines import Source, has_header, open_source
 from ragforge.files.names import CHUNK_ROWS, DOCUMENT, ID_OF_CHUNK, METADATA, TEXT, TITLE
 from ragforge.files.rows import none_found, read_rows_of
 from ragforge.files.values import shown

@@ -13,11 +13,6 @@ from pydantic import BaseModel
 
 from ragforge.errors import DataError
 from ragforge.files.jsonl import read_records
-from ragforge.files.keys import (
-    pair_and_judge,
-    query_and_chunk,
-    slot_and_place,
-)
 from ragforge.files.manifest import (
     FileEntry,
     Manifest,
@@ -25,8 +20,15 @@ from ragforge.files.manifest import (
     Spent,
     digest_file,
 )
-from ragforge.files.merging import each_judgment, key_of, merged
-from ragforge.files.run_names import checked_name
+from ragforge.files.merging import (
+    each_judgment,
+    key_of,
+    merged,
+    pair_and_judge,
+    query_and_chunk,
+    slot_and_place,
+)
+from ragforge.files.names import checked_name
 from ragforge.files.selecting import Chosen, combined, recall
 from ragforge.files.set_files import SetFiles
 from ragforge.files.sorted_lines import each_document

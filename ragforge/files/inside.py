@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.own_place import MIRRORS, NAME
+from ragforge.files.folders import MIRRORS, NAME
 from ragforge.files.values import escaped
-from ragforge.files.version_links import FOLDERS, require_current
 from ragforge.files.version_places import (
     CURRENT,
+    FOLDERS,
     MANIFEST,
     REJECTED,
     VERSIONS,
     files_of,
     home_of,
     published,
+    require_current,
 )
 
 _FOLDERS: Final = frozenset({*FOLDERS, "history", NAME, VERSIONS, REJECTED})

@@ -16,7 +16,7 @@ from ragforge.files.jsonl import explain
 from ragforge.files.lines import open_source
 from ragforge.files.objects import read_object
 from ragforge.records import Provenance
-from ragforge.records.grade_origins import GradeOrigin, origin_by
+from ragforge.records.judges import GradeOrigin, origin_by
 
 NOTE: Final = "ragforge.json"
 TREC_QRELS: Final = "qrels.trec"

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import IO, Literal, NamedTuple
 
 from ragforge.errors import DataError
+from ragforge.files.names import QUERY, QUERY_ID, Field, normal_name
 from ragforge.files.text import decode
 
 Line = tuple[int, bytes]
@@ -30,6 +31,9 @@ LONGEST_LINE_BYTES = 100_000_000
 """Of packed files. Lines of plain ones take no more memory than the disk that their owner gave."""
 _PACKED = (".gz", ".zst")
 _PACKED_OTHERWISE = {".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
+
+_DELIMITERS = "\t,;"
+"""Semicolons are what spreadsheets write where the comma is the decimal sign."""
 
 
 class Source(NamedTuple):
@@ -182,3 +186,22 @@ def _kind(path: Path, first: str) -> Literal["json", "jsonl", "columns"]:
     if suffix == ".json":
         return "json"
     return "json" if first[0] in "[{" and suffix not in _COLUMNS else "columns"
+
+
+def has_header(source: Source, fields: tuple[Field, ...] = (QUERY_ID, QUERY)) -> bool:
+    """Whether the first line names columns: of files without names, `.csv` never are.
+
+    Args:
+        source: A table.
+        fields: Of which a header has to name one.
+    """
+    if unpacked_name(source.path).lower().endswith(".csv"):
+        return True
+    cells = [cell.strip().strip('"') for cell in source.first.split(delimiter_of(source.first))]
+    known = {normal_name(name) for field in fields for name in field.accepted}
+    return len(cells) > 1 and any(normal_name(cell) in known for cell in cells)
+
+
+def delimiter_of(header: str) -> str:
+    """Return the character between the columns that a header names."""
+    return max(_DELIMITERS, key=header.count)

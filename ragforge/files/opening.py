@@ -8,13 +8,13 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import Manifest
 from ragforge.files.values import as_unicode
-from ragforge.files.version_links import require_current
 from ragforge.files.version_places import (
     CURRENT,
     MANIFEST,
     VERSIONS,
     home_of,
     published,
+    require_current,
     versions_of,
 )
 

@@ -1,15 +1,21 @@
 """Where commands may write what people ask for beside a dataset: never over what is kept in one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.baseline import FORMAT
 from ragforge.files.manifest import Manifest
 from ragforge.files.objects import read_object
-from ragforge.files.version_links import FOLDERS
-from ragforge.files.version_places import CURRENT, REJECTED, VERSIONS
+from ragforge.files.version_places import CURRENT, FOLDERS, REJECTED, VERSIONS
+
+R = TypeVar("R", bound=BaseModel)
+
+_MOST_BYTES = 16 * 1024 * 1024
+"""What is read of a file that is one object, to see what it holds."""
 
 BASELINE: Final = "--write-baseline"
 """The one flag whose file may be a baseline, in a dataset or elsewhere."""
@@ -44,6 +50,63 @@ _OWN_FOLDERS: Final = frozenset({*FOLDERS, "history", CURRENT, VERSIONS, REJECTE
 _DEEPEST: Final = 3
 """Folders below that of a dataset in which it keeps files."""
 _HEADER_BYTES: Final = 4096
+
+
+def refuse_to_replace(
+    out: Path,
+    record: type[R],
+    *,
+    whole: bool = False,
+    ours: Callable[[R], bool] = lambda record: True,
+) -> None:
+    """Check that a file is new, empty, or holds what will be written to it.
+
+    Args:
+        out: Where results are to go.
+        record: What they consist of.
+        whole: Whether the file is one record; else each line is.
+        ours: Whether a record is one that ragforge wrote and can make again.
+
+    Raises:
+        UsageError: The file holds something else, belongs to a dataset, or is no file.
+    """
+    if not out.exists():
+        return
+    if not out.is_file():
+        raise UsageError(f"--out {out}: is no file; name another")
+    if _is_of_dataset(out.resolve()):
+        raise UsageError(f"--out {out}: is a file of a dataset; name another")
+    with out.open("rb") as stream:
+        for number, found in enumerate([stream.read(_MOST_BYTES)] if whole else stream, start=1):
+            is_torn = number > 1 and not found.endswith(b"\n")  # Ours up to there; made whole now.
+            if found.strip() and not is_torn and not _is_ours(found, record, ours):
+                raise UsageError(
+                    f"--out {out}: line {number} is no {record.__name__.lower()} that ragforge "
+                    "wrote; name another file"
+                )
+
+
+def _is_ours(found: bytes, record: type[R], ours: Callable[[R], bool]) -> bool:
+    try:
+        return ours(record.model_validate_json(found))
+    except ValidationError:
+        return False
+
+
+def _is_of_dataset(path: Path) -> bool:
+    """Whether a dataset's manifest, beside the file or one folder up, lists it."""
+    for folder in (path.parent, path.parent.parent):
+        manifest = folder / "manifest.json"
+        if manifest.is_file() and path.relative_to(folder).as_posix() in _listed(manifest):
+            return True
+    return False
+
+
+def _listed(manifest: Path) -> Container[str]:
+    try:
+        return read_object(manifest, Manifest).files
+    except DataError:
+        return ()  # Somebody else's manifest.
 
 
 def check_outputs(

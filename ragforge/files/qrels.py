@@ -6,18 +6,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from ragforge.errors import DataError
-from ragforge.files.headers import has_header
-from ragforge.files.lines import open_source
+from ragforge.files.jsonl import read_records
+from ragforge.files.lines import has_header, open_source
 from ragforge.files.trec import read_trec_qrels
 from ragforge.measures.listed import LabelsInForce
+from ragforge.records import Judgment
 
 if TYPE_CHECKING:
-    from ragforge.records.grade_origins import GradeOrigin
+    from ragforge.records.judges import GradeOrigin
+
+_SAYS_WHO = '"provenance"'
 
 _FEWEST_COLUMNS: Final = 4
 _NATIVE: Final = "judgments.jsonl"
 _MANIFEST: Final = "manifest.json"
 _QUERIES: Final = "queries.jsonl"
+
+
+def judgments_in(path: Path) -> list[Judgment]:
+    """Return the judgments of a file of qrels that says who made them; [] for any other file.
+
+    Args:
+        path: As for `ragforge.files.qrels.read_qrels`, which says what is wrong with a file.
+    """
+    native = path / "judgments.jsonl" if path.is_dir() else path
+    try:
+        source = open_source(native)
+        return list(read_records(native, Judgment)) if _SAYS_WHO in source.first else []
+    except DataError:
+        return []
 
 
 @dataclass(frozen=True, slots=True)

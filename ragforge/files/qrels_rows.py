@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, query_name, query_of_pair
-from ragforge.files.headers import has_header
-from ragforge.files.lines import Source
+from ragforge.files.lines import Source, has_header
 from ragforge.files.names import (
     CHUNK_ID,
     DOCUMENT,
@@ -35,7 +34,7 @@ from ragforge.files.relevance import (
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.values import is_grade, shown
 from ragforge.measures.listed import marked_labels
-from ragforge.records.grade_origins import GradeOrigin, origin
+from ragforge.records.judges import GradeOrigin, origin
 
 SHAPES: Final = (
     "TREC qrels: q1 0 d7 2",

@@ -14,8 +14,11 @@ from ragforge.files.jsonl import explain
 from ragforge.files.labels_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
 from ragforge.files.lines import open_source
 from ragforge.files.names import (
+    ANSWERABLE,
     CATEGORY,
+    DIFFICULTY,
     EXPECTED_ANSWER,
+    EXPECTED_BEHAVIOUR,
     LANGUAGE,
     PERSONA,
     QUERY,
@@ -25,13 +28,40 @@ from ragforge.files.names import (
     normal_name,
 )
 from ragforge.files.qrels import beir_files, read_qrels
-from ragforge.files.query_labels import behaviour_of, difficulty_of
-from ragforge.files.relevance import Anchor, Relevance, SettledRelevance, settle_relevance
-from ragforge.files.row_relevance import joined, relevance_of_row
+from ragforge.files.relevance import (
+    Anchor,
+    Relevance,
+    SettledRelevance,
+    joined,
+    relevance_of_row,
+    settle_relevance,
+)
 from ragforge.files.rows import none_found, read_rows_of, unknown_shape
 from ragforge.files.text import read_text
 from ragforge.files.values import shown
-from ragforge.records import Query, QueryType
+from ragforge.records import Behaviour, Difficulty, Query, QueryType
+
+DIFFICULTIES: Final = {
+    **{word: word for word in get_args(Difficulty)},
+    **dict.fromkeys(("simple", "basic", "beginner", "low", "1"), "easy"),
+    **dict.fromkeys(("moderate", "intermediate", "normal", "2"), "medium"),
+    **dict.fromkeys(("complex", "difficult", "advanced", "challenging", "high", "3"), "hard"),
+}
+BEHAVIOURS: Final = {
+    **{word: word for word in get_args(Behaviour)},
+    **dict.fromkeys(("refuse", "decline", "no_answer", "not_answerable", "idk"), "abstain"),
+    **dict.fromkeys(("correct", "correct_the_premise"), "correct_premise"),
+    **dict.fromkeys(("ask", "ask_back", "clarification"), "clarify"),
+}
+_OF_TYPE: Final = {
+    "unanswerable": "abstain",
+    "false_premise": "correct_premise",
+    "ambiguous": "clarify",
+}
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "1"), True),
+    **dict.fromkeys(("false", "no", "0"), False),
+}
 
 SHAPES: Final = (
     'golden set: {"query_id": "h1", "query": "How …?", "expected_answer": "…", '
@@ -46,9 +76,73 @@ SHAPES: Final = (
     "CSV or TSV of passages: question,answer,doc_id,quote,difficulty,category (rows of one "
     "question belong together)",
 )
-
-
 _SHOWN: Final = 5
+
+
+def difficulty_of(row: Row) -> str | None:
+    """Return the difficulty that a row gives in any of the known words; None where it gives none.
+
+    Raises:
+        DataError: The word is not known; it is no category that could be kept.
+    """
+    return _known_labels(row, DIFFICULTY, DIFFICULTIES)
+
+
+def behaviour_of(row: Row, query_type: str | None) -> str:
+    """Return the behaviour that a row asks for, else the one that goes with the type.
+
+    Raises:
+        DataError: The word is not known, or the row says that an answerable query asks to abstain
+            or the other way round.
+    """
+    answerable = _answerable(row)
+    given = _known_labels(row, EXPECTED_BEHAVIOUR, BEHAVIOURS)
+    if given is None and answerable is not None:
+        of_type = _OF_TYPE.get(query_type or "", "answer")
+        return "abstain" if not answerable else of_type.replace("abstain", "answer")
+    behaviour = given or _OF_TYPE.get(query_type or "", "answer")
+    if answerable is not None and answerable == (behaviour == "abstain"):
+        fitting = "another behaviour" if answerable else "abstain"
+        raise row.wrong(EXPECTED_BEHAVIOUR, f"{fitting}, as answerable says", behaviour)
+    return behaviour
+
+
+def _answerable(row: Row) -> bool | None:
+    """Return whether a row says that the corpus answers its query; None where it does not say."""
+    return truth_of(row, ANSWERABLE)
+
+
+def truth_of(row: Row, field: Field) -> bool | None:
+    """Return whether a row says that something is so; None where it does not say.
+
+    Raises:
+        DataError: It says neither true nor false.
+    """
+    value = row.get(field)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return value
+    found = _TRUTHS.get(str(value).lower())
+    if found is None:
+        raise row.wrong(field, "true or false", value)
+    return found
+
+
+def _known_labels(row: Row, field: Field, words: Mapping[str, str]) -> str | None:
+    value = row.get(field)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str):
+        raise row.wrong(field, "text", value)
+    by_name = {normal_name(word): meant for word, meant in words.items()}
+    found = by_name.get(normal_name(text))
+    if found is None:
+        meant = dict.fromkeys(words.values())
+        others = [word for word in words if word not in meant]
+        raise row.wrong(field, f"one of {', '.join(meant)} (or {', '.join(others)})", value)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from ragforge.files.names import (
     Field,
     normal_name,
 )
-from ragforge.files.relevance import Relevance, read_relevance
-from ragforge.files.row_relevance import joined
+from ragforge.files.relevance import Relevance, joined, read_relevance
 from ragforge.files.rows import none_found, read_labelled_rows, read_rows_of, unknown_shape
 from ragforge.files.values import shown
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.errors import DataError
 from ragforge.files.fields import Row, examples, load_json, make_row
-from ragforge.files.headers import delimiter_of
-from ragforge.files.lines import Line, Source
+from ragforge.files.lines import Line, Source, delimiter_of
 from ragforge.files.names import (
     QUERY,
     QUERY_ID_OF_PAIR,

@@ -24,7 +24,7 @@ from ragforge.files.runs import Scattered, each_ranking, read_run
 from ragforge.files.sorted_lines import each_line
 from ragforge.files.versions.wholeness import chunks_digest, require_own_chunks
 from ragforge.records import Ranking
-from ragforge.records.runs import question_digest
+from ragforge.records.relevance import question_digest
 
 MISSING_MOST: Final = 0.1
 """Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be

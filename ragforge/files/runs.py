@@ -15,8 +15,7 @@ from ragforge.files.fields import (
     query_name,
     query_of_pair,
 )
-from ragforge.files.headers import has_header
-from ragforge.files.lines import open_source, plain_name
+from ragforge.files.lines import has_header, open_source, plain_name
 from ragforge.files.names import (
     CHUNK_ID,
     ITEM_ID,

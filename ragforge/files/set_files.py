@@ -19,8 +19,7 @@ from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.manifest import FileEntry, Manifest, RunOrigin, digest_file
 from ragforge.files.objects import read_object, write_object
 from ragforge.files.values import as_unicode
-from ragforge.files.version_links import show_in_home
-from ragforge.files.version_places import MANIFEST, files_of, first_of
+from ragforge.files.version_places import MANIFEST, files_of, first_of, show_in_home
 from ragforge.records.selections import Selection
 
 R = TypeVar("R", bound=BaseModel)

@@ -1,6 +1,6 @@
 """Files of records sorted by id, read in a stream: each is checked, and none is held."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,9 +10,30 @@ from ragforge.errors import DataError
 from ragforge.files.jsonl import explain
 from ragforge.records import SourceDocument
 
-R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
 
+R = TypeVar("R", bound=BaseModel)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def side_by_side(
+    old: Iterator[T], new: Iterator[T], key: Callable[[T], str | tuple[str, ...]]
+) -> Iterator[tuple[T | None, T | None]]:
+    """Yield the items of both in order, those of one key together; one of a pair may be missing.
+
+    Args:
+        old: Sorted by key, each once.
+        new: Sorted likewise.
+        key: Of the same type for all.
+    """
+    before, now = next(old, None), next(new, None)
+    while before is not None or now is not None:
+        at = min(key(item) for item in (before, now) if item is not None)
+        has_old = before is not None and key(before) == at
+        has_new = now is not None and key(now) == at
+        yield (before if has_old else None), (now if has_new else None)
+        before = next(old, None) if has_old else before
+        now = next(new, None) if has_new else now
 
 
 def each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R]]:

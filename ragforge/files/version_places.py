@@ -3,10 +3,16 @@
 A directory that was never refreshed has its files in itself and none of this.
 """
 
+import contextlib
+import filecmp
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.swapping import drop, put_link, sync
 
 CURRENT: Final = "current"
 """The link to the published version; it is switched in one step."""
@@ -21,6 +27,11 @@ PUBLISHING: Final = ".publishing"
 MANIFEST: Final = "manifest.json"
 _DIGITS: Final = 6
 _NAME: Final = re.compile(rf"\d{{{_DIGITS},}}")
+
+FOLDERS: Final = ("answer_grades", "answers", "runs")
+"""Have a link even where a version has none of them yet."""
+_FOR_PEOPLE: Final = frozenset({"CHANGELOG.md", "README.md"})
+"""May be somebody's own in the directory of a dataset."""
 
 
 def version_name(number: int) -> str:
@@ -112,3 +123,142 @@ def is_flat(home: Path) -> bool:
     """Whether a directory has the files of a dataset in itself."""
     manifest = home / MANIFEST
     return manifest.is_file() and not manifest.is_symlink() and published(home) is None
+
+
+def switch(home: Path, number: int) -> None:
+    """Make a version the published one.
+
+    Raises:
+        OSError: The link cannot be made; the version before is still published.
+    """
+    folder = home / VERSIONS / version_name(number)
+    add_links(home, folder)
+    put_link(home / CURRENT, f"{VERSIONS}/{folder.name}")
+    sync(home)
+    drop_dead_links(home)
+
+
+def add_links(home: Path, folder: Path) -> None:
+    """Make the links that a version needs and that are not there."""
+    for name in _names(folder):
+        if not os.path.lexists(home / name):
+            put_link(home / name, f"{CURRENT}/{name}")
+
+
+def link_own_files(home: Path) -> None:
+    """Put links in the place of files that are the same in the published version."""
+    current = home / CURRENT
+    if published(home) is None or not current.is_dir():
+        return
+    for name in _names(current):
+        if _is_own(home / name) and is_same(home / name, current / name):
+            put_link(home / name, f"{CURRENT}/{name}")
+    add_links(home, current)
+
+
+def drop_dead_links(home: Path) -> None:
+    """Remove links to files that the published version does not have."""
+    for link in home.iterdir():
+        if link.name not in FOLDERS and _is_ours(link) and not link.exists():
+            drop(link)
+
+
+def own_files(home: Path) -> list[str]:
+    """Return the names of files that differ from those of the published version beside them."""
+    current = home / CURRENT
+    if published(home) is None or not current.is_dir():
+        return []
+    names = (name for name in _names(current) if name not in _FOR_PEOPLE)
+    return [
+        name for name in names if _is_own(home / name) and not is_same(home / name, current / name)
+    ]
+
+
+def require_current(home: Path) -> None:
+    """Check that the files of a directory are not those of another set.
+
+    Raises:
+        DataError: `current`, which they are read through, is no link to a version of this one.
+    """
+    if is_linked(home) and os.path.lexists(home / CURRENT) and published(home) is None:
+        raise _led_astray(home)
+
+
+def require_links(home: Path) -> None:
+    """Check that what scripts read by name is what is published.
+
+    Raises:
+        DataError: A file that somebody changed took the place of a link, or `current` does not
+            lead to a version of the set.
+    """
+    require_current(home)
+    current = home / CURRENT
+    if os.path.lexists(current) and published(home) is None:
+        if any(_is_ours(path) for path in home.iterdir()):
+            raise _led_astray(home)
+        raise DataError(
+            f"{current}: expected a link to a version, found something else; if this is a copy "
+            f"that followed links, remove {current} and {home / VERSIONS}, and what lies beside "
+            "them is the set"
+        )
+    if found := own_files(home):
+        raise DataError(
+            f"{home / found[0]}: differs from {current / found[0]}, which it should be a link to; "
+            "what is published is the latter: move the former there, or remove it"
+        )
+
+
+def show_in_home(folder: Path, name: str) -> None:
+    """Make the link to a new file of a version, where that is the published one.
+
+    One that cannot be made now is made by the next refresh.
+    """
+    home, top = home_of(folder), Path(name).parts[0]
+    if home == folder or published(home) is None or os.path.lexists(home / top):
+        return
+    with contextlib.suppress(OSError):
+        if (home / CURRENT).samefile(folder):
+            put_link(home / top, f"{CURRENT}/{top}")
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two files, or two folders with all that is in them, are the same."""
+    if not one.is_dir():
+        return other.is_file() and (one.samefile(other) or filecmp.cmp(one, other, shallow=False))
+    names = sorted(path.relative_to(one) for path in _files(one))
+    if not other.is_dir() or names != sorted(path.relative_to(other) for path in _files(other)):
+        return False
+    return all(is_same(one / name, other / name) for name in names)
+
+
+def _led_astray(home: Path) -> DataError:
+    current = home / CURRENT
+    found = f"one to {current.readlink()}" if current.is_symlink() else "something else"
+    there = ", ".join(map(str, versions_of(home)))
+    way = (
+        f"move it away; then `ragforge refresh --dataset {home} --rollback N` publishes one of "
+        f"the versions that are there: {there}"
+        if there
+        else "no version is there either: copy the whole set again, links as links"
+    )
+    return DataError(
+        f"{current}: expected a link to a version of this directory, found {found}; {way}"
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    there = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    return sorted({*there, *FOLDERS})
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder; what begins with a dot is a stray of writing."""
+    return (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+def _is_own(path: Path) -> bool:
+    return path.exists() and not _is_ours(path)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_symlink() and path.readlink().parts[0] == CURRENT

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragforge.files.keys import change_key, id_and_revision, pair_of
+from ragforge.files.merging import change_key, id_and_revision, pair_of
 from ragforge.files.set_files import SetFiles
 from ragforge.files.text import read_text
 from ragforge.records import DormantGrade, ItemChange, MovedChunk, Query, VersionDiff

@@ -1,6 +1,7 @@
 """Putting a model together: observer > store > retries > budget > pacer > endpoint."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
@@ -12,15 +13,11 @@ from ragforge.errors import ConfigError
 from ragforge.llm.attempts import Patience, Pause, RetryingModel
 from ragforge.llm.budget import BudgetedModel, Price, Purse, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
-from ragforge.llm.descriptors import fitting
 from ragforge.llm.dry_run import Tally
 from ragforge.llm.faults import AttemptError
-from ragforge.llm.flow.breaker import OPENS_AFTER, Breaker
-from ragforge.llm.flow.pacer import Pacer
+from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.observed import ObservedModel
-from ragforge.llm.paced import PacedModel
-from ragforge.llm.place import Place, find_place
+from ragforge.llm.observed import ObservedModel, PacedModel
 from ragforge.llm.store import CallStore, Replay, StoredModel
 from ragforge.llm.store.stored import leases_renewed
 from ragforge.observe import Event, Observer
@@ -28,7 +25,102 @@ from ragforge.observe import Event, Observer
 if TYPE_CHECKING:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
+LOCAL = "local:"
+LOCAL_CONTEXT_TOKENS = 8192
+"""Context of one slot of a model served from a file; its own limit where that is lower."""
+LOCAL_SLOTS = 4
+"""Requests such a model works on at once, at most; memory grows with them, speed hardly."""
+LOCAL_TIMEOUT_S = 1800.0
+"""Least time limit for one attempt: a slow machine is no reason to ask the same again."""
+
+_KEPT_FREE = 48
+"""For files, the store, the terminal and whatever else a run opens."""
 OFFLINE = "offline"
+_Bottom = Callable[["OpenAIEndpoint"], ChatModel]
+"""What of an endpoint is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a model is and what it is called in keys and provenance."""
+
+    settings: ModelSettings
+    endpoint: str
+    name: str
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a file that ragforge itself serves."""
+        return self.endpoint == "local"
+
+
+async def find_place(model: ModelSettings, stack: ExitStack, *, start: bool) -> Place:
+    """Return where a model is; a local one is served until the stack closes, if it is to start.
+
+    Raises:
+        ConfigError, DataError, EndpointError: As for `connect`.
+    """
+    if not model.name.startswith(LOCAL):
+        # Where none is named, the client goes by this variable; the call keys must too.
+        endpoint = model.base_url or _from_environment() or "openai"
+        return Place(model, endpoint.rstrip("/"), model.name)
+    from ragforge.llm.local import model_digest, serve
+
+    path = Path(model.name.removeprefix(LOCAL)).expanduser()
+    name = model_digest(path)
+    if not start:
+        return Place(model, "local", name)
+    slots = min(model.concurrency, LOCAL_SLOTS)
+    serving = serve(path, parallel=slots, context_tokens=LOCAL_CONTEXT_TOKENS)
+    served = await asyncio.to_thread(stack.enter_context, serving)
+    changed = {
+        "name": served.model,
+        "base_url": served.base_url,
+        "timeout_s": max(model.timeout_s, LOCAL_TIMEOUT_S),
+    }
+    return Place(model.model_copy(update=changed), "local", name)
+
+
+def _from_environment() -> str:
+    address = os.environ.get("OPENAI_BASE_URL", "")
+    if "@" in address.partition("//")[2].partition("/")[0]:
+        raise ConfigError(
+            "OPENAI_BASE_URL: no user name or password in the address: it is stored and shown"
+        )
+    return address
+
+
+def fitting(model: ModelSettings, observer: Observer) -> ModelSettings:
+    """Return settings whose calls in flight the process has descriptors for.
+
+    The process's own limit is raised where it may be.
+
+    Args:
+        model: As the user wants it.
+        observer: Told where fewer calls than wanted can be in flight.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit.
+        return model
+    wanted = model.concurrency + _KEPT_FREE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return model
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if allowed > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed >= wanted:
+        return model
+    fits = max(1, allowed - _KEPT_FREE)
+    observer(
+        Event(
+            "note",
+            message=f"--concurrency {model.concurrency} needs more open files than this process "
+            f"may have ({allowed}); {fits} calls at once instead",
+        )
+    )
+    return model.model_copy(update={"concurrency": fits})
 
 
 def _nothing() -> None:
@@ -68,10 +160,6 @@ class _Embedding:
 
 def _chatting(endpoint: "OpenAIEndpoint") -> ChatModel:
     return endpoint
-
-
-_Bottom = Callable[["OpenAIEndpoint"], ChatModel]
-"""What of an endpoint is asked."""
 
 
 @asynccontextmanager

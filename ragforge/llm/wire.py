@@ -2,14 +2,57 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from ragforge.llm.chat import ChatReply, ChatRequest, Numeral, Usage, estimate_tokens
-from ragforge.llm.dialect import Dialect
+
+Mode = Literal["json_schema", "json_object", "plain"]
+
+_NEXT_MODE: dict[Mode, Mode] = {"json_schema": "json_object", "json_object": "plain"}
+_OPTIONAL = ("temperature", "seed", "top_logprobs", "logprobs")
+_FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|schema|grammar", re.IGNORECASE)
 
 _MOST_TOKENS = 10**9
 """No call takes more; who says so has not counted, and what is kept of it would not fit a store."""
+_STRICT: dict[int, tuple[Mapping[str, object], dict[str, Any]]] = {}
+"""By identity, with the schema itself so that the identity stays taken; there are few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What an endpoint takes.
+
+    Args:
+        mode: How it is made to reply in JSON.
+        tokens_field: The name of its limit on the reply.
+        omit: Optional parameters it refuses.
+    """
+
+    mode: Mode = "json_schema"
+    tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    omit: tuple[str, ...] = ()
+
+
+def milder(dialect: Dialect, message: str, param: str) -> Dialect | None:
+    """Return the dialect to try after a refusal, or None where the refusal is about something else.
+
+    Args:
+        dialect: What was refused.
+        message: The endpoint's explanation.
+        param: The parameter it names, "" where none.
+    """
+    about = f"{param} {message}"
+    if dialect.tokens_field == "max_tokens" and "max_completion_tokens" in about:
+        return replace(dialect, tokens_field="max_completion_tokens")
+    for name in _OPTIONAL:
+        if name not in dialect.omit and (param == name or re.search(rf"['\"`]{name}\b", message)):
+            return replace(dialect, omit=(*dialect.omit, name))
+    if dialect.mode in _NEXT_MODE and _FORMAT_WORDS.search(about):
+        return replace(dialect, mode=_NEXT_MODE[dialect.mode])
+    return None
 
 
 def request_body(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool) -> bytes:
@@ -125,10 +168,6 @@ def _fields(model: str, request: ChatRequest, dialect: Dialect, *, bounded: bool
         fields |= {"logprobs": True, "top_logprobs": request.logprobs}
     kept = {name: value for name, value in fields.items() if name not in dialect.omit}
     return {**kept, **request.extra}
-
-
-_STRICT: dict[int, tuple[Mapping[str, object], dict[str, Any]]] = {}
-"""By identity, with the schema itself so that the identity stays taken; there are few."""
 
 
 def _strict(schema: Mapping[str, object]) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
+from string import ascii_letters
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ragforge.measures.corrections import holm
+from ragforge.errors import UsageError
 from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
 from ragforge.measures.paired import PairedTest, randomisation_test, t_test
@@ -35,7 +36,6 @@ from ragforge.measures.stratified import sample_difference_interval, sample_t_p,
 from ragforge.measures.unseen import difference_interval, is_bounded
 
 Winner: TypeAlias = Literal["A", "B", "TIE"]
-
 ALPHA: Final = 0.05
 SEED: Final = 0
 """Of the sign flips, where they are drawn; the same for every comparison."""
@@ -45,6 +45,103 @@ _FLIPS_AT_ALPHA: Final = 10
 for: with fewer, no difference among many comparisons could ever be found."""
 _SELDOM: Final = 10
 """Up to so many of the first flips that reach a difference, more are drawn."""
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p values adjusted so that alpha bounds the chance of any false finding.
+
+    Args:
+        p_values: Of the tests of one family, in any order; there may be none.
+
+    Returns:
+        Adjusted p values in the same order, none below its p value and none above 1.
+
+    Raises:
+        UsageError: A p value lies outside of [0, 1].
+
+    Source: Holm 1979, Scandinavian Journal of Statistics 6(2).
+    """
+    order = _ascending(p_values)
+    adjusted = [0.0] * len(order)
+    highest = 0.0
+    for place, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - place) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Return the p values adjusted so that alpha bounds the expected share of false findings.
+
+    Holds for independent tests and for those that depend positively, as measures of one run do.
+
+    Args:
+        p_values: Of the tests of one family, in any order; there may be none.
+
+    Returns:
+        Adjusted p values in the same order, none below its p value and none above 1.
+
+    Raises:
+        UsageError: A p value lies outside of [0, 1].
+
+    Source: Benjamini and Hochberg 1995, JRSS B 57(1).
+    """
+    order = _ascending(p_values)
+    adjusted = [0.0] * len(order)
+    lowest = 1.0
+    for place, index in reversed(list(enumerate(order, start=1))):
+        lowest = min(lowest, len(order) / place * p_values[index])
+        adjusted[index] = lowest
+    return adjusted
+
+
+def _ascending(p_values: Sequence[float]) -> list[int]:
+    for index, p in enumerate(p_values):
+        if not 0 <= p <= 1:
+            raise UsageError(f"p value {index}: expected a number from 0 to 1, got {p}")
+    return sorted(range(len(p_values)), key=lambda index: p_values[index])
+
+
+def letters(
+    means: Mapping[str, float | None], differing: Iterable[tuple[str, str]]
+) -> dict[str, str]:
+    """Return letters that two runs share where, and only where, no difference was found.
+
+    Args:
+        means: By run; the higher the mean, the earlier its letters. Runs without one come last.
+        differing: Pairs of runs between which a difference was found.
+
+    Returns:
+        By run, in the order of `means`: its letters in alphabetical order, at least one. Beyond
+        the 52 letters numbers in brackets follow.
+
+    Source: Piepho 2004, Journal of Computational and Graphical Statistics 13(2): insert and absorb.
+    """
+    ranked = sorted(means, key=lambda run: (means[run] is None, -(means[run] or 0.0), run))
+    place = {run: index for index, run in enumerate(ranked)}
+    groups = [frozenset(place.values())] if place else []
+    for a, b in differing:
+        groups = _parted(groups, place[a], place[b])
+    ordered = sorted(groups, key=sorted)
+    return {
+        run: "".join(_letter(n) for n, group in enumerate(ordered) if place[run] in group)
+        for run in means
+    }
+
+
+def _parted(groups: list[frozenset[int]], a: int, b: int) -> list[frozenset[int]]:
+    """Split each group that holds both in one without a and one without b, and absorb subsets."""
+    kept = [group for group in groups if not {a, b} <= group]
+    split = [group - {one} for group in groups if {a, b} <= group for one in (a, b)]
+    for part in split:
+        if not any(part <= group for group in kept):
+            kept = [group for group in kept if not group <= part]
+            kept.append(part)
+    return kept
+
+
+def _letter(n: int) -> str:
+    return ascii_letters[n] if n < len(ascii_letters) else f"({n + 1})"
 
 
 class Pair(NamedTuple):

@@ -6,12 +6,14 @@ or 1, it allows for what nobody saw: see `unseen`.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, hypot
+from math import fsum, hypot, inf, sqrt
+from statistics import NormalDist
 from typing import Final
 
 from ragforge.errors import UsageError
+from ragforge.measures.distributions import student_sf
 from ragforge.measures.intervals import Ends
-from ragforge.measures.samples import Floats, mean, sample
+from ragforge.measures.samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen import bounded_interval
@@ -19,6 +21,68 @@ from ragforge.measures.unseen import bounded_interval
 LEVEL: Final = 0.95
 LEAST_VALUES: Final = 5
 """Values that an interval takes; resamples of fewer are far too much alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """How much y rises with x."""
+
+    slope: float | None
+    """Per unit of x; None with fewer than three points, or where all x are the same."""
+    p: float | None
+    """Two-sided, of no slope, by Student's t with n - 2 degrees of freedom; None as `slope`."""
+    n: int
+
+
+def slope(x: Values, y: Values) -> Slope:
+    """Return the slope of the least-squares line through some points.
+
+    Args:
+        x: Where n points lie, shape (n,).
+        y: How high each is, aligned.
+
+    Raises:
+        UsageError: The lengths differ.
+        DataError: A value is no finite number.
+    """
+    across, up = sample(x, "x"), sample(y, "y")
+    n = len(across)
+    if n != len(up):
+        raise UsageError(f"expected as many y as x, got {n} x and {len(up)} y")
+    if n < 3 or is_constant(across):
+        return Slope(None, None, n)
+    if is_constant(up):
+        return Slope(0.0, 1.0, n)
+    dx, dy = across - mean(across), up - mean(up)
+    spread = fsum((dx * dx).tolist())
+    rise = fsum((dx * dy).tolist()) / spread
+    unexplained = fsum(((dy - rise * dx) ** 2).tolist())
+    error = sqrt(unexplained / (n - 2) / spread)
+    t = abs(rise) / error if error else inf
+    return Slope(rise, min(1.0, 2 * student_sf(t, n - 2)), n)
+
+
+def wilson_interval(k: int, n: int, level: float = 0.95) -> Ends | None:
+    """Return the Wilson score interval of a share; None of nothing.
+
+    Args:
+        k: How many have it.
+        n: Of how many.
+        level: Of confidence, in (0, 1).
+
+    Raises:
+        ValueError: k is not in [0, n].
+
+    Source: Wilson 1927, JASA 22(158); Brown, Cai and DasGupta 2001, Statistical Science 16(2).
+    """
+    if not 0 <= k <= n:
+        raise ValueError(f"expected 0 to {n}, got {k}")
+    if n == 0:
+        return None
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    middle = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * sqrt(k * (n - k) / n + z * z / 4)
+    return Ends(0.0 if k == 0 else middle - half, 1.0 if k == n else middle + half)
 
 
 @dataclass(frozen=True, slots=True)

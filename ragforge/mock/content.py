@@ -2,22 +2,173 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ragforge.mock.draws import Draws
-from ragforge.mock.schema_examples import SchemaError, example
 from ragforge.mock.stage_replies import stage_reply
+
+_WORDS = "amber basin cedar delta ember fjord grove harbor island juniper kelp lagoon".split()
+_FORMATS = {
+    "date": "2024-05-17",
+    "date-time": "2024-05-17T09:30:00Z",
+    "time": "09:30:00Z",
+    "duration": "P1D",
+    "uuid": "3f2b8c1e-5d4a-4b6f-9c7d-0a1b2c3d4e5f",
+    "email": "ann@example.org",
+    "uri": "https://example.org/",
+}
+_DEEPEST = 4
+"""From this depth on, what can be left out or be null is."""
+_DEEPEST_OF_ALL = 50
+_LARGEST = 100_000
+"""Items or characters that are made because the schema wants at least so many."""
+
+Json = Any
+"""JSON is any shape."""
 
 _BEHIND = "It must hold to this JSON schema:\n"
 """What stands in front of the schema where the endpoint is not asked to enforce it."""
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
 _DECODER = json.JSONDecoder()
-
 Body = Mapping[str, Any]
 """A request as it came: JSON is any shape."""
+
+
+class SchemaError(ValueError):
+    """A schema that no value can be made for; the message says where."""
+
+
+def example(schema: Json, draws: Draws) -> Json:
+    """Return a value that holds to a schema.
+
+    Args:
+        schema: Type, enum, const, bounds on lengths and numbers, properties, items, anyOf, oneOf,
+            allOf with one entry, $ref into $defs; other keywords are passed over.
+        draws: Decides which value; advanced.
+
+    Raises:
+        SchemaError: It refers to what is not there, or holds itself without an end.
+    """
+    definitions = schema.get("$defs", {}) if isinstance(schema, Mapping) else {}
+    return _Maker(definitions, draws).make(schema, 0)
+
+
+class _Maker:
+    def __init__(self, definitions: Mapping[str, Json], draws: Draws) -> None:
+        self._definitions = definitions
+        self._draws = draws
+        self._makers: dict[str, Callable[[Json, int], Json]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": self._string,
+            "integer": self._integer,
+            "number": self._number,
+            "boolean": lambda node, depth: bool(self._draws.below(2)),
+            "null": lambda node, depth: None,
+        }
+
+    def make(self, node: Json, depth: int) -> Json:
+        """Return a value for a part of the schema."""
+        if depth > _DEEPEST_OF_ALL:
+            raise SchemaError("the schema holds itself without an end")
+        if not isinstance(node, Mapping):
+            return None
+        if "$ref" in node:
+            return self.make(self._definition(node["$ref"]), depth + 1)
+        for word in ("anyOf", "oneOf", "allOf"):
+            if node.get(word):
+                return self.make(self._branch(node[word], depth), depth + 1)
+        return self._plain(node, depth)
+
+    def _plain(self, node: Json, depth: int) -> Json:
+        if "const" in node:
+            return node["const"]
+        if node.get("enum"):
+            return node["enum"][self._draws.below(len(node["enum"]))]
+        kind = node.get("type", "object" if "properties" in node else "null")
+        if isinstance(kind, list):
+            kind = kind[0]
+        if kind not in self._makers:
+            raise SchemaError(f"no type {kind!r}")
+        return self._makers[kind](node, depth)
+
+    def _definition(self, reference: str) -> Json:
+        name = str(reference).rsplit("/", 1)[-1]
+        if name not in self._definitions:
+            raise SchemaError(f"no definition {reference!r}")
+        return self._definitions[name]
+
+    def _branch(self, branches: list[Json], depth: int) -> Json:
+        if depth >= _DEEPEST:
+            plain = [node for node in branches if "$ref" not in node]
+            ends = [node for node in plain if node.get("type") not in ("array", "object")]
+            branches = ends or plain or branches
+        return branches[self._draws.below(len(branches))]
+
+    def _object(self, node: Json, depth: int) -> Json:
+        required = node.get("required", [])
+        return {
+            name: self.make(part, depth + 1)
+            for name, part in node.get("properties", {}).items()
+            if name in required or (depth < _DEEPEST and self._draws.below(2))
+        }
+
+    def _array(self, node: Json, depth: int) -> Json:
+        if "prefixItems" in node:
+            return [self.make(part, depth + 1) for part in node["prefixItems"]]
+        least = _size(node, "minItems")
+        if depth >= _DEEPEST or "items" not in node:
+            most = least
+        else:
+            most = min(node.get("maxItems", least + 2), least + 2)
+        size = least + self._draws.below(most - least + 1)
+        return [self.make(node.get("items"), depth + 1) for _ in range(size)]
+
+    def _string(self, node: Json, depth: int) -> str:
+        if node.get("format") in _FORMATS:
+            return _FORMATS[node["format"]]
+        least = _size(node, "minLength")
+        text = " ".join(_WORDS[self._draws.below(len(_WORDS))] for _ in range(3))
+        while len(text) < least:
+            text += " " + _WORDS[self._draws.below(len(_WORDS))]
+        return text[: node["maxLength"]] if "maxLength" in node else text
+
+    def _integer(self, node: Json, depth: int) -> int:
+        low, high = _bounds(node, 1)
+        step = node.get("multipleOf", 1)
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if first > last:
+            raise SchemaError("no integer is inside its bounds")
+        return int(step * (first + self._draws.below(min(last - first + 1, 1 << 31))))
+
+    def _number(self, node: Json, depth: int) -> float:
+        low, high = _bounds(node, 0)
+        inside = 0.001 + 0.998 * self._draws.fraction()
+        return low + (high - low) * inside
+
+
+def _size(node: Json, name: str) -> int:
+    least: int = node.get(name, 0)
+    if least > _LARGEST:
+        raise SchemaError(f"{name}: expected {_LARGEST} or less, got {least}")
+    return least
+
+
+def _bounds(node: Json, step: int) -> tuple[float, float]:
+    """Return the least and the greatest value; exclusive bounds are drawn in by the step."""
+    low = node.get("minimum")
+    high = node.get("maximum")
+    if "exclusiveMinimum" in node:
+        low = node["exclusiveMinimum"] + step
+    if "exclusiveMaximum" in node:
+        high = node["exclusiveMaximum"] - step
+    if low is None:
+        low = 0 if high is None else high - 100
+    return low, low + 100 if high is None else high
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 import struct
 from array import array
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragforge.mock.faults import Said
-from ragforge.mock.logprobs import logprobs_of
 from ragforge.records.record import MOCK_FINGERPRINT
+
+_TOKENS = re.compile(r"\d|[^\d]+")
+_OWN = 0.86
+_NEXT = 0.06
 
 HTML_502 = (
     b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"
@@ -20,6 +24,25 @@ HTML_502 = (
 )
 HTML_200 = b"<!doctype html>\n<title>Sign in</title>\n<h1>Sign in to the network</h1>\n"
 NO_JSON = b"upstream connect error or disconnect \xff\xfe"
+
+
+def logprobs_of(text: str, most: int) -> dict[str, Any]:
+    """Return what stands under `logprobs` in a choice.
+
+    Args:
+        text: The reply.
+        most: Alternatives to give at each token.
+    """
+    return {"content": [_token(found[0], most) for found in _TOKENS.finditer(text)]}
+
+
+def _token(text: str, most: int) -> dict[str, Any]:
+    likely = {text: 0.99}
+    if text.isdecimal() and text.isascii():
+        near = {str(int(text) + step): _NEXT for step in (-1, 1) if 0 <= int(text) + step <= 9}
+        likely = {text: _OWN, **near, "none": 0.01}
+    given = [{"token": token, "logprob": math.log(share)} for token, share in likely.items()]
+    return {**given[0], "top_logprobs": given[:most]}
 
 
 @dataclass(frozen=True, slots=True)

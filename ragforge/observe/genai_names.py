@@ -7,12 +7,19 @@ draft renames `gen_ai.client.operation.duration` to `gen_ai.client.inference.dur
 `gen_ai.client.token.usage` by direction; the attributes of spans below are unchanged in it.
 """
 
+import json
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
+
+from ragforge.observe import Event
+from ragforge.observe import genai_names as names
+
+Value: TypeAlias = str | bool | int | float | list[str]
 
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.41.0"
-
 OPERATION_NAME: Final = "gen_ai.operation.name"
 PROVIDER_NAME: Final = "gen_ai.provider.name"
 REQUEST_MODEL: Final = "gen_ai.request.model"
@@ -31,7 +38,6 @@ TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
 ERROR_TYPE: Final = "error.type"
-
 DATA_SOURCE_ID: Final = "gen_ai.data_source.id"
 RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
 EVALUATION_RESULT: Final = "gen_ai.evaluation.result"
@@ -42,14 +48,12 @@ EVALUATION_SCORE_LABEL: Final = "gen_ai.evaluation.score.label"
 EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 TEST_SUITE_NAME: Final = "test.suite.name"
 TEST_CASE_NAME: Final = "test.case.name"
-
 CHAT: Final = "chat"
 RETRIEVAL: Final = "retrieval"
 JSON: Final = "json"
 INPUT: Final = "input"
 OUTPUT: Final = "output"
 OTHER_ERROR: Final = "_OTHER"
-
 OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
 OPERATION_DURATION_UNIT: Final = "s"
 OPERATION_DURATION_BUCKETS: Final = (
@@ -59,7 +63,6 @@ OPERATION_DURATION_BUCKETS: Final = (
 TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105
 TOKEN_USAGE_UNIT: Final = "{token}"  # noqa: S105
 TOKEN_USAGE_BUCKETS: Final = tuple(4**power for power in range(14))
-
 # No convention names these.
 STAGE: Final = "ragforge.stage"
 STAGE_TOTAL: Final = "ragforge.stage.total"
@@ -92,6 +95,61 @@ EXCEPTION: Final = "exception"
 """Name of an event of a span; what follows are its attributes."""
 EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"
+EVALUATION_SPAN: Final = "ragforge evaluate"
+QUERY_SPAN: Final = "ragforge query"
+_PROVIDERS: Final = {
+    "api.openai.com": "openai",
+    "*.api.openai.com": "openai",
+    "*.openai.azure.com": "azure.ai.openai",
+    "*.services.ai.azure.com": "azure.ai.inference",
+    "*.models.ai.azure.com": "azure.ai.inference",
+    "api.anthropic.com": "anthropic",
+    "bedrock-runtime.*.amazonaws.com": "aws.bedrock",
+    "generativelanguage.googleapis.com": "gcp.gemini",
+    "aiplatform.googleapis.com": "gcp.vertex_ai",
+    "*-aiplatform.googleapis.com": "gcp.vertex_ai",
+    "*.ml.cloud.ibm.com": "ibm.watsonx.ai",
+    "api.cohere.com": "cohere",
+    "api.cohere.ai": "cohere",
+    "api.deepseek.com": "deepseek",
+    "api.groq.com": "groq",
+    "api.mistral.ai": "mistral_ai",
+    "api.perplexity.ai": "perplexity",
+    "api.x.ai": "x_ai",
+}
+
+
+def number(event: Event, key: str) -> float | None:
+    """Return a number of an event; None where it has none, or none that is finite."""
+    value = event.numbers.get(key)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def clean(text: str) -> str:
+    """Return the text without lone surrogates, at which exporters fail with the whole batch."""
+    return text.encode(errors="replace").decode()
+
+
+def messages(event: Event) -> dict[str, Value]:
+    """Return the turns and the reply as JSON, in the form of the convention."""
+    turns, reply = list(event.content), None
+    if turns and turns[-1][0] == "assistant":
+        reply = _message(*turns.pop())
+        reply["finish_reason"] = event.labels.get("finish_reason", "unknown")
+    told: dict[str, Value] = {}
+    if turns:
+        told[names.INPUT_MESSAGES] = _dumped(_message(role, text) for role, text in turns)
+    if reply:
+        told[names.OUTPUT_MESSAGES] = _dumped([reply])
+    return told
+
+
+def _message(role: str, text: str) -> dict[str, object]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def _dumped(messages: Iterable[dict[str, object]]) -> str:
+    return clean(json.dumps(list(messages), ensure_ascii=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +164,6 @@ class Instrument:
     """Upper ends, of a histogram."""
 
 
-EVALUATION_SPAN: Final = "ragforge evaluate"
-QUERY_SPAN: Final = "ragforge query"
 MEASURE_MEAN: Final = Instrument(MEASURE, "gauge", "1", "Latest mean of a measure over queries")
 MEASURE_LOW: Final = Instrument(
     f"{MEASURE}.low", "gauge", "1", "Lower end of the 95 % interval of that mean"
@@ -134,27 +190,6 @@ RETRIEVAL_DURATION: Final = Instrument(
     "How long the retriever took for a query of the run that is measured",
     (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
 )
-
-_PROVIDERS: Final = {
-    "api.openai.com": "openai",
-    "*.api.openai.com": "openai",
-    "*.openai.azure.com": "azure.ai.openai",
-    "*.services.ai.azure.com": "azure.ai.inference",
-    "*.models.ai.azure.com": "azure.ai.inference",
-    "api.anthropic.com": "anthropic",
-    "bedrock-runtime.*.amazonaws.com": "aws.bedrock",
-    "generativelanguage.googleapis.com": "gcp.gemini",
-    "aiplatform.googleapis.com": "gcp.vertex_ai",
-    "*-aiplatform.googleapis.com": "gcp.vertex_ai",
-    "*.ml.cloud.ibm.com": "ibm.watsonx.ai",
-    "api.cohere.com": "cohere",
-    "api.cohere.ai": "cohere",
-    "api.deepseek.com": "deepseek",
-    "api.groq.com": "groq",
-    "api.mistral.ai": "mistral_ai",
-    "api.perplexity.ai": "perplexity",
-    "api.x.ai": "x_ai",
-}
 
 
 def provider(host: str) -> str:

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from ragforge.errors import ConfigError
 from ragforge.observe import Event
 from ragforge.observe import genai_names as names
+from ragforge.observe.genai_names import Value, clean, messages, number
 from ragforge.observe.otel_evaluations import TAKEN, EvaluationTelemetry, event_logger
-from ragforge.observe.otel_values import Value, clean, messages, number
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider

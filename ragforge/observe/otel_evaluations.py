@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.observe import Event
 from ragforge.observe import genai_names as names
-from ragforge.observe.otel_values import Value, clean, number
+from ragforge.observe.genai_names import Value, clean, number
 
 if TYPE_CHECKING:
     from opentelemetry._logs import Logger, LoggerProvider

@@ -8,12 +8,12 @@ from pathlib import Path
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.dataset import Dataset
-from ragforge.files.run_names import checked_name
+from ragforge.files.names import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.contexts import Contexts
 from ragforge.records import Answer, Failure, Query
-from ragforge.stages.answer.asking_systems import Asked, ask_system
+from ragforge.stages.answer.stage import Asked, ask_system
 from ragforge.systems.resolve import make_answerer
 
 

@@ -9,16 +9,16 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError, UsageError
+from ragforge.files.chunk_lines import ChunkTexts
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records, write_records
 from ragforge.files.objects import write_object
 from ragforge.files.pairs import read_pairs
-from ragforge.files.texts import ChunkTexts
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer, silent
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
-from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.judged_spool import failures_beside
+from ragforge.pipeline.judges import Bench, open_bench
 from ragforge.pipeline.pooling import pool_of, queries_of
 from ragforge.records import Failure, JudgeAudit
 from ragforge.stages.audit.attacks import ATTACKS

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ragforge.files.dataset import Dataset
-from ragforge.report.card import render_card
+from ragforge.report.markdown import render_card
 
 
 def renew_card(dataset: Dataset) -> bool:

@@ -7,28 +7,26 @@ from math import ceil
 
 from ragforge.config import JudgeSettings, Settings
 from ragforge.corpus.survey import Survey
+from ragforge.evaluating.gathered import reading_in_force
 from ragforge.files.dataset import Dataset
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.llm.budget import Purse
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
-from ragforge.pipeline.bench import open_bench
-from ragforge.pipeline.embedding import count_embeddings, with_embeddings
+from ragforge.pipeline.judge_run import JudgingResult
+from ragforge.pipeline.judges import open_bench
 from ragforge.pipeline.judging import refused_if_all_failed, tell_of_reading
-from ragforge.pipeline.pool_items import items_of, queries_to_complete
-from ragforge.pipeline.pool_waves import Asked, Waves
-from ragforge.pipeline.sitting import JudgingResult
-from ragforge.pipeline.surveyed import Surveyed
-from ragforge.pipeline.surveying import open_survey
+from ragforge.pipeline.pool_waves import Asked, Waves, items_of, queries_to_complete
+from ragforge.pipeline.pooling import count_embeddings, with_embeddings
+from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, Query
 from ragforge.report.completion import CompletionSummary, PooledItem, summarise_completion
-from ragforge.report.gathered import reading_in_force
 from ragforge.retrieval import Buildable, Embedder, Retriever
+from ragforge.stages.collecting import Collected
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
-from ragforge.stages.pouring import Collected
 
 
 @dataclass(frozen=True, slots=True)

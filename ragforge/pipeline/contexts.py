@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ragforge.corpus.anchors import ChunkIndex
+from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.files.levels import DocumentNames
 from ragforge.foreign.reading import spaced
 from ragforge.records import Chunk

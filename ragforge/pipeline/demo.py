@@ -12,11 +12,11 @@ from ragforge.pipeline.answering import AnsweringResult, grade_system
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
-from ragforge.pipeline.importing import ImportResult, import_queries
+from ragforge.pipeline.intake.importing import ImportResult, import_queries
+from ragforge.pipeline.judge_run import JudgingResult
 from ragforge.pipeline.judging import judge_dataset
 from ragforge.pipeline.reporting import write_report
 from ragforge.pipeline.retrieving import make_runs
-from ragforge.pipeline.sitting import JudgingResult
 
 RETRIEVERS = ("bm25", "chargram")
 LICENCE = "Apache-2.0"

@@ -6,16 +6,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from ragforge.files.baseline import read_baseline
+from ragforge.evaluating.graded_by import judge_command
+from ragforge.evaluating.wording import plural
+from ragforge.files.baseline import read_baseline, values_in
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import History, read_history
-from ragforge.files.item_values import values_in
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.evaluated import KEPT_RANKS
 from ragforge.pipeline.pooling import Standing
 from ragforge.records import Baseline, ItemValues, Ranking
-from ragforge.report.mixed_words import judge_command
-from ragforge.report.shown import plural
 from ragforge.stages.judge.pairs import PairId
 
 

@@ -13,10 +13,21 @@ from typing import Final
 from ragforge import __version__
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
+from ragforge.evaluating.gathered import (
+    Gathered,
+    is_complete,
+    measure_runs,
+    settle_judgments,
+    task_of,
+)
+from ragforge.evaluating.history.common_items import Yardstick
+from ragforge.evaluating.judgments import Judge, Settled, judges
+from ragforge.evaluating.one_judge import PairJudges, pair_judges
+from ragforge.evaluating.runs import MeasuredRun, Qrels, Task
 from ragforge.files.branches import NO_FETCHING
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import content_id
-from ragforge.files.levels import document_level
+from ragforge.files.levels import document_level, ids_of_corpus
 from ragforge.files.run_chunks import UsableRuns, usable_runs
 from ragforge.files.selecting import Chosen
 from ragforge.measures import Scores, parse_measure
@@ -39,10 +50,6 @@ from ragforge.records import (
     Timing,
 )
 from ragforge.records.selections import Selection
-from ragforge.report.gathered import Gathered, is_complete, measure_runs, settle_judgments, task_of
-from ragforge.report.judging import Judge, Settled, judges
-from ragforge.report.one_judge import PairJudges, pair_judges
-from ragforge.report.runs import MeasuredRun, Qrels, Task
 
 KEPT_RANKS: Final = 100
 """Chunks of a ranking that are kept to be scored again, at most."""
@@ -358,3 +365,53 @@ def _git() -> dict[str, str]:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def yardstick_of(dataset: Dataset, run: EvaluatedRun) -> Yardstick:
+    """Return what earlier rankings are scored on, to be compared with a run.
+
+    Args:
+        dataset: Has the chunks.
+        run: Just evaluated.
+    """
+    evaluation = run.evaluation
+    return Yardstick(
+        qrels=run.qrels,
+        relevant=run.relevant,
+        rel_threshold=evaluation.rel_threshold,
+        corpus=evaluation.digests.corpus,
+        judgments=evaluation.digests.judgments,
+        chunk_ids=lambda: ids_of_corpus(dataset),
+        moved=dataset.past.moved_chunks,
+        pair_judges=run.pair_judges,
+    )
+
+
+def yardstick_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool) -> Yardstick:
+    """Return what earlier rankings are scored on today, without a run.
+
+    Args:
+        dataset: Has queries and judgments.
+        rel_threshold: Lowest grade that counts as relevant.
+        by_lists: Whether what people list as relevant goes before that.
+    """
+    queries = [query for query in dataset.queries() if query.answerable]
+    answerable = {query.query_id for query in queries}
+    judgments = [item for item in dataset.judgments() if item.query_id in answerable]
+    settled = settle_judgments(
+        dataset,
+        document_level(dataset, judgments),
+        judgments,
+        "auto" if by_lists else rel_threshold,
+    )
+    task = task_of(queries, settled, (), rel_threshold, by_lists=by_lists)
+    return Yardstick(
+        qrels=task.qrels,
+        relevant=task.relevant,
+        rel_threshold=rel_threshold,
+        corpus=corpus_digest(dataset),
+        judgments=judgments_digest(settled),
+        chunk_ids=lambda: ids_of_corpus(dataset),
+        moved=dataset.past.moved_chunks,
+        pair_judges=pair_judges(settled),
+    )

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.gathered import reading_in_force
+from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of
+from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
+from ragforge.evaluating.runs import Latency, latency_of
 from ragforge.evaluation import evaluate_file
 from ragforge.files.dataset import Dataset
 from ragforge.files.lines import plain_name
@@ -17,10 +21,6 @@ from ragforge.files.run_chunks import (
 )
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
-from ragforge.report.gathered import reading_in_force
-from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
-from ragforge.report.judging import LabelReading, judges_differ, relevance_words
-from ragforge.report.runs import Latency, latency_of
 from ragforge.report.words import judge_name
 
 

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.gathered import reading_in_force, settle_judgments, task_of
+from ragforge.evaluating.judgments import Settled, grades_in
+from ragforge.evaluating.runs import Task
+from ragforge.evaluating.wording import plural
 from ragforge.files.atomic import write_whole
 from ragforge.files.dataset import Dataset
 from ragforge.files.labels_note import (
@@ -25,10 +29,6 @@ from ragforge.files.objects import write_object
 from ragforge.files.output_places import check_outputs
 from ragforge.files.trec_writing import write_trec_qrels, write_trec_run
 from ragforge.records import Judgment, Query
-from ragforge.report.gathered import reading_in_force, settle_judgments, task_of
-from ragforge.report.judging import Settled, grades_in
-from ragforge.report.runs import Task
-from ragforge.report.shown import plural
 
 Form = Literal["trec", "beir", "json"]
 FORMS: Final[tuple[Form, ...]] = get_args(Form)

@@ -15,7 +15,7 @@ from ragforge.stages.answer.facts import Drawing, draw_facts, keeping_facts, lac
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.asking import Asker
-from ragforge.stages.pouring import Collected
+from ragforge.stages.collecting import Collected
 
 EXTRACTING = "extract_facts"
 GRADING = "grade_facts"

@@ -12,12 +12,10 @@ from ragforge.files.opening import refuse_other_files, refuse_refreshed
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generation.estimate import estimate_generation
-from ragforge.pipeline.generation.findings import write_findings
-from ragforge.pipeline.generation.inputs import made_from, open_inputs
-from ragforge.pipeline.generation.real_queries import real_queries
+from ragforge.pipeline.generation.inputs import is_own, is_settled, made_from, open_inputs, settle
+from ragforge.pipeline.generation.report import write_findings
 from ragforge.pipeline.generation.rounds import Rounds
-from ragforge.pipeline.generation.settling import is_own, is_settled, settle
-from ragforge.pipeline.generation.source import ChunkSource
+from ragforge.pipeline.generation.source import ChunkSource, real_queries
 from ragforge.pipeline.generation.team import assemble
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import GenerationReport

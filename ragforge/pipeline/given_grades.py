@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from ragforge.evaluating.wording import plural
 from ragforge.files.answers import AnswerRow
 from ragforge.records import Answer, AnswerGrade, GivenGrade, Query
-from ragforge.report.shown import plural
 from ragforge.stages.answer.cases import Case
 
 _EXAMPLES: Final = 3

@@ -5,11 +5,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from ragforge.evaluating.judgments import Settled
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
 from ragforge.files.versions.wholeness import chunks_digest
 from ragforge.records import Judgment, Query
-from ragforge.report.judging import Settled
 
 _ITEM_DIGITS: Final = 16
 _GRADE_DIGITS: Final = 8

@@ -7,23 +7,23 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.corpus.anchors import ChunkIndex
+from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.answers import AnswerRow, read_answers
+from ragforge.files.chunk_lines import ChunkTexts
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.files.spool import Spool
-from ragforge.files.texts import ChunkTexts
 from ragforge.files.traffic import TrafficRow, read_traffic
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer, silent
-from ragforge.pipeline.answered_questions import with_query_ids
+from ragforge.pipeline.answering import with_query_ids
 from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure, Grounding
-from ragforge.stages.ground.exchange import Exchange, Passage
 from ragforge.stages.ground.lexical import LexicalGrounder
 from ragforge.stages.ground.llm import LLMGrounder
+from ragforge.stages.ground.parts import Exchange, Passage
 from ragforge.stages.ground.stage import Checking, ground_exchanges
 from ragforge.stages.ground.summary import GroundingSummary, summarise
 

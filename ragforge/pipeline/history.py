@@ -6,32 +6,35 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.errors import DataError, UsageError
-from ragforge.files.dataset import Dataset
-from ragforge.files.history import History, appending, read_history
-from ragforge.files.item_values import drop_old_values, drop_stray_values, values_in, write_values
-from ragforge.files.selecting import recall
-from ragforge.measures.strata import Design
-from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.evaluated import EvaluatedRun, sealed
-from ragforge.pipeline.yardsticks import yardstick_now, yardstick_of
-from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
-from ragforge.report.history.batches import BatchRun, BatchSeries, batch_series
-from ragforge.report.history.bridge import Crossing, crossing, is_comparable
-from ragforge.report.history.changes import is_of_same_part
-from ragforge.report.history.common_items import Yardstick
-from ragforge.report.history.of_run import RunHistory, last_two_states, run_history
-from ragforge.report.history.trends import (
+from ragforge.evaluating.history.changes import is_of_same_part
+from ragforge.evaluating.history.common_items import Yardstick
+from ragforge.evaluating.history.of_run import RunHistory, last_two_states, run_history
+from ragforge.evaluating.history.trends import (
+    Crossing,
     Trend,
     comparable,
+    crossing,
     has_several_judges,
+    is_comparable,
     is_open,
     trend_of_means,
     trend_on_bridge,
 )
-from ragforge.report.judging import judges
+from ragforge.evaluating.judgments import judges
+from ragforge.files.baseline import drop_old_values, drop_stray_values, values_in, write_values
+from ragforge.files.dataset import Dataset
+from ragforge.files.history import History, appending, read_history
+from ragforge.files.selecting import recall
+from ragforge.measures.strata import Design
+from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.evaluated import EvaluatedRun, sealed, yardstick_now, yardstick_of
+from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
+from ragforge.report.batches import BatchRun, BatchSeries, batch_series
 
 WINDOW: Final = 10
 """Evaluations that the longer trend reaches over."""
+
+_NOTHING: Final = Crossing({}, None)
 
 
 def keep_evaluations(
@@ -292,9 +295,6 @@ def _of_run(
         bridges=_distant_bridges(bridged, evaluations, names),
         dataset=str(dataset.path),
     )
-
-
-_NOTHING: Final = Crossing({}, None)
 
 
 @dataclass(slots=True)

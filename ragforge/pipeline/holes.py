@@ -4,11 +4,11 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from ragforge.evaluating.gathered import is_complete
 from ragforge.files.dataset import Dataset
 from ragforge.files.levels import DocumentLevel, document_level
 from ragforge.files.run_chunks import usable_runs
 from ragforge.records import Judgment, Ranking
-from ragforge.report.gathered import is_complete
 
 TOP: Final = 10
 """Ranks that are looked at."""

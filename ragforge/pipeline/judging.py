@@ -1,17 +1,23 @@
 """Judging what runs retrieved, or pairs from a file."""
 
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from ragforge.config import Settings
+from ragforge.config import JudgeSettings, Settings
 from ragforge.errors import DataError, EndpointError
+from ragforge.evaluating.gathered import reading_in_force
+from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
+from ragforge.files.chunk_lines import ChunkTexts
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
-from ragforge.files.texts import ChunkTexts
+from ragforge.files.pairs import read_pairs
+from ragforge.files.spool import Spool
 from ragforge.observe import Event, Observer
+from ragforge.pipeline.agreement import Labels
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
-from ragforge.pipeline.bench import Bench, open_bench
 from ragforge.pipeline.earlier_rankings import (
     NO_NEEDS,
     ONE_BACK,
@@ -20,8 +26,9 @@ from ragforge.pipeline.earlier_rankings import (
     earlier_needs,
     tell_of_needs,
 )
+from ragforge.pipeline.judge_run import JudgingResult, Sitting
 from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
-from ragforge.pipeline.pairs_by_query import PairsByQuery
+from ragforge.pipeline.judges import Bench, open_bench
 from ragforge.pipeline.pooling import (
     Standing,
     mind_other_judges,
@@ -30,15 +37,89 @@ from ragforge.pipeline.pooling import (
     queries_of,
     with_texts,
 )
-from ragforge.pipeline.pools_way import as_the_pools
-from ragforge.pipeline.sitting import JudgingResult, Sitting
-from ragforge.records import Failure
-from ragforge.report.gathered import reading_in_force
-from ragforge.report.judging import LabelReading, judges_differ, relevance_words
+from ragforge.records import Failure, Record
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.stage import open_pairs
 from ragforge.stages.judge.summary import QuerySummary, summarise_sorted
+
+_BATCHES = re.compile(r"batch (\d+) x (\d+)")
+
+
+class _Row(Record):
+    query_id: str
+    query: str
+    chunk_id: str
+    text: str
+
+
+class PairsByQuery(AbstractContextManager["PairsByQuery"]):
+    """Reads a file whole, so that what is wrong with it is told before anything is paid.
+
+    Texts are sorted on disk; in memory are the queries, and the grades of people.
+
+    Args:
+        path: The file; see `read_pairs`.
+        folder: Where the sorted parts are put.
+
+    Raises:
+        DataError: The file does not hold to its format, or there is no space.
+    """
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._rows: Spool[_Row] = Spool(lambda row: (row.query_id, row.chunk_id), folder)
+        self.queries: dict[str, str] = {}
+        """Text of each query by id."""
+        self.labels = Labels()
+        """What people gave to the pairs."""
+        for row in read_pairs(path):
+            self.queries[row.query_id] = row.query
+            pair = Pair(row.query_id, row.query, row.chunk_id, row.text)
+            self.labels.add(pair, row.human_grade)
+            kept = _Row(
+                query_id=row.query_id, query=row.query, chunk_id=row.chunk_id, text=row.text
+            )
+            self._rows.add(kept)
+
+    def __exit__(self, *_: object) -> None:
+        self._rows.__exit__()
+
+    def __len__(self) -> int:
+        """Return how many pairs there are."""
+        return self._rows.count
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield the pairs, sorted by query and chunk; as often as asked."""
+        for line in self._rows.lines():
+            row = _Row.model_validate_json(line)
+            yield Pair(row.query_id, row.query, row.chunk_id, row.text)
+
+
+def as_the_pools(dataset: Dataset, settings: Settings, observer: Observer, mode: Mode) -> Settings:
+    """Return the settings with the batches that the same model judged the pools of the set in.
+
+    Only where nothing is said about how to judge, and grades of another way are neither replaced
+    nor to be mixed: half a set graded in another way would look like a difference of systems.
+    """
+    how = settings.judge
+    said_nothing = how == JudgeSettings(depth=how.depth, split=how.split)
+    if not said_nothing or mode.again or mode.mix or not (dataset.files / "pool.jsonl").exists():
+        return settings
+    for judgment in dataset.each_judgment():
+        by = judgment.provenance
+        found = _BATCHES.match(by.protocol) if by and by.model == settings.model.name else None
+        if found:
+            batch, permutations = map(int, found.groups())
+            observer(
+                Event(
+                    "note",
+                    message=f"judged like the pools of this set, {found[0]}; --again judges all "
+                    "of them anew, one by one",
+                )
+            )
+            update = {"batch": batch, "permutations": permutations}
+            return settings.model_copy(update={"judge": how.model_copy(update=update)})
+    return settings
 
 
 async def judge_dataset(

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 
 from ragforge.config import Settings
 from ragforge.errors import DataError
+from ragforge.files.chunk_lines import ChunkTexts
 from ragforge.files.dataset import Dataset
-from ragforge.files.texts import ChunkTexts
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.agreement import human_judgments, labels_of
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
-from ragforge.pipeline.bench import Bench, open_bench
+from ragforge.pipeline.judge_run import JudgingResult, Sitting
 from ragforge.pipeline.judged_spool import JudgedSpool
+from ragforge.pipeline.judges import Bench, open_bench
 from ragforge.pipeline.judging import refused_if_all_failed
 from ragforge.pipeline.pooling import queries_of, with_texts
-from ragforge.pipeline.sitting import JudgingResult, Sitting
 from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId

@@ -17,12 +17,12 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from ragforge.config import RefreshSettings
 from ragforge.errors import CallError, UsageError
+from ragforge.evaluating.wording import harmless
 from ragforge.foreign.posting import Service
 from ragforge.observe import Event, Observer
-from ragforge.report.shown import harmless
 
 if TYPE_CHECKING:
-    from ragforge.report.gate.verdict import Verdict
+    from ragforge.evaluating.gate import Verdict
 
 EventKind: TypeAlias = Literal[
     "published", "rejected", "pins_broken", "churn", "gate_failed", "failed"

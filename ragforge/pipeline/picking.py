@@ -11,9 +11,9 @@ from ragforge.files.pairs import read_pairs
 from ragforge.files.values import shown
 from ragforge.records import Answer, Chunk, Query
 from ragforge.stages.answer.cases import Case, cases
-from ragforge.stages.ground.exchange import Exchange, Passage
+from ragforge.stages.ground.parts import Exchange, Passage
+from ragforge.stages.judge.batches import Slate, slates
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.slates import Slate, slates
 
 PAIR = "--dataset DIR with --query QUERY_ID and --chunk CHUNK_ID, or --pairs FILE"
 BATCH = (

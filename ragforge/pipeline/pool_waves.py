@@ -3,25 +3,157 @@
 A text that a query has a grade for is not judged again under the id of another chunk.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from typing import Final
 
+from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.survey import Survey
+from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
-from ragforge.files.keys import query_and_chunk
-from ragforge.observe import Observer
+from ragforge.files.merging import query_and_chunk
+from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Mode
-from ragforge.pipeline.bench import Bench
+from ragforge.pipeline.judge_run import JudgingResult, Sitting
 from ragforge.pipeline.judged_spool import JudgedSpool
+from ragforge.pipeline.judges import Bench
 from ragforge.pipeline.pooling import Standing, mind_other_judges, other_judges
-from ragforge.pipeline.sitting import JudgingResult, Sitting
-from ragforge.pipeline.twin_grades import TwinGrades
-from ragforge.records import Judgment, PoolEntry
+from ragforge.records import Judgment, PoolEntry, Query
 from ragforge.report.completion import RELEVANT
 from ragforge.stages.complete.growth import Growth, Ranked
+from ragforge.stages.complete.probes import Item
 from ragforge.stages.judge.pairs import Pair, PairId
+
+_RANKS: Final = {"human": 0, "judge": 1, "carried": 2}
+"""Whose word is taken where several chunks with one text have a grade. What evidence says is not
+among them: it follows from quotes, whose places are known."""
+
+MOST_SOURCES = 3
+"""Chunks that people found relevant which stand for the source of a query that has none."""
+
+
+class TwinGrades:
+    """Finds grades by the text of their chunk; blanks are folded.
+
+    Args:
+        survey: The corpus; of it digests of the chunks that were looked at are held.
+    """
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._digests: dict[str, str | None] = {}
+
+    def of(
+        self,
+        pairs: Sequence[PairId],
+        judgments: Callable[[], Iterable[Judgment]],
+        stands: Callable[[Judgment], bool],
+    ) -> list[Judgment]:
+        """Return grades for those of some pairs whose text has one under another chunk id.
+
+        Args:
+            pairs: Without a grade.
+            judgments: Reads those that are there; not asked where there is no pair.
+            stands: Whether one counts.
+
+        Returns:
+            As of chunks that were copied, sorted by query and chunk.
+        """
+        wanted: dict[str, dict[str, list[str]]] = {}
+        for query_id, chunk_id in pairs:
+            if digest := self._digest(chunk_id):
+                wanted.setdefault(query_id, {}).setdefault(digest, []).append(chunk_id)
+        found: dict[tuple[str, str], Judgment] = {}
+        for one in judgments() if wanted else ():
+            texts = wanted.get(one.query_id)
+            if texts is None or one.grade is None or one.source not in _RANKS or not stands(one):
+                continue
+            for chunk_id in self._twins(one, texts):
+                pair = one.query_id, chunk_id
+                found[pair] = min(found.get(pair, one), one, key=_rank)
+        return [_copied(found[pair], pair[1]) for pair in sorted(found)]
+
+    def _twins(self, judgment: Judgment, texts: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        digest = self._digest(judgment.chunk_id)
+        twins = texts.get(digest, ()) if digest else ()
+        return [chunk_id for chunk_id in twins if chunk_id != judgment.chunk_id]
+
+    def _digest(self, chunk_id: str) -> str | None:
+        """Return what a chunk reads; None where it is not in the corpus."""
+        if chunk_id not in self._digests:
+            try:
+                self._digests[chunk_id] = text_sha256(self._survey.chunk(chunk_id).text)
+            except KeyError:
+                self._digests[chunk_id] = None
+        return self._digests[chunk_id]
+
+
+def _rank(judgment: Judgment) -> tuple[int, str]:
+    return _RANKS[judgment.source], judgment.chunk_id
+
+
+def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
+    original = judgment.copied_from or judgment.chunk_id
+    return judgment.model_copy(
+        update={"chunk_id": chunk_id, "source": "carried", "copied_from": original}
+    )
+
+
+def queries_to_complete(
+    dataset: Dataset, split: str, query_ids: Collection[str] | None
+) -> list[Query]:
+    """Return the named queries, of any status; the accepted ones of a split where None are named.
+
+    Raises:
+        DataError: No query is in the split.
+    """
+    if query_ids is not None:
+        return [query for query in dataset.all_queries() if query.query_id in query_ids]
+    found = [query for query in dataset.require_queries() if split in ("all", query.split)]
+    if not found:
+        raise DataError(f"{dataset.path}: no query belongs to the split {split!r}")
+    return found
+
+
+def items_of(
+    dataset: Dataset, queries: Sequence[Query], survey: Survey, observer: Observer
+) -> list[Item]:
+    """Return what probes start from; sources that the corpus does not have are told of.
+
+    A query without evidence or source has for sources what people found most relevant.
+    """
+    by_people = _found_by_people(dataset, {query.query_id for query in queries})
+    items, unknown = [], set[str]()
+    for query in queries:
+        named = dict.fromkeys((*(one.chunk_id for one in query.evidence), *query.source_chunk_ids))
+        sources = []
+        for chunk_id in [*named] or by_people.get(query.query_id, []):
+            try:
+                sources.append(survey.chunk(chunk_id))
+            except KeyError:
+                unknown.add(chunk_id)
+        answer = (query.expected_answer or "") if query.answerable else ""
+        items.append(Item(query.query_id, query.asked, answer, tuple(sources)))
+    if unknown:
+        shown = ", ".join(sorted(unknown)[:3])
+        message = f"{len(unknown)} source chunks are not in the corpus, such as {shown}"
+        observer(Event("note", message=message))
+    return items
+
+
+def _found_by_people(dataset: Dataset, query_ids: Collection[str]) -> dict[str, list[str]]:
+    graded: dict[str, list[tuple[int, str]]] = {}
+    for one in dataset.each_judgment():
+        grade = one.listed_grade or 0
+        is_source = one.source == "human" and one.level == "chunk"
+        if is_source and one.query_id in query_ids and grade >= RELEVANT:
+            graded.setdefault(one.query_id, []).append((-grade, one.chunk_id))
+    return {
+        query_id: [chunk_id for _, chunk_id in sorted(found)[:MOST_SOURCES]]
+        for query_id, found in graded.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,15 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from ragforge.corpus.anchors import ChunkIndex
 from ragforge.corpus.chunking import text_sha256
+from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.jsonl import read_records
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.carried_grades import at_chunks, by_rank, moved_pool
-from ragforge.pipeline.generation.settling import settle
+from ragforge.pipeline.generation.inputs import settle
 from ragforge.pipeline.generation.source import Prepared, take_corpus
-from ragforge.pipeline.graded_quotes import GradedQuotes
+from ragforge.pipeline.graded_quotes import GradedQuotes, at_chunks, by_rank, moved_pool
 from ragforge.records import Chunk, Evidence, Judgment, Query
 from ragforge.stages.generate.truth import derive
 

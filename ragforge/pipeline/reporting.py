@@ -7,6 +7,7 @@ from typing import Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.runs import PRIMARY
 from ragforge.files.atomic import write_whole
 from ragforge.files.dataset import Dataset
 from ragforge.files.history import read_history
@@ -18,9 +19,8 @@ from ragforge.pipeline.evaluated import evaluate_gathered
 from ragforge.pipeline.history import batches_now, with_now
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.runs import PRIMARY
 from ragforge.report.summary import Summary, summarise
-from ragforge.report.text import render_text
+from ragforge.report.tables import render_text
 
 RENDERERS: dict[str, Callable[[Summary], str]] = {
     "html": render_html,

@@ -1,33 +1,51 @@
 """Making runs: retrievers over the queries of a dataset, several at the same time."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
 from ragforge.config import Settings
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
+from ragforge.evaluating.wording import one_line
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import RunOrigin
+from ragforge.files.names import checked_name
 from ragforge.files.run_chunks import chunks_of_runs
-from ragforge.files.run_names import checked_name
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.ground_digests import corpus_digest
-from ragforge.pipeline.ranking_doubts import doubts_of
 from ragforge.plugins import find
 from ragforge.records import Chunk, Failure, Query, Ranking
-from ragforge.report.shown import one_line
 from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.resolve import make_retriever
-from ragforge.stages.pouring import Collected
+from ragforge.stages.collecting import Collected
 from ragforge.stages.retrieve import retrieve
 from ragforge.stages.runner import failure_of
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
+
+
+def doubts_of(name: str, rankings: Sequence[Ranking], known: Set[str]) -> Iterator[str]:
+    """Yield sentences on what a retriever found.
+
+    Args:
+        name: Of the run.
+        rankings: What was found.
+        known: The ids of all chunks.
+    """
+    if rankings and not any(item.ranking for item in rankings):
+        yield f"run {name}: all {len(rankings)} rankings are empty; is there an index?"
+    unknown = {hit.chunk_id for item in rankings for hit in item.ranking} - known
+    if unknown:
+        shown = ", ".join(sorted(unknown)[:3])
+        yield (
+            f"{len(unknown)} retrieved chunk ids are not in chunks.jsonl, such as {shown}; they "
+            "can be neither judged nor relevant"
+        )
 
 
 @dataclass(frozen=True, slots=True)

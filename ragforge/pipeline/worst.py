@@ -6,17 +6,17 @@ from typing import Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.causes.catalogue import CauseCode
+from ragforge.evaluating.causes.finder import CauseFinder
+from ragforge.evaluating.causes.worst import BadQuery, WorstReport, run_findings, worst_of
+from ragforge.evaluating.gathered import Gathered, gather, reading_words
+from ragforge.evaluating.graded_by import grades_of
+from ragforge.evaluating.judgments import judges
+from ragforge.evaluating.query_details import ChunkStart, ShownStarts
+from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.files.dataset import Dataset
 from ragforge.files.run_chunks import usable_runs
 from ragforge.measures import parse_measure
-from ragforge.report.causes.catalogue import CauseCode
-from ragforge.report.causes.finder import CauseFinder
-from ragforge.report.causes.worst import BadQuery, WorstReport, run_findings, worst_of
-from ragforge.report.gathered import Gathered, gather, reading_words
-from ragforge.report.graded_by import grades_of
-from ragforge.report.judging import judges
-from ragforge.report.queries.chunk_starts import ChunkStart, ShownStarts
-from ragforge.report.runs import PRIMARY, MeasuredRun
 
 _ABOVE_ONE: Final = frozenset({"DCG", "NumRet", "NumRelRet", "NumRel"})
 """Measures whose values may be above 1."""

@@ -7,13 +7,12 @@ from typing import Final
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.pipeline.gating.baselines import find_baseline
+from ragforge.evaluating.gate import ALLOWANCES, Allowance, Rules, Verdict, parse_thresholds
+from ragforge.evaluating.wording import harmless
+from ragforge.pipeline.gating.subjects import find_baseline
 from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pytest_plugin.measuring import measured_of, told
-from ragforge.report.gate.rules import parse_thresholds
 from ragforge.report.gate.text import render_gate
-from ragforge.report.gate.verdict import ALLOWANCES, Allowance, Rules, Verdict
-from ragforge.report.shown import harmless
 
 _NAMED: Final = ("last", "main")
 """Baselines that are no file."""

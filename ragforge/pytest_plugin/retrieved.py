@@ -13,7 +13,7 @@ from ragforge.files.versions.listing import bring
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import silent
 from ragforge.pipeline.retrieving import make_runs, require_working
-from ragforge.pipeline.run_names import named_specs
+from ragforge.pipeline.run_list import named_specs
 
 _READ: Final = ("chunks.jsonl", "queries.jsonl", "judgments.jsonl")
 _WRITTEN: Final = ("manifest.json", "failures.jsonl")

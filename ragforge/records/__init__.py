@@ -3,14 +3,14 @@
 from ragforge.records.answers import (
     Answer,
     AnswerGrade,
+    Citation,
     Claim,
     FactStatus,
     FactVerdict,
     GivenGrade,
+    Grounding,
     Verdict,
 )
-from ragforge.records.audits import AttackFindings, AuditExample, AuditRate, Expectation, JudgeAudit
-from ragforge.records.corpus import Chunk
 from ragforge.records.evaluations import (
     Baseline,
     BridgeMean,
@@ -23,34 +23,51 @@ from ragforge.records.evaluations import (
     Spending,
     Timing,
 )
-from ragforge.records.failures import Failure, Stage
 from ragforge.records.generation import (
     Coverage,
     FunnelStep,
     GenerationReport,
+    Rejected,
     ShareRow,
+    Slot,
     Spread,
 )
-from ragforge.records.grounding import Citation, Grounding
-from ragforge.records.logs import Draw, LogDraw, RealQuery
-from ragforge.records.plans import Rejected, Slot
-from ragforge.records.pools import PoolEntry
-from ragforge.records.provenance import Lineage, Provenance
+from ragforge.records.judges import (
+    AttackFindings,
+    AuditExample,
+    AuditRate,
+    Expectation,
+    JudgeAudit,
+)
 from ragforge.records.queries import (
     Behaviour,
     Difficulty,
+    Draw,
     Evidence,
     Fact,
     Gate,
     GateResult,
+    LogDraw,
     Measured,
     Pin,
     Query,
     QueryType,
+    RealQuery,
     Review,
     Turn,
 )
-from ragforge.records.record import FailureKind, Grade, JudgeKind, NonEmpty, Record
+from ragforge.records.record import (
+    Chunk,
+    Failure,
+    FailureKind,
+    Grade,
+    JudgeKind,
+    Lineage,
+    NonEmpty,
+    Provenance,
+    Record,
+    Stage,
+)
 from ragforge.records.refresh import (
     Action,
     CallCounts,
@@ -66,8 +83,7 @@ from ragforge.records.refresh import (
     VersionCheck,
     VersionDiff,
 )
-from ragforge.records.relevance import Judgment, Level, Vote
-from ragforge.records.runs import Hit, Ranking
+from ragforge.records.relevance import Hit, Judgment, Level, PoolEntry, Ranking, Vote
 
 __all__ = [
     "Action",

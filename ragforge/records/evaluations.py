@@ -5,8 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from ragforge.records.provenance import Provenance
-from ragforge.records.record import JudgeKind, NonEmpty, Record
+from ragforge.records.record import JudgeKind, NonEmpty, Provenance, Record
 from ragforge.records.selections import Selection
 
 Count = Annotated[int, Field(ge=0)]

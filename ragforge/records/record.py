@@ -12,8 +12,64 @@ MOCK_FINGERPRINT = "mock"
 """What `ragforge mock` sends as `system_fingerprint`, by which its replies are known."""
 NonEmpty = Annotated[str, Field(min_length=1)]
 
+Stage = Literal[
+    "generate", "check", "retrieve", "judge", "ask", "facts", "answer", "ground", "audit", "recheck"
+]
+
 
 class Record(BaseModel):
     """Base of all records: immutable, unknown fields refused, NaN and infinity refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Chunk(Record):
+    """A passage of a document, the unit that is retrieved and judged."""
+
+    chunk_id: NonEmpty
+    doc_id: NonEmpty
+    text: NonEmpty
+    heading_path: tuple[str, ...] = ()
+    """Titles of the sections around the chunk, outermost first."""
+    start: Annotated[int, Field(ge=0)] = 0
+    """Offset of the first character in the normalised document text, in code points."""
+    end: Annotated[int, Field(ge=0)] = 0
+    """Offset behind the last character; `document[start:end] == text`. 0 where unknown."""
+
+
+class Provenance(Record):
+    """Who made a record: enough to tell whether two records are comparable."""
+
+    kind: JudgeKind
+    model: str = ""
+    prompt: str = ""
+    prompt_sha256: str = ""
+    call_key: str = ""
+    """Key of the reply in the call store; "" where no call was made, or several were."""
+    protocol: str = ""
+    """How the model was asked where it was not by one call with one reply, such as "votes 5"."""
+
+
+class Lineage(Provenance):
+    """Where a query comes from: who wrote it, as what, and after which calls."""
+
+    seed: int | None = None
+    """Of the plan; None where there was none."""
+    slot: str = ""
+    """Of the plan, see `Slot`; "" where there was none."""
+    call_keys: tuple[str, ...] = ()
+    """Keys of the replies that checked it, sorted."""
+
+
+class Failure(Record):
+    """A unit of work that gave no result. Never a value: the unit stays open."""
+
+    what: Stage
+    key: NonEmpty
+    """The ids of the unit: `query_id`, `query_id/chunk_id`, `run/query_id` or `chunk_id`."""
+    kind: FailureKind
+    message: str
+    raw: str = ""
+    """The model's reply as it came."""
+    call_keys: tuple[str, ...] = ()
+    """Keys of the stored replies that were no use; forgotten when failed units are asked again."""

@@ -1,14 +1,53 @@
 """Judgments of relevance."""
 
+import hashlib
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from ragforge.records.provenance import Provenance
-from ragforge.records.record import FailureKind, Grade, NonEmpty, Record
+from ragforge.records.record import FailureKind, Grade, NonEmpty, Provenance, Record
+
+_QUESTION_DIGITS: Final = 16
 
 _RELEVANT: Final = 2
 _NOT_RELEVANT: Final = 1
+Level = Literal["chunk", "document"]
+"""What a judgment is of: a chunk, or a whole document."""
+
+
+class Hit(Record):
+    """One retrieved chunk. Higher scores rank first; ties are broken by id, descending."""
+
+    chunk_id: NonEmpty
+    score: float
+
+
+class Ranking(Record):
+    """What a retriever returned for one query, best first."""
+
+    query_id: NonEmpty
+    ranking: tuple[Hit, ...]
+    latency_s: Annotated[float, Field(ge=0)] | None = None
+    query_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """The first 16 digits of that of the question, as it was asked; "" where it is not known."""
+
+    def for_question(self, asked: str) -> "Ranking":
+        """Return it with what was asked."""
+        return self.model_copy(update={"query_sha256": question_digest(asked)})
+
+
+def question_digest(asked: str) -> str:
+    """Return what tells a question from another one under the same id."""
+    return hashlib.sha256(asked.encode()).hexdigest()[:_QUESTION_DIGITS]
+
+
+class PoolEntry(Record):
+    """A chunk in a query's pool; a row of `pool.jsonl`."""
+
+    query_id: NonEmpty
+    chunk_id: NonEmpty
+    probes: dict[str, Annotated[int, Field(ge=1)]]
+    """Name of each probe that found it, such as `bm25:query`, to the rank it gave it, from 1."""
 
 
 class Vote(Record):
@@ -26,10 +65,6 @@ class Vote(Record):
     grade_mean: Annotated[float, Field(ge=0, le=3)] | None = None
     """Grade weighted by the probabilities the model gave; None where it gave none."""
     call_key: str = ""
-
-
-Level = Literal["chunk", "document"]
-"""What a judgment is of: a chunk, or a whole document."""
 
 
 class Judgment(Record):

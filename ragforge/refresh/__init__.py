@@ -1,1 +1,1 @@
-"""Following a corpus: which documents and chunks changed, and where quotes stand now."""
+"""Following a corpus that changed: the next version of a dataset, night by night."""

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ragforge.evaluating.text_table import Table
+from ragforge.evaluating.wording import MISSING, number, one_line, plural
 from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
 from ragforge.measures.graders import (
     AUC_OF_SCORE,
@@ -12,8 +14,6 @@ from ragforge.measures.graders import (
     Figures,
     GraderAgreement,
 )
-from ragforge.report.shown import MISSING, number, one_line, plural
-from ragforge.report.table import Table
 
 BASELINE: Final = "offline baseline"
 ALWAYS_0: Final = "always 0"

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
+from ragforge.evaluating.judgments import Judge
+from ragforge.evaluating.text_table import Table
+from ragforge.evaluating.wording import MISSING, one_line, plural, share
 from ragforge.records import AttackFindings, AuditRate, JudgeAudit, Provenance
-from ragforge.report.judging import Judge
-from ragforge.report.shown import MISSING, one_line, plural, share
-from ragforge.report.table import Table
 
 TITLE: Final = "Judge audit"
 _EXAMPLES: Final = 2

@@ -6,9 +6,9 @@ from textwrap import fill
 from typing import Final
 
 from ragforge.corpus.quality import ChunkQuality, Example, Found, Kind
-from ragforge.report.shown import one_line, plural, share
-from ragforge.report.table import Table
-from ragforge.report.text import table_text
+from ragforge.evaluating.text_table import Table
+from ragforge.evaluating.wording import one_line, plural, share
+from ragforge.report.tables import table_text
 
 _WIDTH = 88
 _TEXT_CHARS = 100

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.wording import MISSING, number, one_line, plural, share
 from ragforge.measures.capture_recapture import (
     Completeness,
     TwoSamples,
@@ -16,8 +18,6 @@ from ragforge.measures.capture_recapture import (
     completeness_by_two,
 )
 from ragforge.records import PoolEntry
-from ragforge.report.shown import MISSING, number, one_line, plural, share
-from ragforge.report.table import render_table
 
 RELEVANT: Final = 2
 """The lowest grade of a chunk that holds a part of the answer."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Final
 
+from ragforge.evaluating.text_table import Table, render_table
+from ragforge.evaluating.wording import MISSING, number, plural, share
 from ragforge.files.manifest import Spent
 from ragforge.measures.power import detectable_difference
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
-from ragforge.report.shown import MISSING, number, plural, share
-from ragforge.report.table import Table, render_table
 
 TOO_ALIKE: Final = 0.70
 """Median overlap from which questions flatter lexical search; people who had the passage before

@@ -2,7 +2,21 @@
 
 from typing import Final, NamedTuple
 
-from ragforge.report.table import render_table
+from ragforge.evaluating.text_table import render_table
+
+_NOTES: Final = (
+    "Binary measures (P, R, RR, AP, Success) count a chunk as relevant or not: from grade 2 on, or",
+    "from 1 where no grade is higher; --rel-threshold or P(rel=1)@5 changes that. nDCG and ERR use",
+    "the grades themselves.",
+    "",
+    "Patterns:",
+    "  precision high, recall low    what is found is right, but too little: raise k, or let the",
+    "                                retriever look further",
+    "  recall high, precision low    it is there among much else: rerank, or lower k",
+    "  recall high, RR low           it is found and stands too far down: rerank",
+    "  hit rate high, nDCG low       something of use is found, the best is not at the top: rerank",
+    "  all low                       look at the worst queries: `ragforge worst --dataset DIR`",
+)
 
 
 class Guidance(NamedTuple):
@@ -65,19 +79,6 @@ GUIDE: Final = (
         "How much of the top was graded?",
         "always: with many holes all other measures are too low",
     ),
-)
-_NOTES: Final = (
-    "Binary measures (P, R, RR, AP, Success) count a chunk as relevant or not: from grade 2 on, or",
-    "from 1 where no grade is higher; --rel-threshold or P(rel=1)@5 changes that. nDCG and ERR use",
-    "the grades themselves.",
-    "",
-    "Patterns:",
-    "  precision high, recall low    what is found is right, but too little: raise k, or let the",
-    "                                retriever look further",
-    "  recall high, precision low    it is there among much else: rerank, or lower k",
-    "  recall high, RR low           it is found and stands too far down: rerank",
-    "  hit rate high, nDCG low       something of use is found, the best is not at the top: rerank",
-    "  all low                       look at the worst queries: `ragforge worst --dataset DIR`",
 )
 
 

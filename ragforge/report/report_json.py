@@ -3,13 +3,12 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from ragforge.evaluating.causes.catalogue import CAUSES
+from ragforge.evaluating.graded_by import graded_json
+from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.measures.intervals import Ends
-from ragforge.report.causes.catalogue import CAUSES
-from ragforge.report.comparison.as_json import comparison_json
-from ragforge.report.estimate import Estimate
-from ragforge.report.graded_by import graded_json
-from ragforge.report.history.past import latest_changes, trends, unkept
-from ragforge.report.runs import RunSummary
+from ragforge.report.comparison.text import comparison_json
+from ragforge.report.past import latest_changes, trends, unkept
 from ragforge.report.summary import Summary
 
 

@@ -1,22 +1,15 @@
 """Everything a report says, as plain data; the renderers only choose words and looks for it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal
 
-from ragforge.corpus.quality import ChunkQuality
+from ragforge.config import ChunkSettings
+from ragforge.corpus.quality import ChunkQuality, Inspector
 from ragforge.errors import DataError
-from ragforge.files.dataset import Dataset
-from ragforge.files.history import History
-from ragforge.files.levels import DocumentLevel, document_level
-from ragforge.files.manifest import ReviewAudit, Spent
-from ragforge.files.run_chunks import usable_runs
-from ragforge.files.versions.wholeness import require_own_chunks
-from ragforge.measures.graders import Agreement
-from ragforge.measures.listed import LEAST_RELEVANT, labels_of
-from ragforge.records import JudgeAudit, Query
-from ragforge.report.answers.records import (
+from ragforge.evaluating.answers.rates import AnswerSummary, summarise_answers
+from ragforge.evaluating.answers.records import (
     Grades,
     Relevance,
     SystemRecords,
@@ -24,23 +17,18 @@ from ragforge.report.answers.records import (
     read_systems,
     source_chunks,
 )
-from ragforge.report.answers.summary import AnswerSummary, summarise_answers
-from ragforge.report.causes.catalogue import CAUSES, CauseGroup, Causes, grouped
-from ragforge.report.causes.finder import CauseFinder
-from ragforge.report.census import Census, take_census
-from ragforge.report.comparison.contents import ComparisonReport
-from ragforge.report.details import detailed
-from ragforge.report.gathered import (
+from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup, Causes, grouped
+from ragforge.evaluating.causes.finder import CauseFinder
+from ragforge.evaluating.comparison import ComparisonReport
+from ragforge.evaluating.gathered import (
     gather,
     is_complete,
     missing_relevant,
     settle_judgments,
     task_of,
 )
-from ragforge.report.graded_by import GradedBy, grades_of
-from ragforge.report.history.batches import BatchSeries
-from ragforge.report.inspection import Inspection
-from ragforge.report.judging import (
+from ragforge.evaluating.graded_by import GradedBy, grades_of
+from ragforge.evaluating.judgments import (
     FailureCount,
     Judge,
     Settled,
@@ -50,9 +38,87 @@ from ragforge.report.judging import (
     grades_in,
     judges,
 )
-from ragforge.report.queries.replies import stored_replies
+from ragforge.evaluating.query_details import ChunkStart, ShownStarts, stored_replies
+from ragforge.evaluating.runs import NOT_SET, RunSummary, Task, rank_order
+from ragforge.evaluating.slices import detailed
+from ragforge.files.dataset import Dataset
+from ragforge.files.history import History
+from ragforge.files.levels import DocumentLevel, document_level
+from ragforge.files.manifest import ReviewAudit, Spent
+from ragforge.files.run_chunks import usable_runs
+from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.measures.graders import Agreement
+from ragforge.measures.listed import LEAST_RELEVANT, labels_of
+from ragforge.records import Chunk, JudgeAudit, Query
+from ragforge.report.batches import BatchSeries
 from ragforge.report.queries.table import MAX_BYTES, QueryDraft, QueryTable
-from ragforge.report.runs import NOT_SET, RunSummary, Task, rank_order
+
+MOST_CHUNKS: Final = 10_000
+"""With more, looking at them would take longer than the rest of a report."""
+
+
+class Inspection:
+    """Takes the chunks of a dataset; with too many it lets go of them."""
+
+    def __init__(self) -> None:
+        self._inspector: Inspector | None = Inspector(ChunkSettings().max_chars)
+        self._n_chunks = 0
+
+    def take(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
+        self._n_chunks += 1
+        if self._n_chunks > MOST_CHUNKS:
+            self._inspector = None
+        if self._inspector is not None:
+            self._inspector.add(chunk)
+
+    def quality(self) -> ChunkQuality | None:
+        """Return what was found; None where there were no chunks, or too many."""
+        return None if self._inspector is None else self._inspector.quality()
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What a pass over the chunks found."""
+
+    n_documents: int
+    n_chunks: int
+    starts: dict[str, ChunkStart]
+    """The chunks and documents that are shown."""
+    documents: dict[str, str]
+    """Chunk id to document, of the queries' sources."""
+    whole: frozenset[str] = frozenset()
+    """Of the sources, ids that are of documents and not of chunks."""
+
+
+def take_census(
+    dataset: Dataset,
+    shown: Mapping[str, Sequence[str]],
+    sources: Collection[str],
+    others: Collection[Callable[[Chunk], None]] = (),
+) -> Census:
+    """Count the chunks and keep what is asked for; a dataset may come without its corpus.
+
+    Args:
+        dataset: Whose chunks are read, one by one.
+        shown: Chunks whose starts are kept, with the quotes to be seen in them.
+        sources: Chunks whose documents are kept; documents among them are told apart.
+        others: Who else is to see every chunk, such as `CauseFinder.take`.
+    """
+    n_chunks, seen = 0, set()
+    starts = ShownStarts(shown)
+    documents: dict[str, str] = {}
+    if (dataset.chunks_path).exists():
+        for chunk in dataset.chunks():
+            n_chunks += 1
+            for take in others:
+                take(chunk)
+            seen.add(chunk.doc_id)
+            starts.take(chunk)
+            if chunk.chunk_id in sources:
+                documents[chunk.chunk_id] = chunk.doc_id
+    whole = frozenset(seen.intersection(sources) - documents.keys())
+    return Census(len(seen), n_chunks, starts.found(), documents, whole)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,137 @@
 """The tables of a report, as rows of text: what terminal, Markdown and page have in common."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from textwrap import fill
 from typing import Final
 
+from ragforge.evaluating.answers.rates import AnswerSummary
+from ragforge.evaluating.causes.catalogue import CAUSES
+from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
+from ragforge.evaluating.runs import PRIMARY, RunSummary, with_counts, with_interval
+from ragforge.evaluating.slices import DIMENSIONS
+from ragforge.evaluating.text_table import Table, render_table
+from ragforge.evaluating.wording import MISSING, duration, number, one_line, share, visible
 from ragforge.files.manifest import Spent
 from ragforge.report.agreement import agreement_table
-from ragforge.report.answers.tables import answer_tables
+from ragforge.report.answer_tables import answer_tables, diagnosis, rates
 from ragforge.report.audit import audit_tables
-from ragforge.report.estimate import with_counts, with_interval
-from ragforge.report.history.batches import batches_table
-from ragforge.report.history.past import changes_table, trends_table
-from ragforge.report.judging import GRADE_MEANINGS, GRADES
-from ragforge.report.overview_tables import (
-    answer_comparison_tables,
-    causes,
-    comparison_tables,
-    latencies,
-    patterns,
-    recall,
-)
-from ragforge.report.runs import PRIMARY, RunSummary
-from ragforge.report.shown import MISSING, number, one_line, share
-from ragforge.report.slices import DIMENSIONS
+from ragforge.report.batches import batches_table
+from ragforge.report.comparison.text import means_table, pair_table, survivors_table
+from ragforge.report.comparison.words import by_pair, legend, verdict
+from ragforge.report.past import changes_table, trends_table
 from ragforge.report.summary import Making, Summary
-from ragforge.report.table import Table
-from ragforge.report.words import MEAN_NOTE, judge_name, meaning, threshold_note
+from ragforge.report.words import (
+    MEAN_NOTE,
+    Notice,
+    judge_name,
+    meaning,
+    notices,
+    size_line,
+    threshold_note,
+)
+
+CURVE_RANKS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
+CURVE_NOTE: Final = (
+    "Recall at k: share of the known relevant chunks among the first k, in the mean over the "
+    "queries, with its 95 % interval."
+)
 
 UNKNOWN: Final = "unknown"
+_WIDTH = 88
+
+
+def comparison_tables(summary: Summary) -> list[Table]:
+    """Which run is better: means with letters, then a table a pair with the base."""
+    report = summary.comparison
+    if report is None:
+        return []
+    pairs = [
+        items
+        for items in by_pair(report.items)
+        if summary.base in (items[0].comparison.a, items[0].comparison.b)
+    ]
+    note = " ".join(legend(report))
+    tables = [replace(pair_table(items), note=" ".join(verdict(items))) for items in pairs]
+    several = [means_table(report), survivors_table(report)] if len(report.names) > 2 else []
+    return [
+        *several,
+        *tables[:-1],
+        *(replace(last, note=f"{last.note} {note}") for last in tables[-1:]),
+    ]
+
+
+def answer_comparison_tables(summary: Summary) -> list[Table]:
+    """Which answer system is better, a table a pair."""
+    report = summary.answers_comparison
+    pairs = by_pair(report.items) if report else []
+    return [replace(pair_table(items), note=" ".join(verdict(items))) for items in pairs]
+
+
+def recall(summary: Summary) -> Table:
+    """How much is found by how far down one looks."""
+    runs = [run for run in summary.runs if run.curve]
+    ranks = [k for k in CURVE_RANKS if any(point.k == k for run in runs for point in run.curve)]
+    rows = tuple((f"R@{k}", *(_recall(run, k) for run in runs)) for k in ranks)
+    headers = ("recall at", *(run.name for run in runs))
+    return Table("Recall by how far down one looks", headers, rows, CURVE_NOTE)
+
+
+def patterns(summary: Summary) -> Table:
+    """What the measures of each run mean together."""
+    rows = tuple((run.name, sentence) for run in summary.runs for sentence in run.patterns)
+    return Table("What the measures mean together", ("run", "pattern, and where to look"), rows)
+
+
+def causes(summary: Summary) -> Table:
+    """Why queries did badly."""
+    rows = tuple(
+        (
+            run,
+            CAUSES[group.code].title,
+            f"{len(group.query_ids):,}",
+            share(group.share),
+            number(group.mean),
+            CAUSES[group.code].remedy,
+        )
+        for run, groups in summary.causes.items()
+        for group in groups
+    )
+    headers = ("run", "likely cause", "queries", "share", f"mean {PRIMARY}", "remedy")
+    return Table("Likely causes of bad queries", headers, rows)
+
+
+def latencies(summary: Summary) -> Table:
+    """How long each run took for a query."""
+    rows = tuple(
+        (
+            run.name,
+            f"{run.latency.n:,}",
+            *map(
+                duration,
+                (
+                    run.latency.mean_s,
+                    run.latency.median_s,
+                    run.latency.p95_s,
+                    run.latency.p99_s,
+                ),
+            ),
+        )
+        for run in summary.runs
+        if run.latency is not None
+    )
+    headers = ("run", "queries timed", "mean", "median", "p95", "p99")
+    return Table("Time per query", headers, rows)
+
+
+def _recall(run: RunSummary, k: int) -> str:
+    point = next((point for point in run.curve if point.k == k), None)
+    if point is None:
+        return MISSING
+    if point.interval is None:
+        return number(point.mean)
+    return f"{number(point.mean)} ({number(point.interval.low)}-{number(point.interval.high)})"
 
 
 def all_tables(summary: Summary) -> list[Table]:
@@ -247,3 +352,35 @@ def _spent(spent: Spent) -> Iterable[tuple[str, str]]:
     yield "calls", f"{spent.calls:,}"
     yield "tokens", f"{spent.prompt_tokens:,} in, {spent.completion_tokens:,} out"
     yield "cost", UNKNOWN if spent.cost_usd is None else f"{spent.cost_usd:,.4f} USD"
+
+
+def render_text(summary: Summary) -> str:
+    """Return the report as plain text; no character of the data can steer a terminal."""
+    title = f"ragforge report: {visible(summary.making.name)}"
+    graded = _paragraph(graded_line(summary.graded_by))
+    head = f"{title}\n{'═' * len(title)}\n{graded}\n{size_line(summary)}"
+    warned = "\n".join(map(_notice, notices(summary)))
+    blocks = [head, *filter(None, [warned]), *map(table_text, all_tables(summary))]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _notice(notice: Notice) -> str:
+    mark = "!" if notice.is_loud else "-"
+    return _paragraph(f"{mark} {notice.title}: {notice.text}", indent="  ")
+
+
+def render_answers(item: AnswerSummary) -> str:
+    """Return what a terminal shows of the answers of one system, without a line feed at its end."""
+    tables = [rates([item]), diagnosis([item])]
+    part = ["\n".join(item.part.lines)] if item.part else []
+    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
+
+
+def table_text(table: Table) -> str:
+    """Return a table with its title and note, without a line feed at its end."""
+    note = f"\n{_paragraph(table.note)}" if table.note else ""
+    return f"{table.title}\n{render_table(table.headers, table.rows)}{note}"
+
+
+def _paragraph(text: str, indent: str = "") -> str:
+    return fill(visible(text), _WIDTH, subsequent_indent=indent, break_long_words=False)

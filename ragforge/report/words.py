@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from ragforge.evaluating.answers.rates import AnswerSummary
+from ragforge.evaluating.judgments import Judge
+from ragforge.evaluating.runs import RunSummary
+from ragforge.evaluating.wording import one_line, plural, share
 from ragforge.measures import parse_measure
 from ragforge.measures.listed import by_grades
 from ragforge.measures.names import SYNTAX
 from ragforge.report.agreement import BASELINE, beats_baseline
-from ragforge.report.answers.summary import AnswerSummary
 from ragforge.report.audit import judge_in_words, of_another_judge
-from ragforge.report.judging import Judge
-from ragforge.report.runs import RunSummary
-from ragforge.report.shown import one_line, plural, share
 from ragforge.report.summary import Summary
 
 BASELINE_TITLE: Final = "Judged by the offline baseline"

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import bm25s
 
 from ragforge.records import Chunk, Hit
-from ragforge.retrieval.index import in_tie_order, searched_text, top_hits
-from ragforge.retrieval.tokens import tokenize
+from ragforge.retrieval.tokens import in_tie_order, searched_text, tokenize, top_hits
 
 
 class BM25Retriever:

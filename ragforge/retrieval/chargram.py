@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragforge.records import Chunk, Hit
-from ragforge.retrieval.index import in_tie_order, searched_text, top_hits
-from ragforge.retrieval.tokens import tokenize
+from ragforge.retrieval.tokens import in_tie_order, searched_text, tokenize, top_hits
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

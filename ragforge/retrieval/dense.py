@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ragforge.errors import CallError, EndpointError
 from ragforge.records import Chunk, Hit
 from ragforge.retrieval import Embedder
-from ragforge.retrieval.index import in_tie_order, searched_text, top_hits
+from ragforge.retrieval.tokens import in_tie_order, searched_text, top_hits
 
 Vectors = npt.NDArray[np.float32]
 

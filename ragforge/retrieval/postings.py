@@ -4,8 +4,9 @@ A posting says that a chunk, named by its row, has a term, and what BM25 gives i
 are kept term by term, by ascending row, so that a query reads what its terms need and no more.
 """
 
+import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ragforge.files.arrays import Array, map_array, read_part, write_array
-from ragforge.retrieval.term_numbers import Numbers
+
+Numbers = npt.NDArray[np.uint64]
+
+BITS = 48
+"""Two of two million terms share a number with a probability below 1 %."""
+
+_MOST_KNOWN = 500_000
 
 TERMS, STARTS, ROWS, WEIGHTS = "terms.bin", "starts.bin", "rows.bin", "weights.bin"
 """Files: sorted numbers of the terms; where the postings of each begin; the postings."""
 TERM, START, ROW, WEIGHT = "<u8", "<i8", "<u4", "<f4"
 """Types of the numbers in these files."""
-
 _K1, _B = 1.5, 0.75
 _COUNT = "<u2"
 _MOST_COUNTED = 65_535
@@ -29,8 +35,27 @@ _BLOCK_TERMS = 4_000_000
 """Terms held in memory before a block is put on disk: some 100 MB while it is sorted."""
 _PART = 2_000_000
 """Postings merged at once, about."""
-
 Places = npt.NDArray[np.int64]
+
+
+class TermNumbers:
+    """Gives each term its number; remembers the commonest, whatever the vocabulary."""
+
+    def __init__(self) -> None:
+        self._known = _Known()
+
+    def __call__(self, terms: Iterable[str]) -> Numbers:
+        """Return the numbers of the terms, in their order; each is below `2**BITS`."""
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        return np.frombuffer(b"".join(map(self._known.__getitem__, terms)), "<u8")
+
+
+class _Known(dict[str, bytes]):
+    def __missing__(self, term: str) -> bytes:
+        digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=BITS // 8)
+        number = self[term] = digest.digest().ljust(8, b"\0")
+        return number
 
 
 @dataclass(frozen=True, slots=True)

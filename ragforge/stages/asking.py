@@ -3,34 +3,31 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from ragforge.config import ModelSettings
-from ragforge.corpus.anchors import Location, locate
+from ragforge.corpus.quote_locations import Location, locate
 from ragforge.errors import CallError
+from ragforge.files.text import normalize
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
-from ragforge.stages.echoes import repeats_data
+
+_BEGINS = re.compile(r"\{\s*\"")
+_MOST_OBJECTS = 1000
+"""Places of a text where an object may begin that are looked at; one with more counts as one that
+holds any object."""
+_DECODER = json.JSONDecoder(strict=False)
 
 T = TypeVar("T", bound=BaseModel)
-
-
-def upto(characters: int) -> FieldInfo:
-    """Return a field whose length a grammar may bound; a longer reply is no broken rule.
-
-    A small model that is decoded under a grammar would else ramble until its tokens run out.
-    """
-    found: FieldInfo = Field(json_schema_extra={"maxLength": characters})
-    return found
-
-
 _JOINED = (
     "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\u1b00-\u1c4f"
     "\ua840-\ua8ff\uaa60-\uaa7f\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc\U00011000-\U00011fff"
@@ -56,6 +53,89 @@ Joiners stay between two letters of scripts that need them and within emoji, one
 of them is a message in disguise. What else is lost is the look of some glyphs (the emoji of a
 region's flag becomes a black flag), never a letter.
 """
+
+
+def repeats_data(reply: BaseModel, holes: Mapping[str, str]) -> bool:
+    """Whether a reply is an object that the data itself holds.
+
+    A model that repeats what it reads would else let a document write its own verdict, whose
+    evidence is found in the document too. Blanks, signs without a glyph, the case of letters and
+    whether a number stands in quotes make no other object of it.
+
+    Args:
+        reply: Well-formed.
+        holes: What was shown, encoded as JSON.
+    """
+    fields = reply.model_dump(mode="json")
+    said, names = _folded(fields), [str(_folded(name)) for name in fields]
+    texts = (text for value in holes.values() if "{" in value for text in _texts(_decoded(value)))
+    return any(_holds(text, said) for text in texts if _has_all(text, names))
+
+
+def _folded(value: object) -> object:
+    """Return JSON with texts without blanks and signs that have no glyph, in one case.
+
+    Numbers and truth values are as their texts.
+    """
+    if isinstance(value, dict):
+        return {_folded(name): _folded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_folded(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = normalize("NFKC", str(value)).casefold()
+    if text.isascii():
+        return "".join(text.split())
+    return "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
+
+
+def _has_all(text: str, names: Sequence[str]) -> bool:
+    """Whether a text may hold an object of these names; hardly any has all of them."""
+    if "{" not in text:
+        return False
+    folded = str(_folded(text))
+    return all(name in folded for name in names)
+
+
+def _holds(text: str, said: object) -> bool:
+    starts = [found.start() for found in islice(_BEGINS.finditer(text), _MOST_OBJECTS + 1)]
+    # What is not looked at must not be where a verdict hides.
+    return len(starts) > _MOST_OBJECTS or any(_object_at(text, start) == said for start in starts)
+
+
+def _object_at(text: str, start: int) -> object:
+    """Return the object that begins at a place, folded; None where there is none."""
+    try:
+        return _folded(_DECODER.raw_decode(text, start)[0])
+    except (ValueError, RecursionError):
+        return None
+
+
+def _decoded(value: str) -> object:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None  # Holes may hold a word of the settings as well.
+
+
+def _texts(data: object) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, list):
+        for item in data:
+            yield from _texts(item)
+    elif isinstance(data, dict):
+        for item in data.values():
+            yield from _texts(item)
+
+
+def upto(characters: int) -> FieldInfo:
+    """Return a field whose length a grammar may bound; a longer reply is no broken rule.
+
+    A small model that is decoded under a grammar would else ramble until its tokens run out.
+    """
+    found: FieldInfo = Field(json_schema_extra={"maxLength": characters})
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ragforge.evaluating.history.changes import changes
+from ragforge.evaluating.history.trends import trend
+from ragforge.evaluating.runs import PRIMARY
+from ragforge.evaluating.wording import MISSING, number, one_line, plural
 from ragforge.records import Evaluation, MeasuredMean
-from ragforge.report.history.changes import changes
-from ragforge.report.history.trends import trend
-from ragforge.report.page.line_charts import TONES, Chart, Line, Point, legend, line_chart
+from ragforge.report.page.charts import TONES, Chart, Line, Point, legend, line_chart, round_range
 from ragforge.report.page.markup import Html, element, join, site_link, site_page
-from ragforge.report.page.scales import round_range
 from ragforge.report.page.table import scroll_table, table_row
-from ragforge.report.runs import PRIMARY
-from ragforge.report.shown import MISSING, number, one_line, plural
 from ragforge.viewer.shelf import Shown
 
 CSS_PATH: Final = "/view.css"

@@ -23,8 +23,8 @@ from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
 from ragforge.stages.generate.llm import LLMQueryWriter
-from ragforge.stages.ground.exchange import Exchange, Passage
 from ragforge.stages.ground.llm import LLMGrounder
+from ragforge.stages.ground.parts import Exchange, Passage
 from ragforge.stages.judge.llm import LLMJudge
 from ragforge.stages.judge.pairs import Pair
 

@@ -2,7 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.corpus.anchors import ChunkIndex, FoldedText, Location, chunks_holding, fold, locate
+from ragforge.corpus.quote_locations import (
+    ChunkIndex,
+    FoldedText,
+    Location,
+    chunks_holding,
+    fold,
+    locate,
+)
 from ragforge.records import Chunk
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.chunk_edges import cuts, edge_of
+from ragforge.corpus.quality import cuts, edge_of
 from ragforge.records import Chunk
 
 

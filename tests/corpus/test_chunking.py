@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragforge.corpus.blocks import Lines
 from ragforge.corpus.chunking import chunk_document, chunk_id
 from ragforge.corpus.documents import Document, normalise
+from ragforge.corpus.formats import Lines
 from ragforge.corpus.markdown import scanned_blocks
 from ragforge.errors import UsageError
 

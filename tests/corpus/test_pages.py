@@ -1,7 +1,6 @@
 import pytest
 
-from ragforge.corpus.anchors import Location, Page, standing_at
-from ragforge.corpus.pages import Surroundings
+from ragforge.corpus.quote_locations import Location, Page, Surroundings, standing_at
 from ragforge.records import Chunk, Evidence
 
 

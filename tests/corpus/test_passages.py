@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.passages import (
+from ragforge.corpus.quality import (
     headings_only,
     reading_fault,
     size_fault,

@@ -1,4 +1,4 @@
-from ragforge.corpus.running_lines import without_running_lines
+from ragforge.corpus.pdf import without_running_lines
 
 
 def page(word, *, top="Manual", bottom="1"):

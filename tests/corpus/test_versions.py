@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.versions import member_of, mentioned, order_of
+from ragforge.corpus.staleness import member_of, mentioned, order_of
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from ragforge.cli import main
 from ragforge.config import Settings
 from ragforge.mock import Running, Script, serving
 from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.judge_run import JudgingResult
 from ragforge.pipeline.judging import judge_file
-from ragforge.pipeline.sitting import JudgingResult
 
 KEY = "sk-test-faults-0123456789"
 LATENCY = "lognorm:40,0.4"

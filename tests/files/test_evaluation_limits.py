@@ -3,7 +3,7 @@
 import pytest
 from evaluations import evaluation
 
-from ragforge.files.evaluation_limits import impossibility
+from ragforge.files.history import impossibility
 from ragforge.records import BridgeMean, MeasuredMean
 
 

@@ -6,14 +6,14 @@ import pytest
 from evaluations import baseline
 
 from ragforge.errors import DataError
-from ragforge.files.history import appending, read_history
-from ragforge.files.item_values import (
+from ragforge.files.baseline import (
     KEPT,
     drop_old_values,
     drop_stray_values,
     values_of,
     write_values,
 )
+from ragforge.files.history import appending, read_history
 
 
 def add(folder, *evaluations):

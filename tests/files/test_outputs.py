@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import Manifest
-from ragforge.files.outputs import refuse_to_replace
+from ragforge.files.output_places import refuse_to_replace
 from ragforge.records import Answer, Judgment, Query
 
 JUDGMENT = Judgment(query_id="q", chunk_id="c", grade=2).model_dump_json()

@@ -1,4 +1,4 @@
-from ragforge.files.own_place import make_own_place
+from ragforge.files.folders import make_own_place
 from ragforge.files.versions.lock import refresh_lock
 from ragforge.llm.store.calls import CallStore
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.files.side_by_side import side_by_side
+from ragforge.files.sorted_lines import side_by_side
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError
+from ragforge.files.run_hits import locate_trec_run
 from ragforge.files.runs import read_run
-from ragforge.files.small_trec import locate_trec_run
 from ragforge.measures.evaluation import evaluate, evaluate_hits
 
 PLAIN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2.5 t\nq2 Q0 a 1 1.5 t\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.files.strings import Strings, StringWriter
+from ragforge.files.arrays import Strings, StringWriter
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.texts import ChunkTexts
+from ragforge.files.chunk_lines import ChunkTexts
 
 
 @pytest.fixture

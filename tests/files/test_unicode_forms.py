@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.corpus.folding import FoldedText, fold
-from ragforge.files.unicode_forms import is_normalized, normalize
+from ragforge.corpus.quote_locations import FoldedText, fold
+from ragforge.files.text import is_normalized, normalize
 from ragforge.stages.words import words
 
 FLOOD = "a" + "\u0301\u0327" * 200_000

@@ -5,12 +5,12 @@ import pytest
 from fakes import Recorder
 
 from ragforge.config import ModelSettings
-from ragforge.llm.descriptors import fitting
+from ragforge.llm.connect import fitting
 
 SCRIPT = """
 import resource, sys
 from ragforge.config import ModelSettings
-from ragforge.llm.descriptors import fitting
+from ragforge.llm.connect import fitting
 soft, hard, concurrency = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 settings = ModelSettings(name="m", concurrency=concurrency)

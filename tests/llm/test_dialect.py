@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.llm.dialect import Dialect, milder
+from ragforge.llm.wire import Dialect, milder
 
 REFUSALS = {
     "openai temperature": (

@@ -16,10 +16,10 @@ from fakes import request
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.llm.chat import Message, Usage
-from ragforge.llm.dialect import Dialect
 from ragforge.llm.embeddings import embeddings_request, unpack
 from ragforge.llm.faults import AttemptError
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
+from ragforge.llm.wire import Dialect
 
 URL = "http://model.test/v1"
 KEY = "sk-test-0123456789"

@@ -5,9 +5,8 @@ import pytest
 from fakes import request
 
 from ragforge.llm.chat import Numeral, call_key
-from ragforge.llm.dialect import Dialect, milder
 from ragforge.llm.store.rows import to_reply, to_text
-from ragforge.llm.wire import read_reply, request_body
+from ragforge.llm.wire import Dialect, milder, read_reply, request_body
 
 TEXT = '{"reasoning": "2 of them", "grade": 3}'
 

@@ -6,8 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.comparing import Pair, Power, all_pairs, compare_pairs, couples
-from ragforge.measures.corrections import holm
+from ragforge.measures.comparing import Pair, Power, all_pairs, compare_pairs, couples, holm
 from ragforge.measures.intervals import mean_interval
 from ragforge.measures.paired import randomisation_test, t_test
 from ragforge.measures.power import detectable_difference, effect_size, queries_needed

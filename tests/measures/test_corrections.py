@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.errors import UsageError
-from ragforge.measures.corrections import benjamini_hochberg, holm
+from ragforge.measures.comparing import benjamini_hochberg, holm
 
 families = st.lists(st.floats(0, 1), max_size=20)
 

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.bootstrap import mean_distribution
-from ragforge.measures.intervals import mean_interval, resampled_interval
+from ragforge.measures.intervals import mean_distribution, mean_interval, resampled_interval
 
 relaxed = settings(deadline=None, max_examples=50)
 

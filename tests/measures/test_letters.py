@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.measures.letters import letters
+from ragforge.measures.comparing import letters
 
 NAMES = [f"r{n}" for n in range(6)]
 PAIRS = list(combinations(NAMES, 2))

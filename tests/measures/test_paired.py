@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.paired import (
     PairedTest,
+    enumerated_p,
+    lattice_p,
     randomisation_test,
+    sampled_p,
     signed_rank_test,
     signed_ranks,
     t_test,
 )
-from ragforge.measures.sign_flips import enumerated_p, lattice_p, sampled_p
 
 relaxed = settings(deadline=None, max_examples=60)
 

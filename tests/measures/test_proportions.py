@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.measures.proportions import wilson_interval
+from ragforge.measures.rates import wilson_interval
 
 
 def test_the_interval_is_wilsons():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.distributions import student_sf
-from ragforge.measures.slopes import Slope, slope
+from ragforge.measures.rates import Slope, slope
 
 points = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), max_size=12)
 

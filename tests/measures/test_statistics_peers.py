@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ragforge.measures.corrections import benjamini_hochberg
+from ragforge.measures.comparing import benjamini_hochberg
 from ragforge.measures.distributions import noncentral_t_sf, student_quantile, student_sf
 from ragforge.measures.intervals import mean_interval, resampled_interval
 from ragforge.measures.orders import kendall_tau

@@ -8,8 +8,8 @@ from fakes import FunctionModel
 
 from ragforge.config import ModelSettings
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.dialect import Dialect
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
+from ragforge.llm.wire import Dialect
 from ragforge.mock.draws import Draws
 from ragforge.mock.query_replies import asked_about
 from ragforge.mock.stage_replies import stage_reply
@@ -19,8 +19,7 @@ from ragforge.records import Chunk, Evidence, Slot
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored, Brief
 from ragforge.stages.generate.checks.absence import Corpus
-from ragforge.stages.generate.checks.checking import Checks, askers
-from ragforge.stages.generate.checks.running import Running
+from ragforge.stages.generate.checks.checking import Checks, Running, askers
 from ragforge.stages.generate.kinds import KINDS
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.testing import FixedRetriever

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.mock.fact_replies import shortened
+from ragforge.mock.query_replies import shortened
 
 
 @pytest.mark.parametrize(

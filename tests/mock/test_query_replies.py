@@ -18,7 +18,7 @@ from ragforge.records import Chunk, Difficulty, QueryType, Slot
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored, Brief
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.kinds import KINDS, PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.llm.dialect import Dialect, milder
+from ragforge.llm.wire import Dialect, milder
 
 
 @pytest.mark.parametrize(

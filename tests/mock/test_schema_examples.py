@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from ragforge.mock.content import SchemaError, example
 from ragforge.mock.draws import Draws
-from ragforge.mock.schema_examples import SchemaError, example
 
 DRAWS = range(25)
 

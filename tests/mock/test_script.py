@@ -3,8 +3,7 @@
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.mock.latency import parse_latency
-from ragforge.mock.script import Script, descriptions, fault_chances, fault_of, flag
+from ragforge.mock.script import Script, descriptions, fault_chances, fault_of, flag, parse_latency
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from ragforge.config import ModelSettings
-from ragforge.llm.dialect import Dialect
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
+from ragforge.llm.wire import Dialect
 from ragforge.prompts import load_prompt
 from ragforge.records import Chunk, Query, Slot
 from ragforge.stages.answer.by_facts import FactJudge
@@ -17,8 +17,8 @@ from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
 from ragforge.stages.generate.kinds import KINDS
 from ragforge.stages.generate.llm import LLMQueryWriter
-from ragforge.stages.ground.exchange import Exchange, Passage
 from ragforge.stages.ground.llm import LLMGrounder
+from ragforge.stages.ground.parts import Exchange, Passage
 from ragforge.stages.judge.llm import LLMJudge
 from ragforge.stages.judge.pairs import Pair
 

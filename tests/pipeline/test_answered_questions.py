@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.answers import AnswerRow
 from ragforge.observe import silent
-from ragforge.pipeline.answered_questions import with_query_ids
+from ragforge.pipeline.answering import with_query_ids
 from ragforge.records import Query
 
 QUERIES = [

@@ -11,7 +11,7 @@ from ragforge.evaluation import evaluate
 from ragforge.files.opening import create_dataset, open_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.evaluated import evaluate_runs
-from ragforge.pipeline.importing import import_queries
+from ragforge.pipeline.intake.importing import import_queries
 from ragforge.records import Chunk, Hit, Judgment, Provenance, Ranking
 
 MEASURES = ("DCG@3", "ERR(max=3)@3", "P@2")

@@ -10,8 +10,8 @@ from ragforge.observe import silent
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
-from ragforge.pipeline.importing import import_queries
-from ragforge.pipeline.reviewing import review_dataset
+from ragforge.pipeline.intake.importing import import_queries
+from ragforge.pipeline.intake.reviewing import review_dataset
 
 DOCUMENTS = shipped("datasets") / "helpcentre" / "documents"
 

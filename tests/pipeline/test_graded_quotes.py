@@ -6,7 +6,7 @@ from ragforge.files.manifest import FileEntry, digest_file
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.generation.source import Prepared
-from ragforge.pipeline.importing import import_queries
+from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.rederiving import rederive_dataset
 from ragforge.records import Chunk, Judgment
 

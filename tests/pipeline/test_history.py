@@ -5,13 +5,13 @@ from ranked_sets import FAILED, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import UsageError
+from ragforge.evaluating.history.changes import changes
+from ragforge.evaluating.history.of_run import moved
+from ragforge.evaluating.history.trends import trend
+from ragforge.files.baseline import values_of
 from ragforge.files.history import read_history
-from ragforge.files.item_values import values_of
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, last_alike, last_other, run_histories
-from ragforge.report.history.changes import changes
-from ragforge.report.history.moved import moved
-from ragforge.report.history.trends import trend
 
 RR = EvaluateSettings(measures=("RR",))
 

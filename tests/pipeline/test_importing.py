@@ -8,7 +8,7 @@ from ragforge.evaluation import evaluate
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.evaluated import evaluate_runs
-from ragforge.pipeline.importing import import_queries
+from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.validating import validate
 from ragforge.records import (
     Chunk,

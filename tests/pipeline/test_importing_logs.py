@@ -6,9 +6,9 @@ from ragforge.errors import DataError
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.opening import create_dataset
 from ragforge.observe import silent
-from ragforge.pipeline.importing_logs import import_logs
+from ragforge.pipeline.intake.logs import import_logs
 from ragforge.records import Chunk, Evidence, Judgment, Pin, Query, RealQuery
-from ragforge.stages.generate.accepting import query_id
+from ragforge.stages.generate.truth import query_id
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from ragforge.files.opening import open_dataset
 from ragforge.files.qrels import read_judged_qrels
 from ragforge.observe import silent
 from ragforge.pipeline.comparing.runs import compare_runs
-from ragforge.pipeline.evaluated import evaluate_runs
+from ragforge.pipeline.evaluated import evaluate_runs, yardstick_now
 from ragforge.pipeline.exporting import export
 from ragforge.pipeline.history import keep_evaluations
-from ragforge.pipeline.importing import import_queries
+from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.worst import find_worst
-from ragforge.pipeline.yardsticks import yardstick_now
 from ragforge.records import Hit, Judgment, Provenance, Ranking
 from ragforge.report.summary import summarise
 

@@ -9,7 +9,7 @@ from ragforge.errors import UsageError
 from ragforge.files.opening import create_dataset
 from ragforge.files.queries import ImportedQuery
 from ragforge.observe import silent
-from ragforge.pipeline.importing_logs import import_logs
+from ragforge.pipeline.intake.logs import import_logs
 from ragforge.pipeline.log_samples import LogSample, draw_questions
 from ragforge.records import Chunk, Query, RealQuery
 

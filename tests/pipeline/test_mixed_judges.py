@@ -4,15 +4,15 @@ import pytest
 from two_judges import IDS, NEW, OLD, make_set, rank
 
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.gate import Rules, Threshold
+from ragforge.evaluating.history.common_items import Yardstick
+from ragforge.evaluating.history.trends import crossing
+from ragforge.files.baseline import values_in
 from ragforge.files.history import read_history
-from ragforge.files.item_values import values_in
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pipeline.history import keep_evaluations, run_histories
 from ragforge.records import Judgment, Provenance
-from ragforge.report.gate.verdict import Rules, Threshold
-from ragforge.report.history.bridge import crossing
-from ragforge.report.history.common_items import Yardstick
 
 LENIENT = Provenance(kind="llm", model="lenient", prompt="judge", prompt_sha256="ab" * 32)
 STRICT = LENIENT.model_copy(update={"model": "strict"})

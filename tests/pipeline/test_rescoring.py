@@ -4,6 +4,9 @@ import pytest
 from ranked_sets import JUDGE
 
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.gate import Rules, Threshold
+from ragforge.evaluating.history.of_run import moved
+from ragforge.evaluating.history.trends import trend
 from ragforge.files.history import read_history
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.opening import create_dataset
@@ -11,9 +14,6 @@ from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pipeline.history import keep_evaluations, run_histories
 from ragforge.records import Chunk, Evidence, Hit, Judgment, Query, Ranking
-from ragforge.report.gate.verdict import Rules, Threshold
-from ragforge.report.history.moved import moved
-from ragforge.report.history.trends import trend
 
 N = 40
 N_WRONG = 12

@@ -1,7 +1,7 @@
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.pipeline.run_names import named_specs
+from ragforge.pipeline.run_list import named_specs
 
 
 def test_names_are_made_of_the_specs():

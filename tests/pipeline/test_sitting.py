@@ -8,9 +8,9 @@ from fakes import FunctionModel, Recorder
 from ragforge.config import Settings
 from ragforge.llm.chat import ChatReply
 from ragforge.pipeline.backend import Backend
-from ragforge.pipeline.bench import Bench
+from ragforge.pipeline.judge_run import PILOT_PAIRS, JudgingResult, Sitting
 from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.sitting import PILOT_PAIRS, JudgingResult, Sitting
+from ragforge.pipeline.judges import Bench
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.pairs import Pair

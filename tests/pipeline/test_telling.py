@@ -3,7 +3,7 @@ from measured_set import make_measured_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.pipeline.evaluated import evaluate_runs
-from ragforge.pipeline.telling import (
+from ragforge.pipeline.observer_events import (
     WATCHED,
     tell_answer_grades,
     tell_evaluations,

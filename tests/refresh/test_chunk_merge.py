@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.records import Chunk
-from ragforge.refresh.chunk_merge import ChunkFiles, merge_chunks
+from ragforge.refresh.corpus.chunk_merge import ChunkFiles, merge_chunks
 
 
 def line(chunk_id, doc_id="a", text="text", **more):

@@ -3,8 +3,8 @@ from changed_corpora import chunks_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragforge.corpus.anchors import ChunkIndex, Page, fold
-from ragforge.refresh.similar import in_percent, most_similar
+from ragforge.corpus.quote_locations import ChunkIndex, Page, fold
+from ragforge.refresh.quotes.similar import in_percent, most_similar
 
 QUOTE = "A client waits for five seconds and then gives up with an error that names the phase."
 

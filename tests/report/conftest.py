@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ragforge.evaluating.answers.records import Relevance, SystemRecords
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.opening import create_dataset
@@ -19,7 +20,6 @@ from ragforge.records import (
     Query,
     Ranking,
 )
-from ragforge.report.answers.records import Relevance, SystemRecords
 
 LLM = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)
 

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from ragforge.evaluating.wording import MISSING
 from ragforge.measures.graders import Grader, agree
 from ragforge.report.agreement import (
     ALWAYS_0,
@@ -15,9 +16,8 @@ from ragforge.report.agreement import (
 )
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.shown import MISSING
 from ragforge.report.summary import summarise
-from ragforge.report.text import render_text
+from ragforge.report.tables import render_text
 
 QUERIES = [f"q{n // 4}" for n in range(24)]
 HUMAN = [0, 1, 2, 3] * 6

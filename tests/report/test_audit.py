@@ -1,5 +1,6 @@
 import pytest
 
+from ragforge.evaluating.judgments import judges
 from ragforge.records import (
     AttackFindings,
     AuditExample,
@@ -9,11 +10,10 @@ from ragforge.records import (
     Provenance,
 )
 from ragforge.report.audit import audit_tables, of_another_judge
-from ragforge.report.judging import judges
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
 from ragforge.report.summary import summarise
-from ragforge.report.text import render_text
+from ragforge.report.tables import render_text
 
 LLM = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)
 NONE = AuditRate(mean=None, low=None, high=None, bound_low=None, bound_high=None)

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from ragforge.evaluating.wording import MISSING
 from ragforge.records import PoolEntry
 from ragforge.report.completion import (
     PooledItem,
@@ -9,7 +10,6 @@ from ragforge.report.completion import (
     completion_text,
     summarise_completion,
 )
-from ragforge.report.shown import MISSING
 
 
 def entry(chunk_id, **probes):

@@ -1,11 +1,10 @@
 import pytest
 
+from ragforge.evaluating.runs import PRIMARY, BucketCount
+from ragforge.evaluating.slices import MOST_VALUES, interval_of, recall_curve
 from ragforge.measures import evaluate
 from ragforge.measures.intervals import Ends
 from ragforge.records import Judgment, Query
-from ragforge.report.details import recall_curve
-from ragforge.report.runs import PRIMARY, BucketCount
-from ragforge.report.slices import MOST_VALUES, interval_of
 from ragforge.report.summary import summarise
 
 

@@ -1,6 +1,6 @@
+from ragforge.evaluating.runs import Estimate, counts, with_counts, with_interval
+from ragforge.evaluating.wording import MISSING
 from ragforge.measures.intervals import Ends
-from ragforge.report.estimate import Estimate, counts, with_counts, with_interval
-from ragforge.report.shown import MISSING
 
 FAILED_HALF = Estimate(0.5, 1, 1, 0.25, 0.75)
 

@@ -2,8 +2,8 @@ import pytest
 
 from ragforge.files.manifest import Manifest, ReviewAudit, Spent
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
-from ragforge.report.card import render_card
 from ragforge.report.generation import generation_text, shortfall, size_advice, spent_line
+from ragforge.report.markdown import render_card
 
 
 def report(**changes):

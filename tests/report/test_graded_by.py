@@ -1,8 +1,8 @@
 """Who graded, in one line and as JSON."""
 
+from ragforge.evaluating.graded_by import graded_json, graded_line, grades_of, silent_of
+from ragforge.evaluating.judgments import judges
 from ragforge.records import AnswerGrade, Grader, Judgment, Provenance
-from ragforge.report.graded_by import graded_json, graded_line, grades_of, silent_of
-from ragforge.report.judging import judges
 
 LEXICAL = Provenance(kind="baseline", model="offline-lexical-1")
 RULES = Provenance(kind="baseline", model="offline-rules-2")

@@ -1,5 +1,5 @@
+from ragforge.evaluating.judgments import SourceGrades, grades_by_source, judges, settle
 from ragforge.records import AnswerGrade, Judgment, Provenance
-from ragforge.report.judging import SourceGrades, grades_by_source, judges, settle
 
 
 def judgment(grade, source, chunk_id="c", provenance=None):

@@ -1,7 +1,7 @@
 import pytest
 
+from ragforge.evaluating.judgments import label_reading
 from ragforge.records import Judgment
-from ragforge.report.judging import label_reading
 
 
 def judged(*sources):

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ragforge.records import Judgment, Provenance
-from ragforge.report.judging import settle
-from ragforge.report.one_judge import (
+from ragforge.evaluating.judgments import settle
+from ragforge.evaluating.one_judge import (
     NOBODY,
     Couple,
     Reading,
@@ -15,6 +14,7 @@ from ragforge.report.one_judge import (
     on_one_judge,
     pair_judges,
 )
+from ragforge.records import Judgment, Provenance
 
 ONE = Provenance(kind="llm", model="one", prompt="judge", prompt_sha256="aa")
 TWO = Provenance(kind="llm", model="two", prompt="judge", prompt_sha256="aa")

@@ -1,7 +1,7 @@
 import pytest
 
+from ragforge.evaluating.patterns import patterns
 from ragforge.measures import evaluate
-from ragforge.report.patterns import patterns
 
 
 def scores(grades, ranking, n=6):

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ragforge.report.shown import (
+from ragforge.evaluating.wording import (
     MISSING,
     duration,
     escaped_json,

@@ -1,11 +1,10 @@
 import pytest
 
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.judgments import FailureCount
+from ragforge.evaluating.runs import Estimate, Holes, Latency
 from ragforge.files.manifest import Spent
 from ragforge.records import Failure, Judgment, Query
-from ragforge.report.estimate import Estimate
-from ragforge.report.judging import FailureCount
-from ragforge.report.runs import Holes, Latency
 from ragforge.report.summary import summarise
 
 

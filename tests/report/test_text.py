@@ -1,9 +1,9 @@
 import re
 
+from ragforge.evaluating.wording import MISSING
 from ragforge.files.manifest import Spent
-from ragforge.report.shown import MISSING
 from ragforge.report.summary import summarise
-from ragforge.report.text import render_text
+from ragforge.report.tables import render_text
 
 
 def row(text, name):

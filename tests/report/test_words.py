@@ -6,7 +6,7 @@ from ragforge.records import Judgment, Query
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
 from ragforge.report.summary import summarise
-from ragforge.report.text import render_text
+from ragforge.report.tables import render_text
 from ragforge.report.words import notices
 
 OUT_OF_REACH = "No grade reaches the threshold"

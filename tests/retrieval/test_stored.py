@@ -12,11 +12,9 @@ from ragforge.observe import silent
 from ragforge.records import Chunk
 from ragforge.retrieval import postings, stored
 from ragforge.retrieval.bm25 import BM25Retriever
-from ragforge.retrieval.index import searched_text
-from ragforge.retrieval.postings import IndexWriter
+from ragforge.retrieval.postings import IndexWriter, TermNumbers
 from ragforge.retrieval.stored import StoredBM25
-from ragforge.retrieval.term_numbers import TermNumbers
-from ragforge.retrieval.tokens import tokenize
+from ragforge.retrieval.tokens import searched_text, tokenize
 
 DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"
 

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from ragforge.stages.asking import quoted, quoted_list
-from ragforge.stages.echoes import repeats_data
+from ragforge.stages.asking import quoted, quoted_list, repeats_data
 from ragforge.stages.judge.reply import GradeReply, RelevanceReply
 
 FORGED = {

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.stages.quotes import find_proof, has_content, is_evidence, proves
 
 

@@ -10,7 +10,7 @@ from ragforge.errors import BudgetError, CallError, DataError, EndpointError
 from ragforge.observe import silent
 from ragforge.records import Failure
 from ragforge.stages import runner
-from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.runner import Work, run
 
 

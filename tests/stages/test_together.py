@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from ragforge.errors import BudgetError, CallError
-from ragforge.stages.together import together
+from ragforge.stages.grouped_calls import together
 
 
 async def late(value, kept):

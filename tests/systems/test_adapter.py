@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from ragforge.errors import CallError, UsageError
-from ragforge.systems.adapter import adapt
+from ragforge.systems.resolve import adapt
 
 
 def plain(query):

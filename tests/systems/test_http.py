@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from ragforge.errors import CallError, UsageError
-from ragforge.systems.http import HttpSystem
+from ragforge.systems.resolve import HttpSystem
 
 
 def failure(ask, answerer):

@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-from ragforge.viewer.connections import ImpatientConnection
-from ragforge.viewer.serving import serving
+from ragforge.viewer.serving import ImpatientConnection, serving
 
 WAIT_S = 20
 

@@ -3,8 +3,8 @@
 A scanner gives exactly what the line readers would, or raises `Irregular`.
 """
 
-from ragforge.files.scan.irregular import Irregular
 from ragforge.files.scan.json_lines import ScannedRun, scan_json_lines_run
+from ragforge.files.scan.rows import Irregular
 from ragforge.files.scan.trec import scan_trec_run
 
 __all__ = ["Irregular", "ScannedRun", "scan_json_lines_run", "scan_trec_run"]

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ragforge.files.scan.arrays import Bytes, Flags, Floats, Positions, Words
-from ragforge.files.scan.irregular import Irregular
+from ragforge.files.scan.rows import Bytes, Flags, Floats, Irregular, Positions, Words
 from ragforge.files.scan.tokens import each_byte, gather
 
 BEFORE: Final = 24

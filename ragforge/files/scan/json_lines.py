@@ -8,15 +8,19 @@ from typing import Final
 
 import numpy as np
 
-from ragforge.files.scan.arrays import Bytes, Flags, Floats, Positions
 from ragforge.files.scan.collecting import Collector, Qrels, merged
 from ragforge.files.scan.decimals import parse_decimals
-from ragforge.files.scan.irregular import Irregular
-from ragforge.files.scan.json_frames import Frame, read_frame
-from ragforge.files.scan.json_hits import Hits, Spans, find_in_columns, find_in_objects
+from ragforge.files.scan.json_hits import (
+    Frame,
+    Hits,
+    Spans,
+    find_in_columns,
+    find_in_objects,
+    read_frame,
+)
 from ragforge.files.scan.parts import Part, Sizes, scan_parts
 from ragforge.files.scan.ranks import scores_rise
-from ragforge.files.scan.rows import Rows
+from ragforge.files.scan.rows import Bytes, Flags, Floats, Irregular, Positions, Rows
 from ragforge.files.scan.tokens import texts_of, words_of
 from ragforge.files.scan.window import Window
 from ragforge.measures.hits import RunHits

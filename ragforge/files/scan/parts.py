@@ -12,8 +12,7 @@ import numpy as np
 
 from ragforge.files.lines import open_unpacked, unpacked_name
 from ragforge.files.scan.collecting import Collector, Qrels
-from ragforge.files.scan.irregular import Irregular
-from ragforge.files.scan.rows import Rows
+from ragforge.files.scan.rows import Irregular, Rows
 from ragforge.files.scan.window import Window
 
 _KEPT_BYTES: Final = 1 << 24

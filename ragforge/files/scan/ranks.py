@@ -4,8 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from ragforge.files.scan.arrays import Flags, Floats, Positions, Words
-from ragforge.files.scan.rows import Rows
+from ragforge.files.scan.rows import Flags, Floats, Positions, Rows, Words
 from ragforge.files.scan.tokens import in_byte_order
 
 _PAIRS: Final = 1 << 18

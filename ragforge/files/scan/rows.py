@@ -3,7 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragforge.files.scan.arrays import Bytes, Floats, Positions
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Positions = NDArray[np.int64]
+"""Offsets into an array of bytes, lengths, or numbers of rows."""
+Words = NDArray[np.uint64]
+"""Eight bytes each; the first is the lowest, as in the memory of little-endian machines."""
+
+
+class Irregular(Exception):
+    """A file is not of the plain shape that a scanner understands; read it line by line.
+
+    It never leaves `ragforge.files`: the line readers give the values, or the error with its line.
+    """
 
 
 @dataclass(frozen=True, slots=True)

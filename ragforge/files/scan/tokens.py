@@ -5,8 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from ragforge.files.scan.arrays import Bytes, Flags, Positions, Words
-from ragforge.files.scan.irregular import Irregular
+from ragforge.files.scan.rows import Bytes, Flags, Irregular, Positions, Words
 
 LONGEST_TOKEN: Final = 256
 """In bytes; longer ids are left to the line readers."""

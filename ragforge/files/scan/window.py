@@ -4,9 +4,8 @@ from typing import IO, Final
 
 import numpy as np
 
-from ragforge.files.scan.arrays import Bytes
 from ragforge.files.scan.decimals import BEFORE
-from ragforge.files.scan.irregular import Irregular
+from ragforge.files.scan.rows import Bytes, Irregular
 from ragforge.files.scan.tokens import LONGEST_TOKEN
 
 _FRONT: Final = BEFORE + 8

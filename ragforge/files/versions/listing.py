@@ -9,8 +9,7 @@ from typing import Final
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
 from ragforge.files.objects import read_object
-from ragforge.files.version_links import FOLDERS
-from ragforge.files.version_places import MANIFEST
+from ragforge.files.version_places import FOLDERS, MANIFEST
 
 KNOWN: Final = (
     "chunks.jsonl",

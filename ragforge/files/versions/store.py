@@ -6,19 +6,19 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.folders import remove_whole
 from ragforge.files.manifest import digest_file
-from ragforge.files.version_links import require_links, switch
 from ragforge.files.version_places import (
     MANIFEST,
     VERSIONS,
     current_version,
     home_of,
     is_flat,
+    require_links,
+    switch,
     version_name,
     versions_of,
 )
 from ragforge.files.versions.lock import refresh_lock
-from ragforge.files.versions.publishing import publish, reject
-from ragforge.files.versions.staging import stage_version
+from ragforge.files.versions.publishing import publish, reject, stage_version
 
 __all__ = [
     "current_version",

@@ -7,8 +7,14 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
-from ragforge.files.version_links import FOLDERS
-from ragforge.files.version_places import MANIFEST, VERSIONS, is_flat, version_name, versions_of
+from ragforge.files.version_places import (
+    FOLDERS,
+    MANIFEST,
+    VERSIONS,
+    is_flat,
+    version_name,
+    versions_of,
+)
 from ragforge.files.versions.listing import count_records
 
 READ: Final = (

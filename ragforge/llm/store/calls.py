@@ -12,17 +12,16 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from ragforge.errors import DataError
+from ragforge.files.folders import make_own_place
 from ragforge.files.manifest import Spent
-from ragforge.files.own_place import make_own_place
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.dialect import Dialect
 from ragforge.llm.store.damage import open_mended
 from ragforge.llm.store.file import add_rows, open_file, suspect, transaction
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
-from ragforge.llm.store.leases import ends, holder
+from ragforge.llm.store.leases import Owner, boot, ends, holder, this_owner
 from ragforge.llm.store.ledger import spent
-from ragforge.llm.store.owner import Owner, boot, this_owner
 from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, digest, stored_reply, to_text
+from ragforge.llm.wire import Dialect
 
 _DIALECT = TypeAdapter(Dialect)
 

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from ragforge.errors import DataError
+from ragforge.files.folders import NAME
 from ragforge.files.inside import require_own_place
-from ragforge.files.own_place import NAME
 from ragforge.files.values import shown
 from ragforge.llm.store.open_files import connect, read_head
 from ragforge.llm.store.rows import COLUMNS, Row, values_of

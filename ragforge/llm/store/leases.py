@@ -1,17 +1,91 @@
 """Leases: who may buy a reply, and for how long."""
 
+import functools
+import os
+import secrets
+import socket
 import time
-
-from ragforge.llm.store.owner import Owner, boot, read_owner
+from dataclasses import dataclass
+from pathlib import Path
 
 LEASE_S = 60.0
 """Seconds a lease lasts unless it is renewed."""
-
 RENEWED_EVERY_S = 10.0
 """Seconds between two renewals."""
-
 COLUMNS = "owner, boot, until_boot, until_wall"
 """What `holder` looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One opened store in one process.
+
+    Args:
+        machine: Host, boot and process namespace: where a process id means something.
+        boot: The boot alone: where the monotonic clock means something.
+        pid: Process id.
+        started: When the process began, in the kernel's count; a process id is used again.
+        token: Tells the stores of one process apart.
+    """
+
+    machine: str
+    boot: str
+    pid: int
+    started: str
+    token: str
+
+    def __str__(self) -> str:
+        return "|".join((self.machine, self.boot, str(self.pid), self.started, self.token))
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the process is known to have ended; False where nobody can tell from here."""
+        if self.machine != _machine() or not self.started:
+            return False
+        return _started(self.pid) != self.started
+
+
+def this_owner() -> Owner:
+    """Return a new owner in this process."""
+    pid = os.getpid()
+    return Owner(_machine(), boot(), pid, _started(pid), secrets.token_hex(8))
+
+
+def read_owner(text: str) -> Owner | None:
+    """Return the owner that a lease names, None where the text is damaged."""
+    parts = text.split("|")
+    if len(parts) != 5 or not parts[2].isdecimal():
+        return None
+    return Owner(parts[0], parts[1], int(parts[2]), parts[3], parts[4])
+
+
+@functools.cache
+def boot() -> str:
+    """Return what tells this boot of this machine from others."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return f"{socket.gethostname()}-unknown"
+
+
+@functools.cache
+def _machine() -> str:
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = "unknown"
+    return f"{socket.gethostname()}/{namespace}".replace("|", "-")
+
+
+def _started(pid: int) -> str:
+    """Return when a process began, "" where it is gone or the system does not tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The name, in brackets, may hold blanks; a zombie has ended, too.
+    state, *rest = stat.rpartition(")")[2].split()
+    return "" if state == "Z" else rest[18]
 
 
 def ends() -> tuple[float, float]:

@@ -12,8 +12,7 @@ from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.llm.store.file import SIDE_FILES, open_file, reading, transaction
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
-from ragforge.llm.store.leases import holder
-from ragforge.llm.store.owner import Owner
+from ragforge.llm.store.leases import Owner, holder
 from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, stored_reply
 
 _DAY_S = 86_400.0

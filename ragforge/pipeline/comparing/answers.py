@@ -6,6 +6,13 @@ from typing import Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.answers.rates import strict_score
+from ragforge.evaluating.answers.records import SystemRecords, read_systems
+from ragforge.evaluating.comparison import ComparisonReport
+from ragforge.evaluating.graded_by import count_silent, grades_of, why_unknown
+from ragforge.evaluating.judgments import judges
+from ragforge.evaluating.selection import Part
+from ragforge.evaluating.wording import plural
 from ragforge.files.dataset import Dataset
 from ragforge.files.selecting import Chosen, shared
 from ragforge.measures.comparing import couples
@@ -20,16 +27,9 @@ from ragforge.pipeline.comparing.deciding import (
     check_names,
     decide,
 )
-from ragforge.pipeline.comparing.withholding import ahead
+from ragforge.pipeline.comparing.undecided import ahead
 from ragforge.records import AnswerGrade, Query
-from ragforge.records.grade_origins import origin_of
-from ragforge.report.answers.rates import strict_score
-from ragforge.report.answers.records import SystemRecords, read_systems
-from ragforge.report.comparison.contents import ComparisonReport
-from ragforge.report.graded_by import count_silent, grades_of, why_unknown
-from ragforge.report.judging import judges
-from ragforge.report.selection import Part
-from ragforge.report.shown import plural
+from ragforge.records.judges import origin_of
 from ragforge.report.words import judge_name
 
 Values: TypeAlias = Mapping[str, float]

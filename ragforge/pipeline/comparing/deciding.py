@@ -6,16 +6,15 @@ from math import fsum
 from typing import Final
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.comparing import ALPHA, Comparison, Pair, all_pairs, compare_pairs
+from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery, Unjudged
+from ragforge.evaluating.graded_by import GradedBy
+from ragforge.evaluating.selection import Part
+from ragforge.evaluating.wording import plural
+from ragforge.measures.comparing import ALPHA, Comparison, Pair, all_pairs, compare_pairs, letters
 from ragforge.measures.intervals import Ends
-from ragforge.measures.letters import letters
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.samples import differences
 from ragforge.measures.strata import Design
-from ragforge.report.comparison.contents import Compared, ComparisonReport, MovedQuery, Unjudged
-from ragforge.report.graded_by import GradedBy
-from ragforge.report.selection import Part
-from ragforge.report.shown import plural
 
 Values = Mapping[str, float]
 """By query id."""

@@ -6,11 +6,11 @@ from math import inf
 from pathlib import Path
 from typing import Final
 
+from ragforge.evaluating.graded_by import judge_command, judges_shown, missing_grades
+from ragforge.evaluating.one_judge import Couple, OneJudge, PairJudges, mixed_grades, on_one_judge
+from ragforge.evaluating.wording import plural
 from ragforge.measures import parse_measure
-from ragforge.pipeline.comparing.doubts import Key, Qrels, RankedRun
-from ragforge.report.mixed_words import judge_command, judges_shown, missing_grades
-from ragforge.report.one_judge import Couple, OneJudge, PairJudges, mixed_grades, on_one_judge
-from ragforge.report.shown import plural
+from ragforge.pipeline.comparing.undecided import Key, Qrels, RankedRun
 
 USUAL_DEPTH: Final = 10
 """Ranks that `ragforge judge` pools where nothing is said."""

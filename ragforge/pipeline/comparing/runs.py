@@ -9,10 +9,23 @@ from typing import Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.comparison import ComparisonReport
+from ragforge.evaluating.gathered import (
+    Gathered,
+    is_complete,
+    reading_words,
+    settle_judgments,
+    task_of,
+)
+from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of
+from ragforge.evaluating.judgments import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
+from ragforge.evaluating.one_judge import PairJudges, pair_judges
+from ragforge.evaluating.runs import rank_order
+from ragforge.evaluating.selection import Part
+from ragforge.evaluating.wording import plural
 from ragforge.files.dataset import Dataset
 from ragforge.files.levels import document_level
-from ragforge.files.qrels import read_judged_qrels
-from ragforge.files.qrels_judges import judgments_in
+from ragforge.files.qrels import judgments_in, read_judged_qrels
 from ragforge.files.relevance import lists_in_words
 from ragforge.files.run_chunks import (
     refuse_files_of_a_part,
@@ -38,21 +51,12 @@ from ragforge.pipeline.comparing.deciding import (
     check_names,
     decide,
 )
-from ragforge.pipeline.comparing.doubts import Key, Qrels, RankedRun, doubts
 from ragforge.pipeline.comparing.judged_alike import grades_for, withheld
-from ragforge.pipeline.comparing.withholding import Origins, reasons
+from ragforge.pipeline.comparing.undecided import Key, Origins, Qrels, RankedRun, doubts, reasons
 from ragforge.pipeline.evaluating import reading_of_file
-from ragforge.pipeline.run_names import names_apart
+from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Judgment
-from ragforge.records.grade_origins import origin_of
-from ragforge.report.comparison.contents import ComparisonReport
-from ragforge.report.gathered import Gathered, is_complete, reading_words, settle_judgments, task_of
-from ragforge.report.graded_by import GradedBy, count_file_grades, grades_of
-from ragforge.report.judging import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
-from ragforge.report.one_judge import PairJudges, pair_judges
-from ragforge.report.runs import rank_order
-from ragforge.report.selection import Part
-from ragforge.report.shown import plural
+from ragforge.records.judges import origin_of
 from ragforge.report.words import by_document_text, judge_name, out_of_reach
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")

@@ -11,15 +11,15 @@ from dataclasses import replace
 from math import fsum, sqrt
 from typing import Final
 
+from ragforge.evaluating.gate import Check, CheckPower, Kind, Outcome, Threshold
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
 from ragforge.measures.strata import Design
-from ragforge.pipeline.gating.shared import Shared
+from ragforge.pipeline.gating.refusals import Shared
 from ragforge.pipeline.gating.subjects import ANSWERS, Valued
 from ragforge.records import Evaluation
-from ragforge.report.gate.verdict import Check, CheckPower, Kind, Outcome, Threshold
-from ragforge.report.gate.words import (
+from ragforge.report.gate.text import (
     Decision,
     bound_text,
     decided_on,

@@ -6,10 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import fsum
+from pathlib import Path
 from typing import Final, Literal
 
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.answers.rates import RATES
+from ragforge.evaluating.answers.records import SystemRecords, read_systems
+from ragforge.evaluating.judgments import Judge, judges
+from ragforge.files.baseline import parse_baseline, read_baseline
+from ragforge.files.branches import read_from_branch
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
 from ragforge.files.selecting import Chosen
@@ -21,6 +27,7 @@ from ragforge.measures.unseen import interval_by_measure
 from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluated_on, sealed
 from ragforge.pipeline.ground_digests import grades_digest, item_digests
+from ragforge.pipeline.history import last_alike, last_other
 from ragforge.records import (
     Baseline,
     Digests,
@@ -31,13 +38,44 @@ from ragforge.records import (
     Query,
     Spending,
 )
-from ragforge.report.answers.rates import RATES
-from ragforge.report.answers.records import SystemRecords, read_systems
-from ragforge.report.judging import Judge, judges
+
+FILE_NAME: Final = "baseline.json"
 
 ANSWERS: Final = "answers/"
 """What stands before the name of a system where a run's name is expected; no run's name has it."""
 _ANY: Final = Ends(0.0, 1.0)
+
+
+def find_baseline(
+    dataset: Dataset, run: EvaluatedRun | None, named: str, file: Path | None = None
+) -> Baseline:
+    """Return the baseline of a name.
+
+    Args:
+        dataset: Has the history.
+        run: What is held against it; None for answers, which the history does not hold.
+        named: `last` for the newest other evaluation of the history (where all are like now, the
+            newest), `main` for the file as it is on the main branch, or the path of a file.
+        file: The file that `main` means; that of the dataset's directory where None.
+
+    Raises:
+        DataError: There is none, or it cannot be read.
+        UsageError: It is the last one of answers.
+    """
+    if named == "main":
+        found = read_from_branch(file or dataset.home / FILE_NAME)
+        return parse_baseline(found.text, found.where)
+    if named != "last":
+        return read_baseline(Path(named))
+    if run is None:
+        raise UsageError("--baseline last: the history holds runs only; name a file, or main")
+    last = last_other(dataset, run) or last_alike(dataset, run)
+    if last is None:
+        raise DataError(
+            f"{dataset.path}: the history has no earlier evaluation of {run.evaluation.run!r} to "
+            "be the baseline; evaluate it once with `ragforge evaluate`, or name a file"
+        )
+    return last
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,28 @@ from typing import Final, Literal
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.comparison import MovedQuery
+from ragforge.evaluating.gate import Allowance, Check, Rules, Verdict
+from ragforge.evaluating.gathered import missing_relevant
+from ragforge.evaluating.graded_by import grades_of
+from ragforge.evaluating.history.changes import Change, changes
+from ragforge.evaluating.judgments import COMPLETE_LABELS
+from ragforge.evaluating.selection import Part
+from ragforge.evaluating.wording import one_line, plural
 from ragforge.files.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pipeline.gating.checks import check_bound, check_drop, check_failures
-from ragforge.pipeline.gating.refusals import find_refusals, n_offline, of_offline
-from ragforge.pipeline.gating.shared import Shared, shared_items
+from ragforge.pipeline.gating.refusals import (
+    Shared,
+    find_refusals,
+    n_offline,
+    of_offline,
+    shared_items,
+)
 from ragforge.pipeline.gating.subjects import ANSWERS, Subject, of_run
 from ragforge.records import Baseline
-from ragforge.report.comparison.contents import MovedQuery
-from ragforge.report.gate.verdict import Allowance, Check, Rules, Verdict
-from ragforge.report.gathered import missing_relevant
-from ragforge.report.graded_by import grades_of
-from ragforge.report.history.changes import Change, changes
-from ragforge.report.judging import COMPLETE_LABELS
-from ragforge.report.selection import Part
-from ragforge.report.shown import one_line, plural
 from ragforge.report.words import by_document_text, missing_text
 
 FALLEN: Final = 10

@@ -3,11 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
-from ragforge.corpus.anchors import ChunkIndex
+from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
-from ragforge.pipeline.generation.inputs import Inputs
-from ragforge.pipeline.generation.settling import is_kept, is_own
+from ragforge.pipeline.generation.inputs import Inputs, is_kept, is_own
 from ragforge.records import Judgment, Query
 from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.splits import assign_splits

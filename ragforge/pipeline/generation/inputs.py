@@ -9,11 +9,49 @@ from ragforge.errors import UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import GenerationStep
 from ragforge.files.opening import create_dataset
-from ragforge.pipeline.generation.settling import is_own, is_settled
 from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.pipeline.generation.team import Team
 from ragforge.records import Query
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
+
+SETTLED = "settled"
+"""In the place of the slot of a query that is not made again."""
+
+
+def is_own(query: Query) -> bool:
+    """Whether generation made a query, and makes it again."""
+    return _is_made(query) and not is_settled(query)
+
+
+def is_settled(query: Query) -> bool:
+    """Whether generation made a query that now stands by itself."""
+    return query.lineage is not None and query.lineage.slot == SETTLED
+
+
+def is_kept(query: Query) -> bool:
+    """Whether a person had a hand in a query, so that it is never written over."""
+    is_decided = query.pinned is not None or query.reviewed is not None
+    return is_decided or query.revision > 1 or query.status == "retired"
+
+
+def settle(dataset: Dataset) -> None:
+    """Settle the queries of a dataset; what was asked for so far is forgotten."""
+    dataset.write_queries([settled(query) for query in dataset.all_queries()])
+    manifest = dataset.manifest
+    if manifest.steps:
+        dataset.write_manifest(manifest.model_copy(update={"steps": ()}))
+
+
+def settled(query: Query) -> Query:
+    """Return a query that is not made again, where it was generated."""
+    if query.lineage is None or not is_own(query):
+        return query
+    lineage = query.lineage.model_copy(update={"slot": SETTLED})
+    return query.model_copy(update={"lineage": lineage})
+
+
+def _is_made(query: Query) -> bool:
+    return query.origin == "synthetic" and query.lineage is not None and query.lineage.slot != ""
 
 
 @dataclass(frozen=True, slots=True)

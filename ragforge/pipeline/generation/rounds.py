@@ -1,25 +1,21 @@
 """Rounds of generation: one for each number asked for, then those that replace what is refuted."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Mode
-from ragforge.pipeline.generation.briefs import Briefs
 from ragforge.pipeline.generation.files import keep_generated
-from ragforge.pipeline.generation.inputs import Inputs
-from ragforge.pipeline.generation.measuring import with_rank
-from ragforge.pipeline.generation.missing import cell_like, missing_cells
-from ragforge.pipeline.generation.settling import is_kept
-from ragforge.pipeline.generation.team import Team
-from ragforge.pipeline.generation.writers import checks_of, writer_of
-from ragforge.pipeline.surveyed import Surveyed
+from ragforge.pipeline.generation.inputs import Inputs, is_kept
+from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of
+from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
+from ragforge.stages.generate.checks.agreement import measured_difficulty
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.stage import Generated, Generation, generate
@@ -27,8 +23,91 @@ from ragforge.stages.generate.stage import Generated, Generation, generate
 if TYPE_CHECKING:
     from ragforge.pipeline.completing import Completion
 
+_ALIKE: Final[tuple[Callable[[Cell], tuple[str, ...]], ...]] = (
+    lambda cell: (cell.type, cell.language, cell.difficulty, cell.persona),
+    lambda cell: (cell.type, cell.language, cell.difficulty),
+    lambda cell: (cell.type, cell.language),
+    lambda cell: (cell.type,),
+    lambda cell: (cell.language,),
+    lambda cell: (),
+)
+"""What an old cell and a new one have in common where one stands for the other, closest first."""
+
+RANKS = 20
+"""Depth to which the evidence of a query is looked for, to tell how hard it is to find."""
 MOST_REPLACEMENTS = 3
 """Rounds in which queries that the pools refute are replaced."""
+
+
+def missing_cells(cells: Sequence[Cell], filled: Iterable[Cell]) -> list[Cell]:
+    """Return the cells for which no filled one stands, in their order.
+
+    A larger plan rarely holds the very cells of a smaller one; so each filled cell stands for the
+    one that is most like it, the type before all else, so that the shares of the whole come near
+    those of the plan.
+
+    Args:
+        cells: Of the plan as it is wanted now.
+        filled: Those of earlier plans that have a query.
+    """
+    open_cells, left = list(cells), list(filled)
+    for alike in _ALIKE:
+        counts = Counter(map(alike, left))
+        kept = []
+        # The last go first, so that what is left are turns from the start of the plan.
+        for cell in reversed(open_cells):
+            if counts[alike(cell)]:
+                counts[alike(cell)] -= 1
+            else:
+                kept.append(cell)
+        open_cells = kept[::-1]
+        left = _rest(left, alike, counts)
+    return open_cells
+
+
+def _rest(
+    filled: list[Cell], alike: Callable[[Cell], tuple[str, ...]], counts: Counter[tuple[str, ...]]
+) -> list[Cell]:
+    """Return as many of the filled cells of each kind as are left over."""
+    rest = []
+    for cell in filled:
+        if counts[alike(cell)]:
+            counts[alike(cell)] -= 1
+            rest.append(cell)
+    return rest
+
+
+def cell_like(query: Query) -> Cell:
+    """Return the cell that a query fills whose own is not known any more."""
+    return Cell(
+        number=-1,
+        type=query.type or "fact",
+        difficulty=query.difficulty or "medium",
+        persona=query.persona or "",
+        language=query.language,
+    )
+
+
+async def with_rank(query: Query, retriever: Retriever) -> Query:
+    """Return a query labelled with the rank of its evidence and how hard that is.
+
+    One that no model checked, that has no answer, or that has the label stays as it is.
+
+    Raises:
+        CallError, RagforgeError: As the retriever raises them.
+    """
+    if query.measured is None or not query.answerable or query.measured.depth:
+        return query
+    wanted = {item.chunk_id for item in query.evidence}
+    hits = await retriever.retrieve(query.asked, RANKS)
+    ranks = (rank for rank, hit in enumerate(hits, start=1) if hit.chunk_id in wanted)
+    rank = next(ranks, None)
+    update = {
+        "bm25_rank": rank,
+        "depth": RANKS,
+        "difficulty": measured_difficulty(rank, RANKS, query.measured.agreement),
+    }
+    return query.model_copy(update={"measured": query.measured.model_copy(update=update)})
 
 
 @dataclass(slots=True)

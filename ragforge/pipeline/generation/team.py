@@ -1,6 +1,6 @@
 """Who generates: a writer, and a checker that should not be the same."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -10,14 +10,51 @@ from ragforge.llm.budget import Purse
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Backend, Mode, of_stages, open_backend
-from ragforge.pipeline.bench import of_member
+from ragforge.pipeline.judges import of_member
+from ragforge.pipeline.surveying import Surveyed
+from ragforge.records import Slot
+from ragforge.stages.asking import Asker
+from ragforge.stages.generate.candidates import Brief, QueryWriter
+from ragforge.stages.generate.checks.absence import Corpus
 from ragforge.stages.generate.checks.checking import PROMPTS as CHECK_PROMPTS
+from ragforge.stages.generate.checks.checking import Checks, Running, askers
+from ragforge.stages.generate.hops import common_terms, joined, partner
+from ragforge.stages.generate.kinds import PROMPTS
 from ragforge.stages.generate.kinds import PROMPTS as WRITER_PROMPTS
+from ragforge.stages.generate.llm import LLMQueryWriter
+from ragforge.stages.generate.rules import RuleQueryWriter
+from ragforge.stages.generate.statistics import query_lengths, spread
+
+_HOPS = ("multi_hop", "multi_hop_across")
 
 SELF_CHECKED = (
     "the model that writes also checks; one of another family, named with --checker, is a "
     "stricter reader of what it would have written itself"
 )
+
+
+@dataclass(slots=True)
+class Briefs:
+    """Makes briefs.
+
+    Args:
+        survey: Of the corpus.
+        seed: Decides which chunks are looked at for what is common.
+    """
+
+    survey: Surveyed
+    seed: int
+    _common: frozenset[str] | None = None
+
+    async def of(self, slot: Slot) -> Brief | None:
+        """Return the brief of a slot; None where its chunk has no partner that it needs."""
+        source = self.survey.chunk(slot.chunk_ids[0])
+        if slot.type not in _HOPS:
+            return Brief(slot, (source,))
+        if self._common is None:
+            self._common = common_terms(self.survey, self.seed)
+        other = await partner(source, slot.type, self.survey, self.survey.bm25, self._common)
+        return Brief(joined(slot, other), (source, other)) if other is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +138,52 @@ async def assemble(
     for name in CHECK_PROMPTS:
         writer.with_prompt(name)
     return Team(writer, writer, purse, embedder)
+
+
+def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWriter:
+    """Return who writes.
+
+    Args:
+        team: Whose writer may be without a model; then rules write.
+        settings: As given.
+        real: Queries of users, whose manner is taken on.
+    """
+    if team.writer.asker is None:
+        return RuleQueryWriter(settings.model.seed)
+    usual = spread(query_lengths(real))
+    return LLMQueryWriter(
+        askers={name: _asker(team.writer, name) for name in PROMPTS},
+        seed=settings.model.seed,
+        per_call=settings.generate.per_call,
+        style=tuple(real),
+        usual_words=round(usual.median) if usual else 0,
+    )
+
+
+def checks_of(
+    team: Team, survey: Surveyed, settings: Settings, observer: Observer
+) -> Checks | None:
+    """Return who checks; None where nobody does."""
+    checker = team.checker
+    if checker is None:
+        return None
+    corpus = Corpus(
+        retriever=survey.bm25,
+        text_of=lambda chunk_id: survey.chunk(chunk_id).text,
+        neighbours=survey.neighbours,
+    )
+    return Checks(
+        askers=askers(lambda name: _asker(checker, name)),
+        corpus=corpus,
+        running=Running(
+            concurrency=checker.workers(settings.model.concurrency),
+            observer=observer,
+            on_stop=checker.stop,
+        ),
+    )
+
+
+def _asker(backend: Backend, prompt: str) -> Asker:
+    found = backend.with_prompt(prompt)
+    assert found is not None
+    return found

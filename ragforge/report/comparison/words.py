@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+from ragforge.evaluating.comparison import Compared, ComparisonReport
+from ragforge.evaluating.wording import MISSING, number, one_line, plural, share
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
-from ragforge.report.comparison.contents import Compared, ComparisonReport
-from ragforge.report.shown import MISSING, number, one_line, plural, share
 
 DIGITS: Final = 4
 """Of means and differences."""

@@ -1,14 +1,18 @@
 """The verdict of a gate as Markdown, for a comment on a pull request or a job's summary."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
+from xml.etree.ElementTree import Element, SubElement, tostring
 
-from ragforge.report.gate.text import check_table, refusal_lines, sentences
-from ragforge.report.gate.verdict import Verdict
-from ragforge.report.graded_by import graded_line
+from ragforge.evaluating.gate import Check, Verdict, power_text
+from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.text_table import Table
+from ragforge.evaluating.wording import harmless, number, one_line, visible
+from ragforge.report.gate.text import check_table, refusal_lines, render_gate, sentences
 from ragforge.report.markdown import escape_markdown, markdown_table
-from ragforge.report.shown import harmless, number, one_line
-from ragforge.report.table import Table
+
+_NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 COMMENT_BYTES: Final = 60_000
 """A comment on GitHub may have 65,536 characters; what is longer is refused."""
@@ -24,6 +28,86 @@ _SIGNS: Final = {"PASS": "✅", "FAIL": "❌", "REFUSED": "⛔", "UNCHECKED": "�
 _DIGITS: Final = 4
 _LONGEST: Final = 1600
 """Characters of a sentence."""
+SUMMARY_BYTES: Final = 1024 * 1024
+"""A longer summary of a step is dropped whole."""
+MOST_ANNOTATIONS: Final = 10
+"""Of each kind; what comes beyond is not shown."""
+_MESSAGE_CHARACTERS: Final = 1000
+
+
+def render_junit(verdict: Verdict) -> str:
+    """Return the verdict as XML; a refusal is a failed case, what it leaves open is skipped."""
+    n_failed = sum(check.outcome == "FAIL" for check in verdict.checks) + len(verdict.refusals)
+    counts = {
+        "tests": str(len(verdict.checks) + len(verdict.refusals)),
+        "failures": str(n_failed),
+        "errors": "0",
+        "skipped": str(sum(check.outcome == "OPEN" for check in verdict.checks)),
+        "time": "0",
+    }
+    root = Element("testsuites", {"name": "ragforge gate", **counts})
+    now = verdict.evaluation
+    suite = SubElement(root, "testsuite", {"name": _xml(f"gate {now.dataset} {now.run}"), **counts})
+    _properties(suite, verdict)
+    for index, line in enumerate(refusal_lines(verdict), start=1):
+        _failure(_case(suite, verdict, f"refused {index}"), line, "refused")
+    for check in verdict.checks:
+        _checked(_case(suite, verdict, check.name), check)
+    SubElement(suite, "system-out").text = _xml(render_gate(verdict))
+    xml: str = tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
+
+
+def _properties(suite: Element, verdict: Verdict) -> None:
+    now, then = verdict.evaluation, verdict.baseline
+    told = {
+        "verdict": verdict.outcome,
+        "dataset": now.dataset,
+        "version": str(now.version),
+        "run": now.run,
+        "queries": str(now.n_queries),
+        "failed queries": str(now.n_failed),
+    }
+    if then is not None:
+        told |= {"baseline": then.evaluation_id, "baseline run": then.run}
+    properties = SubElement(suite, "properties")
+    for name, value in told.items():
+        SubElement(properties, "property", {"name": name, "value": _xml(value)})
+
+
+def _case(suite: Element, verdict: Verdict, name: str) -> Element:
+    classname = f"ragforge.gate.{verdict.evaluation.run}"
+    return SubElement(
+        suite, "testcase", {"classname": _xml(classname), "name": _xml(name), "time": "0"}
+    )
+
+
+def _checked(case: Element, check: Check) -> None:
+    properties = SubElement(case, "properties")
+    numbers = {
+        "threshold": check.threshold,
+        "value": check.value,
+        "low": check.low,
+        "high": check.high,
+        "decided": check.decided,
+        "n": check.n,
+    }
+    for name, value in numbers.items():
+        if value is not None:
+            SubElement(properties, "property", {"name": name, "value": repr(value)})
+    text = f"{check.text} {power_text(check)}".strip()
+    if check.outcome == "FAIL":
+        _failure(case, text, check.kind)
+    elif check.outcome == "OPEN":
+        SubElement(case, "skipped", {"message": _xml(f"not decided: {text}")})
+
+
+def _failure(case: Element, message: str, kind: str) -> None:
+    SubElement(case, "failure", {"message": _xml(message), "type": kind}).text = _xml(message)
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", visible(text))
 
 
 def render_gate_markdown(verdict: Verdict, limit: int = COMMENT_BYTES) -> str:
@@ -106,3 +190,48 @@ def _parted(match: re.Match[str]) -> str:
 
 def _name(text: str) -> str:
     return _NAME.sub("-", text)[:100].strip("-") or "unnamed"
+
+
+def annotations(verdict: Verdict) -> list[str]:
+    """Return workflow commands, one a line: errors for what failed, and a notice."""
+    errors = [f"::error title={_property(t)}::{_message(m)}" for t, m in _errors(verdict)]
+    if len(errors) > MOST_ANNOTATIONS:
+        left_out = len(errors) - MOST_ANNOTATIONS + 1
+        more = f"::error title={_property('gate')}::{left_out} more failed; see the summary"
+        errors = [*errors[: MOST_ANNOTATIONS - 1], more]
+    said = _message(f"{verdict.title}: {verdict.head}")
+    return [*errors, f"::notice title={_property('ragforge gate')}::{said}"]
+
+
+def step_summary(verdict: Verdict, n_bytes_there: int) -> str:
+    """Return what to append to a step's summary so that it stays below what is allowed.
+
+    Args:
+        verdict: What to say.
+        n_bytes_there: Size of the summary as it is.
+
+    Returns:
+        Markdown; "" where there is no room for any.
+    """
+    return cut(render_gate_markdown(verdict, SUMMARY_BYTES), SUMMARY_BYTES - n_bytes_there)
+
+
+def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    for line in refusal_lines(verdict):
+        yield "gate refused", line
+    for check in verdict.checks:
+        if check.outcome == "FAIL":
+            yield f"gate {check.name}", f"{check.text} {power_text(check)}".strip()
+
+
+def _message(text: str) -> str:
+    return _escaped(harmless(text, _MESSAGE_CHARACTERS))
+
+
+def _property(text: str) -> str:
+    escaped = _escaped(harmless(text))
+    return escaped.replace(":", "%3A").replace(",", "%2C").replace(";", "%3B")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,11 +1,14 @@
 """Bar charts as inline SVG: readable by screen readers, coloured by the style sheet."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import Final
 
+from ragforge.evaluating.runs import BucketCount
 from ragforge.report.page.markup import Html, element, join
-from ragforge.report.runs import BucketCount
+
+_STEPS = (1, 2, 2.5, 5, 10)
 
 _WIDTH: Final = 380
 _FILLED: Final = 0.82
@@ -14,6 +17,48 @@ _HEIGHT: Final = 110
 _TOP: Final = 18
 _BOTTOM: Final = 22
 _METER: Final = 100
+TONES: Final = 6
+WIDTH: Final = 380
+_LINES_HEIGHT: Final = 210
+_LEFT: Final = 34
+_RIGHT: Final = 20
+_LINES_TOP: Final = 12
+_LINES_BOTTOM: Final = 26
+_MOST_BANDS: Final = 3
+"""Lines up to which bands can be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A straight line from values to places."""
+
+    low: float
+    high: float
+    start: float
+    """Place of `low`."""
+    end: float
+
+    def place(self, value: float) -> float:
+        """Return where a value goes."""
+        if self.high == self.low:
+            return (self.start + self.end) / 2
+        return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
+
+
+def round_range(values: Sequence[float], *, parts: int = 4) -> tuple[float, ...]:
+    """Return round values, evenly apart, from below the least to above the greatest of some.
+
+    Args:
+        values: At least one.
+        parts: About how many steps to take.
+    """
+    low, high = min(values), max(values)
+    reach = high - low or abs(high) / 10 or 0.1
+    rough = reach / parts
+    unit = 10 ** floor(log10(rough))
+    step = unit * next(size for size in _STEPS if size * unit >= rough * (1 - 1e-9))
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return tuple(index * step for index in range(first, max(last, first + 1) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +156,139 @@ def _bar(place: _Place, bar: BucketCount, label: str, *, highest: int, tone: str
 
 def _place(value: float) -> str:
     return f"{_METER * value:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a line; the interval may be unknown."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a chart."""
+
+    name: str
+    tone: int
+    points: Sequence[Point]
+    is_dotted: bool = False
+    """Whether it goes with another line of its tone, and is drawn thinner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened at a place of the x axis."""
+
+    x: float
+    label: str
+    """A few characters; what it stands for is told elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What a line chart shows."""
+
+    key: str
+    """Unique on the page; goes into ids."""
+    title: str
+    description: str
+    lines: Sequence[Line]
+    x_ticks: Sequence[tuple[float, str]]
+    y_ticks: Sequence[float]
+    marks: Sequence[Mark] = ()
+    has_dots: bool = False
+
+
+def line_chart(chart: Chart) -> Html:
+    """Return the chart."""
+    xs = [x for x, _ in chart.x_ticks] + [p.x for line in chart.lines for p in line.points]
+    across = Scale(min(xs), max(xs), _LEFT, WIDTH - _RIGHT)
+    up = Scale(chart.y_ticks[0], chart.y_ticks[-1], _LINES_TOP + _LINES_HEIGHT, _LINES_TOP)
+    with_bands = sum(not line.is_dotted for line in chart.lines) <= _MOST_BANDS
+    bands = [_band(line, across, up) for line in chart.lines] if with_bands else []
+    return element(
+        "svg",
+        element("title", chart.title, id=f"{chart.key}-t"),
+        element("desc", chart.description, id=f"{chart.key}-d"),
+        join(_grid(chart, across, up)),
+        join(bands),
+        join(_line(line, across, up, with_dots=chart.has_dots) for line in chart.lines),
+        class_="chart lines",
+        viewBox=f"0 0 {WIDTH} {_LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM}",
+        role="img",
+        aria_labelledby=f"{chart.key}-t {chart.key}-d",
+    )
+
+
+def legend(lines: Iterable[Line]) -> Html:
+    """Return the names of lines, each beside a piece of its line."""
+    return element("ul", *(_entry(line) for line in lines), class_="keys")
+
+
+def _entry(line: Line) -> Html:
+    piece = element(
+        "svg",
+        element("line", x1=0, x2=28, y1=4, y2=4, class_=_class(line)),
+        class_="key",
+        viewBox="0 0 28 8",
+        aria_hidden="true",
+    )
+    return element("li", piece, element("bdi", line.name))
+
+
+def _grid(chart: Chart, across: Scale, up: Scale) -> Iterable[Html]:
+    right, base = WIDTH - _RIGHT, _LINES_TOP + _LINES_HEIGHT
+    for value in chart.y_ticks:
+        y = f"{up.place(value):.1f}"
+        yield element("line", class_="rule", x1=_LEFT, x2=right, y1=y, y2=y)
+        yield element("text", f"{value:.3g}", class_="tick", x=_LEFT - 5, y=f"{float(y) + 3.5:.1f}")
+    for value, label in chart.x_ticks:
+        yield element("text", label, class_="label", x=f"{across.place(value):.1f}", y=base + 16)
+    for mark in chart.marks:
+        x = f"{across.place(mark.x):.1f}"
+        yield element("line", class_="change", x1=x, x2=x, y1=_LINES_TOP, y2=base)
+        yield element("text", mark.label, class_="label change", x=x, y=_LINES_TOP - 3)
+    yield element("line", class_="axis", x1=_LEFT, x2=right, y1=base, y2=base)
+
+
+def _band(line: Line, across: Scale, up: Scale) -> Html | None:
+    known = [
+        (across.place(point.x), up.place(point.low), up.place(point.high))
+        for point in line.points
+        if point.low is not None and point.high is not None
+    ]
+    if len(known) < 2 or line.is_dotted:
+        return None
+    lower = [f"{x:.1f},{low:.1f}" for x, low, _ in known]
+    upper = [f"{x:.1f},{high:.1f}" for x, _, high in reversed(known)]
+    tone = f"band tone-{line.tone % TONES}"
+    return element("polygon", class_=tone, points=" ".join([*lower, *upper]))
+
+
+def _line(line: Line, across: Scale, up: Scale, *, with_dots: bool) -> Html:
+    places = [(across.place(point.x), up.place(point.y)) for point in line.points]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    drawn = element("polyline", class_=_class(line), points=path)
+    if not with_dots and len(places) > 1:
+        return drawn
+    tone = f"spot tone-{line.tone % TONES}"
+    dots = [element("circle", class_=tone, cx=f"{x:.1f}", cy=f"{y:.1f}", r=3) for x, y in places]
+    whiskers = [_whisker(point, line, across, up) for point in line.points]
+    return join([*whiskers, drawn, *dots])
+
+
+def _whisker(point: Point, line: Line, across: Scale, up: Scale) -> Html | None:
+    if point.low is None or point.high is None or line.is_dotted:
+        return None
+    x = f"{across.place(point.x):.1f}"
+    ends = {"y1": f"{up.place(point.low):.1f}", "y2": f"{up.place(point.high):.1f}"}
+    return element("line", class_=f"whisker tone-{line.tone % TONES}", x1=x, x2=x, **ends)
+
+
+def _class(line: Line) -> str:
+    dotted = " dotted" if line.is_dotted else ""
+    return f"drawn tone-{line.tone % TONES} dash-{line.tone % TONES}{dotted}"

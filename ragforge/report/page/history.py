@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from ragforge.report.history.past import (
+from ragforge.evaluating.wording import MISSING, number, one_line
+from ragforge.report.page.charts import Chart, Line, Mark, Point, legend, line_chart, round_range
+from ragforge.report.page.markup import Child, Html, element, join
+from ragforge.report.page.table import scroll_table, table_block, table_row
+from ragforge.report.past import (
     NEWER,
     Changed,
     Sitting,
@@ -13,11 +17,6 @@ from ragforge.report.history.past import (
     trends_table,
     unkept,
 )
-from ragforge.report.page.line_charts import Chart, Line, Mark, Point, legend, line_chart
-from ragforge.report.page.markup import Child, Html, element, join
-from ragforge.report.page.scales import round_range
-from ragforge.report.page.table import scroll_table, table_block, table_row
-from ragforge.report.shown import MISSING, number, one_line
 from ragforge.report.summary import Summary
 
 _TICKS = 6

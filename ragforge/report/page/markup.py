@@ -3,12 +3,13 @@
 import html
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
+from urllib.parse import quote
 
-from ragforge.report.shown import visible
+from ragforge.evaluating.wording import one_line, visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})
@@ -17,6 +18,9 @@ _FORBIDDEN_TAGS: Final = frozenset({
     "script", "style", "link", "iframe", "object", "embed", "base", "form", "img", "use", "image",
 })  # fmt: skip
 _FORBIDDEN_ATTRIBUTES: Final = frozenset({"src", "srcset", "style", "action"})
+
+LISTED: Final = 40
+"""Queries of a list that are named with their text; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +160,45 @@ def _attribute(name: str, value: str | int | bool | None) -> str:
     if value is None or value is False:
         return ""
     return f" {name}" if value is True else f' {name}="{html.escape(visible(text))}"'
+
+
+def query_link(query_id: str, text: str, *, limit: int = 110) -> Html:
+    """Return a link that opens a query in the table of queries.
+
+    Args:
+        query_id: Its id.
+        text: Its text; "" where only the id is known.
+        limit: Characters of the text that are shown.
+    """
+    shown = element("bdi", one_line(text or query_id, limit))
+    return element("a", shown, href=query_hash(query_id), class_="to-query")
+
+
+def query_hash(query_id: str) -> str:
+    """Return the fragment that opens a query."""
+    return f"#q={quote(visible(query_id), safe='')}"
+
+
+def query_list(title: str, query_ids: Sequence[str], texts: Mapping[str, str], key: str) -> Html:
+    """Return queries folded up under a title.
+
+    Args:
+        title: With their number in it.
+        query_ids: Which.
+        texts: By query id.
+        key: Id of the list, to be linked to; "" for none.
+    """
+    items = [
+        element("li", query_link(query_id, texts.get(query_id, "")))
+        for query_id in query_ids[:LISTED]
+    ]
+    n_more = len(query_ids) - len(items)
+    more = element("p", f"and {n_more:,} more, in the table of queries", class_="rest")
+    return element(
+        "details",
+        element("summary", title),
+        # Within, so that a link to it opens the list.
+        element("ul", *items, id=key or None),
+        more if n_more else None,
+        class_="ids",
+    )

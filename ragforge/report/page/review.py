@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
+from ragforge.evaluating.wording import one_line, plural
 from ragforge.files.review_sheet import SheetRow
 from ragforge.report.page.markup import Html, document, element, join
-from ragforge.report.shown import one_line, plural
 
 _CHOICES: Final = (
     ("approve", "Approve", "a"),

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from ragforge.report.estimate import Estimate
+from ragforge.evaluating.runs import Estimate
+from ragforge.evaluating.text_table import Table, numeric_column
+from ragforge.evaluating.wording import number
 from ragforge.report.page.charts import meter
 from ragforge.report.page.markup import Child, Html, element, join
-from ragforge.report.shown import number
-from ragforge.report.table import Table, numeric_column
 
 
 def table_block(table: Table, *, titled: bool = True) -> Html | None:

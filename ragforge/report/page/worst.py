@@ -3,23 +3,25 @@
 from collections.abc import Iterable
 from typing import Final
 
-from ragforge.report.judging import GRADE_MEANINGS
-from ragforge.report.page.markup import Html, element, join
-from ragforge.report.queries.blocks import SOURCES
-from ragforge.report.queries.chunk_starts import ChunkStart, spans, visible_pieces
-from ragforge.report.queries.details import (
+from ragforge.evaluating.judgments import GRADE_MEANINGS
+from ragforge.evaluating.query_details import (
     NO_GRADE_MEANINGS,
     NO_GRADE_SIGNS,
     AnswerDetail,
+    ChunkStart,
     QueryDetail,
     RunDetail,
     ShownChunk,
     Texts,
+    spans,
+    visible_pieces,
 )
+from ragforge.evaluating.runs import DEPTH, PRIMARY
+from ragforge.evaluating.wording import Excerpt, number, one_line
+from ragforge.report.page.markup import Html, element, join
+from ragforge.report.queries.blocks import SOURCES
 from ragforge.report.queries.rows import RunCell
 from ragforge.report.queries.table import QueryTable, WorstCell
-from ragforge.report.runs import DEPTH, PRIMARY
-from ragforge.report.shown import Excerpt, number, one_line
 
 NONE_BAD: Final = (
     "Of the queries that were measured and have a known relevant chunk, "

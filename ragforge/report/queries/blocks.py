@@ -7,13 +7,20 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Final
 
-from ragforge.report.judging import GRADE_MEANINGS
-from ragforge.report.queries.chunk_starts import ChunkStart, spans, visible_pieces
-from ragforge.report.queries.details import QueryDetail, RunDetail, ShownChunk, Texts
+from ragforge.evaluating.judgments import GRADE_MEANINGS
+from ragforge.evaluating.query_details import (
+    ChunkStart,
+    QueryDetail,
+    RunDetail,
+    ShownChunk,
+    Texts,
+    spans,
+    visible_pieces,
+)
+from ragforge.evaluating.runs import DEPTH, PRIMARY
+from ragforge.evaluating.wording import Excerpt, one_line, visible
 from ragforge.report.queries.rows import FACETS, QueryRow
 from ragforge.report.queries.table import QueryTable
-from ragforge.report.runs import DEPTH, PRIMARY
-from ragforge.report.shown import Excerpt, one_line, visible
 
 STATES: Final = {
     "measured": "",

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from ragforge.evaluating.answers.records import SystemRecords, documents_of
+from ragforge.evaluating.gathered import Gathered
+from ragforge.evaluating.runs import DEPTH, PRIMARY, MeasuredRun
+from ragforge.evaluating.wording import one_line
 from ragforge.records import Query
-from ragforge.report.answers.records import SystemRecords, documents_of
-from ragforge.report.gathered import Gathered
-from ragforge.report.runs import DEPTH, PRIMARY, MeasuredRun
-from ragforge.report.shown import one_line
 
 CellState: TypeAlias = Literal[
     "measured", "no_relevant", "missing", "failed", "judging_failed", "not_judged", "unanswerable"

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ragforge.report.gathered import Gathered
-from ragforge.report.queries.chunk_starts import ChunkStart
-from ragforge.report.queries.details import (
+from ragforge.evaluating.gathered import Gathered
+from ragforge.evaluating.query_details import (
+    ChunkStart,
     QueryDetail,
     Texts,
     Wanted,
     query_detail,
     wanted_texts,
 )
+from ragforge.evaluating.runs import PRIMARY, MeasuredRun
+from ragforge.evaluating.wording import Excerpt
 from ragforge.report.queries.rows import QueryRow, RunCell, query_rows, worst_first
-from ragforge.report.runs import PRIMARY, MeasuredRun
-from ragforge.report.shown import Excerpt
 
 WORST: Final = 10
 """Queries that can be opened without the script, of each run."""

@@ -10,7 +10,7 @@ or is a courtesy; "is not covered" can be the answer itself.
 import re
 from functools import cache
 
-from ragforge.files.unicode_forms import normalize
+from ragforge.files.text import normalize
 
 _MOST_WORDS = 40
 """A longer answer that holds such words says something as well."""

@@ -8,7 +8,7 @@ from ragforge.errors import CallError, DataError
 from ragforge.observe import Observer
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever
-from ragforge.stages.pouring import Collected, collect
+from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.runner import Work
 
 QUERY = "query"

@@ -10,11 +10,20 @@ from dataclasses import dataclass, replace
 
 from ragforge.records import Chunk, Difficulty, Lineage, QueryType
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
-from ragforge.stages.generate.prose import prose_sentences
 from ragforge.stages.words import content_stems, words
 
-_LINEAGE = Lineage(kind="baseline", model="offline-rules-2")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])\s+(?=[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f"
+    r"\u05d0-\u05ea\u0620-\u064a\"'`*\[])"
+    r"|(?<=[\u3002\uff01\uff1f])\s*(?![\u300d\u300f\u201d\uff09])|(?<=[\u061f\u06d4\u0964])\s+"
+)
+"""Before a capital letter, or one of a script that has none; behind the stops of such scripts."""
+_NOT_PROSE = re.compile(r"\s*(?:#|\||!!!|[-=*_~^+]{3,}\s*$|\.\. |:[a-z-]+:|<)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_INDENTED = re.compile(r"(?: {4}|\t)")
 
+_LINEAGE = Lineage(kind="baseline", model="offline-rules-2")
 _DEFINITION = re.compile(
     r"^(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>*`-][^,.;:()|#>*\n]{1,60}?)\s+"
     r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])$"
@@ -29,6 +38,34 @@ _FEWEST_ANSWER_STEMS = 4
 _FEWEST_SEARCH_WORDS, _MOST_SEARCH_WORDS = 2, 6
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _MARKS = ".,;:!?()[]{}\"'\u201c\u201d\u2018\u2019\u2013\u2014&/-\uff1f\u061f"
+
+
+def prose_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences, each an exact slice of the text; a wrapped one keeps its line ends."""
+    for start, end in _paragraphs(text):
+        for part in _SENTENCE_END.split(text[start:end]):
+            if part.strip():
+                yield part.strip()
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the paragraphs and list items."""
+    start: int | None = None
+    at, fenced = 0, False
+    for line in text.splitlines(keepends=True):
+        behind = at + len(line)
+        is_fence = _FENCE.match(line) is not None
+        item = _LIST_ITEM.match(line)
+        prose = not (fenced or is_fence or not line.strip() or _NOT_PROSE.match(line))
+        if start is not None and (not prose or item):
+            yield start, at
+            start = None
+        if prose and start is None and (item or not _INDENTED.match(line)):
+            start = at + (item.end() if item else 0)
+        fenced ^= is_fence
+        at = behind
+    if start is not None:
+        yield start, at
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ragforge.records import Query
+from ragforge.records import Query, SourceDocument
 
 Split = Literal["dev", "test"]
 
@@ -166,3 +166,23 @@ class _Places:
     def _of(self, documents: Sequence[str]) -> list[dict[tuple[Split, bool], str]]:
         roots = sorted({self._groups.first(name) for name in documents})
         return [self._taken[root] for root in roots if root in self._taken]
+
+
+def with_names(
+    documents: Mapping[str, Iterable[str]], names: Mapping[str, tuple[str, ...]]
+) -> dict[str, set[str]]:
+    """Return documents by query with all names that they have and had."""
+    return {
+        query_id: {other for name in found for other in names.get(name, (name,))}
+        for query_id, found in documents.items()
+    }
+
+
+def names_of(documents: Iterable[SourceDocument]) -> dict[str, tuple[str, ...]]:
+    """Return all ids that a document has and had by each of them; only where there are several."""
+    found: dict[str, tuple[str, ...]] = {}
+    for document in documents:
+        if document.aliases:
+            names = (document.doc_id, *document.aliases)
+            found |= {name: (*found.get(name, ()), *names) for name in names}
+    return found

@@ -9,7 +9,6 @@ from typing import Protocol
 from ragforge.errors import EndpointError
 from ragforge.observe import Event, Observer
 from ragforge.records import Failure, Query, Rejected, Slot
-from ragforge.stages.generate.accepting import accepted, id_of
 from ragforge.stages.generate.candidates import (
     Anchored,
     Brief,
@@ -19,8 +18,9 @@ from ragforge.stages.generate.candidates import (
 )
 from ragforge.stages.generate.checks.standing import Checked
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.plan import OpenCell, Sources
+from ragforge.stages.generate.truth import accepted, id_of
 from ragforge.stages.runner import Work, nothing, run
 
 WAVE = 96

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.stages.ground.settling import Checked
 from ragforge.stages.words import content_stems
 

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.records import Grounding, Provenance
 from ragforge.stages.answer.lexical import unsupported_sentences
-from ragforge.stages.ground.exchange import Exchange
-from ragforge.stages.ground.marks import read_marks
-from ragforge.stages.ground.parts import is_statement, spans
+from ragforge.stages.ground.citations import read_marks
+from ragforge.stages.ground.parts import Exchange, is_statement, spans
 from ragforge.stages.ground.settling import Checked, settle, settled_by_rule
 from ragforge.stages.words import content_stems, sentences
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from ragforge.records import Grounding, Provenance
 from ragforge.stages.asking import Asker, Way, quoted
+from ragforge.stages.ground.citations import CitedText, read_marks
 from ragforge.stages.ground.counting import counted_once
-from ragforge.stages.ground.exchange import Exchange
-from ragforge.stages.ground.marks import CitedText, read_marks
-from ragforge.stages.ground.parts import spans
+from ragforge.stages.ground.parts import Exchange, find_evidence, spans
 from ragforge.stages.ground.reply import ClaimsReply, broken_rule
 from ragforge.stages.ground.settling import Checked, settle, settled_by_rule
-from ragforge.stages.ground.wording import find_evidence
 from ragforge.stages.judge.tripwires import flags
 
 _TOKENS_A_SENTENCE = 120

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragforge.corpus.anchors import Location, fold
+from ragforge.corpus.quote_locations import Location, fold
 from ragforge.records import Citation, Claim, Grounding, Provenance
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.ground.exchange import Exchange
-from ragforge.stages.ground.marks import CitedText, Mark
-from ragforge.stages.ground.parts import spans
+from ragforge.stages.ground.citations import CitedText, Mark
+from ragforge.stages.ground.parts import Exchange, spans
 
 RULES = Provenance(kind="rule", model="ground-rules-1")
 

@@ -7,10 +7,10 @@ from functools import partial
 from ragforge.errors import CallError
 from ragforge.observe import Observer
 from ragforge.records import Failure, Grounding, Provenance
-from ragforge.stages.ground.exchange import Exchange, Grounder
-from ragforge.stages.ground.marks import read_marks
+from ragforge.stages.collecting import Sink, pour
+from ragforge.stages.ground.citations import read_marks
+from ragforge.stages.ground.parts import Exchange, Grounder
 from ragforge.stages.ground.settling import settled_by_rule
-from ragforge.stages.pouring import Sink, pour
 from ragforge.stages.runner import Work, nothing
 
 _NAMED = 3

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from ragforge.corpus.anchors import fold
+from ragforge.corpus.quote_locations import fold
 from ragforge.errors import CallError, ConfigError, UsageError
 from ragforge.files.examples import Example
 from ragforge.files.values import shown

@@ -6,6 +6,7 @@ from ragforge.errors import CallError
 from ragforge.llm.structured import Structured
 from ragforge.records import Judgment, Provenance, Vote
 from ragforge.stages.asking import Asker, Way, quoted
+from ragforge.stages.grouped_calls import together
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.reply import (
     Ballot,
@@ -17,7 +18,6 @@ from ragforge.stages.judge.reply import (
 )
 from ragforge.stages.judge.tripwires import flags
 from ragforge.stages.judge.votes import last_key, refuse_below_quorum, settle, weighted
-from ragforge.stages.together import together
 
 SCHEMA = "relevance"
 BARE_SCHEMA = "relevance_grade"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.records import Grade, Vote
 from ragforge.stages.asking import locate_shown, upto, visible

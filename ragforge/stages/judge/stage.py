@@ -7,9 +7,9 @@ from functools import partial
 from ragforge.errors import CallError
 from ragforge.observe import Observer
 from ragforge.records import Failure, Judgment, Provenance
+from ragforge.stages.collecting import Sink, pour
+from ragforge.stages.judge.batches import Marked, Slate, SlateJudge, joined, unmarked
 from ragforge.stages.judge.pairs import PairId
-from ragforge.stages.judge.slates import Marked, Slate, SlateJudge, joined, unmarked
-from ragforge.stages.pouring import Sink, pour
 from ragforge.stages.runner import Work, nothing
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ragforge.files.unicode_forms import normalize
+from ragforge.files.text import normalize
 from ragforge.stages.asking import visible
 
 _TEXT: Final = r"(?:passage|text|chunk|document|paragraph|article|excerpt|snippet|context|section)"
@@ -103,6 +103,13 @@ _FENCES: Final = (
 )
 _Wires = tuple[tuple[str, ...], re.Pattern[str]]
 
+_SMUGGLED: Final = re.compile(
+    "[\U000e0020-\U000e007e]{8}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}"
+    "|[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{6}|\u202e"
+)
+"""Letters spelled in characters without a glyph, or shown backwards. Flags of countries take up to
+six tags, and an emoji one variation selector."""
+
 
 def _wires(patterns: Sequence[str], *needles: str) -> _Wires:
     """Return patterns as one, with words of which each match has one: looking for those is cheap.
@@ -160,12 +167,6 @@ _WIRES: Final[dict[str, tuple[_Wires, ...]]] = {
         _wires(_RULERS, "begin", "end", "start", "stop"),
     ),
 }
-_SMUGGLED: Final = re.compile(
-    "[\U000e0020-\U000e007e]{8}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}"
-    "|[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{6}|\u202e"
-)
-"""Letters spelled in characters without a glyph, or shown backwards. Flags of countries take up to
-six tags, and an emoji one variation selector."""
 
 FLAGS: Final = (*_WIRES, "hidden text")
 """All there are, in the order in which they are given."""

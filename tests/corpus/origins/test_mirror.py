@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragforge.corpus.origins.mirror import held, mirrored
+from ragforge.corpus.origins.fetching import held, mirrored
 from ragforge.corpus.origins.origin import Origin
 from ragforge.errors import DataError, UsageError
 
@@ -17,7 +17,7 @@ STEPS = 19
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
-from ragforge.corpus.origins.mirror import mirrored
+from ragforge.corpus.origins.fetching import mirrored
 from ragforge.corpus.origins.origin import Origin
 left = int(sys.argv[1])
 texts = json.loads(sys.argv[3])

@@ -8,8 +8,7 @@ from ragforge.files import swapping
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
 from ragforge.files.opening import open_dataset
-from ragforge.files.versions.publishing import publish, reject
-from ragforge.files.versions.staging import stage_version
+from ragforge.files.versions.publishing import publish, reject, stage_version
 from ragforge.files.versions.store import current_version, versions_of
 from ragforge.records import Hit, Ranking
 

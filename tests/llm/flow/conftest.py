@@ -14,7 +14,7 @@ from ragforge.llm.faults import AttemptError
 from ragforge.llm.flow.headers import Told, ToldLimits
 from ragforge.llm.flow.pacer import Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.paced import PacedModel
+from ragforge.llm.observed import PacedModel
 
 _REFUSAL_S = 0.002
 _LATENCY_S = 0.2

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ragforge.llm.flow.breaker import OPENS_AFTER, Breaker
+from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker
 
 
 def fail(breaker, times, now=0.0):

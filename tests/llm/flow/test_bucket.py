@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.llm.flow.bucket import Bucket
+from ragforge.llm.flow.state import Bucket
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from ragforge.errors import CallError, EndpointError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.faults import AttemptError
-from ragforge.llm.flow.breaker import OPENS_AFTER
 from ragforge.llm.flow.headers import Told, ToldLimits
-from ragforge.llm.flow.pacer import Pacer
+from ragforge.llm.flow.pacer import OPENS_AFTER, Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.paced import PacedModel
+from ragforge.llm.observed import PacedModel
 
 
 @pytest.fixture

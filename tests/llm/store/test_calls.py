@@ -5,9 +5,9 @@ from contextlib import closing
 import pytest
 
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.dialect import Dialect
 from ragforge.llm.store import CallStore
 from ragforge.llm.store.rows import digest
+from ragforge.llm.wire import Dialect
 
 REPLY = ChatReply("fine", usage=Usage(100, 20), model="m-1", fingerprint="fp", latency_s=0.5)
 

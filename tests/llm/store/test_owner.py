@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragforge.llm.store.owner import boot, read_owner, this_owner
+from ragforge.llm.store.leases import boot, read_owner, this_owner
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux' /proc")
 

@@ -17,7 +17,7 @@ from ragforge.pipeline.comparing.runs import (
     compare_files,
     compare_runs,
 )
-from ragforge.pipeline.run_names import names_apart
+from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Failure, Hit, Judgment, Query, Ranking
 
 QUERIES = [f"q{n}" for n in range(1, 9)]

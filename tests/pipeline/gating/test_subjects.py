@@ -3,10 +3,10 @@ from ranked_sets import JUDGE, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.pipeline.gating.subjects import answer_measure, of_answers
 from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
 from ragforge.records import Answer, AnswerGrade
-from ragforge.report.gate.verdict import Rules, Threshold
 
 
 @pytest.fixture

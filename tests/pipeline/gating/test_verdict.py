@@ -3,10 +3,10 @@ from ranked_sets import FAILED, JUDGE, MOCK, NOWHERE, OFFLINE, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.records import Judgment, Query
-from ragforge.report.gate.verdict import Rules, Threshold
 
 HALF_SECOND = [1] * 15 + [2] * 15
 """Reciprocal ranks 1 and 0.5: a mean of 0.75."""

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from ragforge.config import GenerateSettings
-from ragforge.pipeline.generation.missing import missing_cells
+from ragforge.pipeline.generation.rounds import missing_cells
 from ragforge.stages.generate.quotas import make_cells
 
 

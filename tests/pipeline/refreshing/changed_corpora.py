@@ -19,17 +19,16 @@ from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.generation.team import Team, assemble
-from ragforge.pipeline.refreshing.coverage import Filled, fill_coverage
-from ragforge.pipeline.refreshing.coverage_plans import (
+from ragforge.pipeline.surveying import Surveyed, open_survey
+from ragforge.records import Chunk, DocumentsDiff, Query, SourceDocument
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
+from ragforge.refresh.coverage.coverage import Filled, fill_coverage
+from ragforge.refresh.coverage.plans import (
     CoveragePlan,
     estimate_coverage,
     plan_coverage,
 )
-from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
-from ragforge.pipeline.surveyed import Surveyed
-from ragforge.pipeline.surveying import open_survey
-from ragforge.records import Chunk, DocumentsDiff, Query, SourceDocument
-from ragforge.refresh.corpus_diff import CorpusDiff, DocumentMove
+from ragforge.refresh.items.settled import SettledItem, SettledSet
 
 T = TypeVar("T")
 

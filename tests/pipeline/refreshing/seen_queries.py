@@ -1,8 +1,8 @@
 """Queries whose documents changed, seen where their quotes stand now."""
 
-from ragforge.corpus.anchors import ChunkIndex
+from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.records import Cause, Chunk, Evidence, GateResult, Lineage, Measured, Query
-from ragforge.refresh.sights import ItemSight, QuoteSight
+from ragforge.refresh.quotes.locations import ItemSight, QuoteSight
 
 OLD = "The connect timeout is 5 seconds by default."
 NEW = "The connect timeout is 10 seconds by default."

@@ -12,14 +12,14 @@ from pipeline.refreshing.two_versions import (
 )
 
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.history.of_run import moved
 from ragforge.files.history import read_history
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, run_histories
-from ragforge.pipeline.refreshing.bridging import bridge_of
-from ragforge.pipeline.refreshing.carrying import carry_judgments
-from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.records import Hit, Ranking
-from ragforge.report.history.moved import moved
+from ragforge.refresh.grades.carrying import carry_judgments
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.publish.ledgers import bridge_of
 
 TEXTS = tuple(f"Part {n} of the manual." for n in range(8))
 BEFORE = {"old": TEXTS, "b": ("Something else.",)}

@@ -11,9 +11,9 @@ from pipeline.refreshing.two_versions import (
     stage,
 )
 
-from ragforge.pipeline.refreshing.carrying import carry_judgments
-from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.records import Cause, Evidence, ItemChange, Provenance
+from ragforge.refresh.grades.carrying import carry_judgments
+from ragforge.refresh.items.settled import SettledItem, SettledSet
 
 FEES = "The fee is ten percent."
 DAYS = "Parcels arrive in three days."

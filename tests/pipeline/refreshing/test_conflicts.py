@@ -14,15 +14,15 @@ from pipeline.refreshing.two_versions import (
 )
 
 from ragforge.config import Settings
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.errors import CallError
 from ragforge.mock import Script, serving
 from ragforge.pipeline.backend import Mode, open_backend
-from ragforge.pipeline.refreshing.carrying import carry_judgments
-from ragforge.pipeline.refreshing.conflicts import doubted, find_conflicts
-from ragforge.pipeline.refreshing.recheckers import Recheckers, recheckers_of
-from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.records import Cause, ItemChange, Pin, Provenance, Query
+from ragforge.refresh.grades.carrying import carry_judgments
+from ragforge.refresh.items.rechecking import Recheckers, recheckers_of
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.pools.conflicts import doubted, find_conflicts
 from ragforge.stages.recheck.llm import PROMPT
 from ragforge.stages.recheck.subject import Finding, Proved
 

@@ -13,8 +13,8 @@ from pipeline.refreshing.changed_corpora import (
 
 from ragforge.errors import BudgetError, EndpointError
 from ragforge.files.manifest import Aim
-from ragforge.pipeline.generation.settling import is_own
-from ragforge.stages.generate.gates.taken import normal_question
+from ragforge.pipeline.generation.inputs import is_own
+from ragforge.stages.generate.gates.repeated_questions import normal_question
 from ragforge.stages.generate.quotas import make_cells
 
 NEW = ("returns-2025", "shipping-2025")

@@ -10,11 +10,11 @@ from ragforge.errors import BudgetError
 from ragforge.mock import Script, serving
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.completing import complete_dataset, probing_retrievers
-from ragforge.pipeline.refreshing.carrying import carry_judgments
-from ragforge.pipeline.refreshing.delta_pools import judge_new_chunks
-from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Evidence, Failure, Provenance, Query
+from ragforge.refresh.grades.carrying import carry_judgments
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.pools.delta import judge_new_chunks
 
 THINGS = ("beeswax", "polish", "tables", "varnish", "cloth", "brush", "drying", "hours", "sanding")
 BEFORE = {

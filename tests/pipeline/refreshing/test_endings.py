@@ -3,7 +3,7 @@ from fakes import Recorder
 
 from ragforge.config import RefreshSettings
 from ragforge.errors import DataError, LockedError
-from ragforge.pipeline.refreshing.endings import tell_of_failure
+from ragforge.refresh.job import tell_of_failure
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pipeline.refreshing.two_versions import JUDGE, OTHER, graded, make_parent
 
 from ragforge.files.dataset import Dataset
 from ragforge.files.versions.store import open_version
-from ragforge.pipeline.refreshing.grade_counts import count_grades
+from ragforge.refresh.grades.counts import count_grades
 
 PARTS = ("kept", "carried", "judged", "evidence", "failed")
 TEXTS = {"a": ("One.",)}

@@ -11,10 +11,10 @@ from ragforge.errors import BudgetError, EndpointError
 from ragforge.mock.content import body_sha256, good_content
 from ragforge.observe import silent
 from ragforge.pipeline.backend import EARNEST, Mode, open_backend
-from ragforge.pipeline.refreshing.items import settle_items
-from ragforge.pipeline.refreshing.passages import CorpusNow
-from ragforge.pipeline.refreshing.recheckers import recheckers_of
-from ragforge.pipeline.refreshing.ways import Ledger
+from ragforge.refresh.items.decisions import Ledger
+from ragforge.refresh.items.items import settle_items
+from ragforge.refresh.items.passages import CorpusNow
+from ragforge.refresh.items.rechecking import recheckers_of
 from ragforge.stages.recheck.llm import PROMPT
 
 N = 6

@@ -27,10 +27,6 @@ from ragforge.mock.draws import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.observe import silent
 from ragforge.pipeline.backend import Backend
-from ragforge.pipeline.refreshing.items import plan_items, settle_items
-from ragforge.pipeline.refreshing.passages import CorpusNow
-from ragforge.pipeline.refreshing.recheckers import recheckers_of
-from ragforge.pipeline.refreshing.ways import Ledger
 from ragforge.pipeline.surveying import open_survey
 from ragforge.prompts import load_prompt
 from ragforge.records import (
@@ -42,7 +38,11 @@ from ragforge.records import (
     Pin,
     Review,
 )
-from ragforge.refresh.sights import ItemSight
+from ragforge.refresh.items.decisions import Ledger
+from ragforge.refresh.items.items import plan_items, settle_items
+from ragforge.refresh.items.passages import CorpusNow
+from ragforge.refresh.items.rechecking import recheckers_of
+from ragforge.refresh.quotes.locations import ItemSight
 from ragforge.stages.asking import Asker
 
 

@@ -8,8 +8,8 @@ from pipeline.refreshing.changed_corpora import FIRST, folder_of, make_set, sett
 
 from ragforge.errors import ChangedMeanwhileError
 from ragforge.files.opening import open_dataset
-from ragforge.pipeline.refreshing.refreshing import refresh_dataset
 from ragforge.records import Hit, Ranking
+from ragforge.refresh.job import refresh_dataset
 
 
 class Writer:

@@ -1,9 +1,9 @@
 import pytest
 from pipeline.refreshing.two_versions import asking, diff_of, id_of
 
-from ragforge.pipeline.refreshing.settled import SettledItem
-from ragforge.pipeline.refreshing.sources import with_sources
 from ragforge.records import Query
+from ragforge.refresh.items.settled import SettledItem
+from ragforge.refresh.sources import with_sources
 
 ONE, TWO = "Herons fish at dawn.", "Owls sleep by day."
 BEFORE = {"a": (ONE, TWO), "b": (ONE,)}

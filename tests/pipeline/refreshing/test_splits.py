@@ -6,11 +6,11 @@ from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, Manifest
 from ragforge.observe import silent
-from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
-from ragforge.pipeline.refreshing.splits import connections, parted, with_splits
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
-from ragforge.refresh.corpus_diff import CorpusDiff
+from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.publish.splits import connections, parted, with_splits
 
 
 def query(query_id, doc_id, split=None, status="accepted"):

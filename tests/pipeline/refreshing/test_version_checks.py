@@ -5,8 +5,6 @@ import pytest
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, Manifest, ReviewAudit
-from ragforge.pipeline.refreshing.settled import SettledItem, SettledSet
-from ragforge.pipeline.refreshing.version_checks import check_version
 from ragforge.records import (
     Cause,
     Chunk,
@@ -19,7 +17,9 @@ from ragforge.records import (
     Query,
     SourceDocument,
 )
-from ragforge.refresh.corpus_diff import CorpusDiff, DocumentMove
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.publish.checks import check_version
 from ragforge.stages.generate.splits import Connections
 
 TEXT = "The oven reaches 250 degrees after nine minutes of heating."

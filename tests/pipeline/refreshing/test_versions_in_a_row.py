@@ -6,7 +6,7 @@ from pipeline.refreshing.changed_corpora import FIRST, folder_of
 
 from ragforge.files.dataset import Dataset
 from ragforge.files.versions.store import open_version
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 
 CHANGES = (
     (("returns-2025",), ("privacy",)),

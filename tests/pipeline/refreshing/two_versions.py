@@ -20,7 +20,7 @@ from ragforge.records import (
     RenamedDocument,
     SourceDocument,
 )
-from ragforge.refresh.corpus_diff import CorpusDiff, DocumentMove
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 
 Texts = Mapping[str, Sequence[str]]
 """The texts of chunks by document, in their order."""

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.report.answers.as_json import answers_json
-from ragforge.report.answers.rates import RATES
+from ragforge.evaluating.answers.rates import RATES
+from ragforge.report.answer_tables import answers_json
 from ragforge.report.summary import summarise, summarise_system
 
 RATE_KEYS = ["mean", "low", "high", "n", "n_failed", "n_absent", "bound_low", "bound_high"]

@@ -1,10 +1,10 @@
 import pytest
 
+from ragforge.evaluating.answers.diagnosis import context_use
+from ragforge.evaluating.answers.records import Relevance, SystemRecords
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.records import Answer, AnswerGrade, Query
-from ragforge.report.answers.context import context_use
-from ragforge.report.answers.records import Relevance, SystemRecords
 
 GRADES = {"good": 3, "half": 2, "near": 1, "off": 0, "failed": None}
 

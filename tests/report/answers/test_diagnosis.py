@@ -1,7 +1,6 @@
 import pytest
 
-from ragforge.measures.intervals import Ends
-from ragforge.report.answers.diagnosis import (
+from ragforge.evaluating.answers.diagnosis import (
     NO_ANSWER,
     NO_CONTEXT,
     NO_RELEVANT,
@@ -9,6 +8,7 @@ from ragforge.report.answers.diagnosis import (
     NOT_JUDGED,
     diagnoses,
 )
+from ragforge.measures.intervals import Ends
 
 
 @pytest.fixture

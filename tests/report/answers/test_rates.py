@@ -1,10 +1,10 @@
 import pytest
 
+from ragforge.evaluating.answers.rates import RATES, answer_rates, answer_slices, check_length
+from ragforge.evaluating.answers.records import SystemRecords
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.records import Answer, AnswerGrade, Chunk, Evidence, Query
-from ragforge.report.answers.rates import RATES, answer_rates, answer_slices, check_length
-from ragforge.report.answers.records import SystemRecords
 from ragforge.report.summary import summarise
 
 

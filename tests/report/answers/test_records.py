@@ -1,12 +1,12 @@
 import pytest
 
-from ragforge.records import Answer, Evidence, Failure, Query
-from ragforge.report.answers.records import (
+from ragforge.evaluating.answers.records import (
     SystemRecords,
     documents_of,
     read_systems,
     source_chunks,
 )
+from ragforge.records import Answer, Evidence, Failure, Query
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
+from ragforge.evaluating.answers.rates import summarise_answers
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
-from ragforge.report.answers.summary import summarise_answers
 
 
 @pytest.fixture

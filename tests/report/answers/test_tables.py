@@ -2,10 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from ragforge.measures.slopes import Slope
+from ragforge.evaluating.answers.rates import LengthCheck
+from ragforge.evaluating.wording import MISSING
+from ragforge.measures.rates import Slope
 from ragforge.records import Answer, Query
-from ragforge.report.answers.rates import LengthCheck
-from ragforge.report.answers.tables import (
+from ragforge.report.answer_tables import (
     DOCUMENTS,
     answer_tables,
     contexts,
@@ -17,9 +18,8 @@ from ragforge.report.answers.tables import (
 )
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.shown import MISSING
 from ragforge.report.summary import summarise
-from ragforge.report.text import render_answers, render_text
+from ragforge.report.tables import render_answers, render_text
 from ragforge.report.words import notices
 
 

@@ -1,9 +1,9 @@
 import pytest
 
+from ragforge.evaluating.causes.catalogue import CAUSES, Causes, grouped
+from ragforge.evaluating.causes.finder import CauseFinder
+from ragforge.evaluating.runs import Task, measure_run
 from ragforge.records import Chunk, Evidence, Hit, Query, Ranking
-from ragforge.report.causes.catalogue import CAUSES, Causes, grouped
-from ragforge.report.causes.finder import CauseFinder
-from ragforge.report.runs import Task, measure_run
 
 QUOTE = "the first half of what is asked and the second half of the answer"
 FULL = {"other": {"full": 3}}

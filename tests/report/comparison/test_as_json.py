@@ -5,7 +5,7 @@ import math
 
 from comparisons import better, doubtful, report_of, three
 
-from ragforge.report.comparison.as_json import comparison_json
+from ragforge.report.comparison.text import comparison_json
 
 AGREED = [
     *("a", "b", "measure", "mean_a", "mean_b", "diff", "low", "high", "p", "p_corrected"),

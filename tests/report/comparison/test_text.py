@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from comparisons import LOW, better, doubtful, report_of, three
 
+from ragforge.evaluating.wording import MISSING
 from ragforge.report.comparison.text import render_comparison
-from ragforge.report.shown import MISSING
 
 
 def section(text, start):

@@ -1,8 +1,7 @@
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.report.gate.rules import parse_count, parse_share, parse_thresholds
-from ragforge.report.gate.verdict import Threshold
+from ragforge.evaluating.gate import Threshold, parse_count, parse_share, parse_thresholds
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,20 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 
+from ragforge.evaluating.comparison import MovedQuery
+from ragforge.evaluating.gate import Check, CheckPower, Refusal, Verdict, as_json, power_text
+from ragforge.evaluating.history.changes import Change
+from ragforge.evaluating.wording import harmless
 from ragforge.records import Digests, Evaluation, Spending
-from ragforge.report.comparison.contents import MovedQuery
-from ragforge.report.gate.github import annotations, step_summary
-from ragforge.report.gate.junit import render_junit
-from ragforge.report.gate.markdown import code_span, cut, render_gate_markdown
+from ragforge.report.gate.markdown import (
+    annotations,
+    code_span,
+    cut,
+    render_gate_markdown,
+    render_junit,
+    step_summary,
+)
 from ragforge.report.gate.text import render_gate
-from ragforge.report.gate.verdict import Check, CheckPower, Refusal, Verdict, as_json, power_text
-from ragforge.report.history.changes import Change
-from ragforge.report.shown import harmless
 
 FAILED = Check(
     kind="min",

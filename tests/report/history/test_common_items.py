@@ -3,9 +3,9 @@
 import pytest
 from evaluations import evaluation
 
+from ragforge.evaluating.history.common_items import Yardstick, common_items
+from ragforge.evaluating.one_judge import Reading
 from ragforge.records import Baseline, ItemValues, MeasuredMean
-from ragforge.report.history.common_items import Yardstick, common_items
-from ragforge.report.one_judge import Reading
 
 MEASURES = ("RR", "P@2", "AP", "Judged@2", "NumRet")
 MEAN = MeasuredMean(mean=0.0, low=None, high=None, n=1)

@@ -1,7 +1,8 @@
 from evaluations import evaluation
 
+from ragforge.evaluating.wording import MISSING
 from ragforge.files.history import History
-from ragforge.report.history.past import (
+from ragforge.report.past import (
     Since,
     changes_at,
     changes_table,
@@ -10,7 +11,6 @@ from ragforge.report.history.past import (
     sittings,
     trends_table,
 )
-from ragforge.report.shown import MISSING
 
 BEFORE, AFTER = evaluation(0.6), evaluation(0.9, digests={"rankings": "r2"})
 

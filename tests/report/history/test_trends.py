@@ -3,17 +3,16 @@
 import pytest
 from evaluations import JUDGE, baseline, evaluation
 
-from ragforge.records import BridgeMean, MeasuredMean
-from ragforge.report.history.bridge import bridge
-from ragforge.report.history.changes import changes
-from ragforge.report.history.moved import moved
-from ragforge.report.history.of_run import run_history, steps
-from ragforge.report.history.trends import (
+from ragforge.evaluating.history.changes import changes
+from ragforge.evaluating.history.of_run import moved, run_history, steps
+from ragforge.evaluating.history.trends import (
     QueriesNeeded,
+    bridge,
     queries_needed_by,
     trend,
     trend_of_means,
 )
+from ragforge.records import BridgeMean, MeasuredMean
 
 BEFORE = evaluation()
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.report.page.deltas import MOST_BARS, Delta, Deltas, delta_chart, deltas_of
+from ragforge.report.page.comparison import MOST_BARS, Delta, Deltas, delta_chart, deltas_of
 from ragforge.report.summary import summarise
 
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from ragforge.report.page.line_charts import Chart, Line, Mark, Point, legend, line_chart
+from ragforge.report.page.charts import Chart, Line, Mark, Point, legend, line_chart
 
 
 @pytest.fixture

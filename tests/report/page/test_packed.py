@@ -5,10 +5,10 @@ from base64 import b64decode
 
 import pytest
 
-from ragforge.report.census import take_census
-from ragforge.report.gathered import gather
-from ragforge.report.page.packed import pack_table
+from ragforge.evaluating.gathered import gather
+from ragforge.report.page.queries import pack_table
 from ragforge.report.queries.table import QueryDraft
+from ragforge.report.summary import take_census
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from ragforge.evaluating.wording import MISSING
 from ragforge.records import Judgment, Provenance, Query
 from ragforge.report.page.page import render_html
-from ragforge.report.shown import MISSING
 from ragforge.report.summary import summarise
 
 ALLOWED = set(

@@ -2,11 +2,11 @@ import re
 
 import pytest
 
-from ragforge.report.census import take_census
-from ragforge.report.gathered import gather
+from ragforge.evaluating.gathered import gather
+from ragforge.evaluating.wording import MISSING
 from ragforge.report.page.queries import STATIC_ROWS, difference, queries_script, queries_section
 from ragforge.report.queries.table import QueryDraft
-from ragforge.report.shown import MISSING
+from ragforge.report.summary import take_census
 
 
 @pytest.fixture

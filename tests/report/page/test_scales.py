@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.report.page.scales import Scale, round_range
+from ragforge.report.page.charts import Scale, round_range
 
 
 def test_values_go_in_a_straight_line_between_the_ends():

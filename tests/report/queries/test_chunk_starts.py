@@ -1,13 +1,13 @@
 import pytest
 
-from ragforge.records import Chunk
-from ragforge.report.queries.chunk_starts import (
+from ragforge.evaluating.query_details import (
     CHUNK_CHARS,
     Span,
     chunk_start,
     spans,
     visible_pieces,
 )
+from ragforge.records import Chunk
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 import pytest
 
+from ragforge.evaluating.query_details import reply_key, stored_replies
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
 from ragforge.records import Judgment, Provenance, Vote
-from ragforge.report.queries.replies import reply_key, stored_replies
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 import pytest
 
+from ragforge.evaluating.gathered import gather
 from ragforge.records import Chunk, Evidence, Judgment, Query
-from ragforge.report.census import take_census
-from ragforge.report.gathered import gather
 from ragforge.report.queries.rows import RunCell
 from ragforge.report.queries.table import QueryDraft
+from ragforge.report.summary import take_census
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragforge.report.refresh.summary import RefreshSummary
+from ragforge.report.refresh.words import RefreshSummary
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,7 @@
 import pytest
 
 from ragforge.files.manifest import Spent
-from ragforge.report.refresh.plan import RefreshPlan
-from ragforge.report.refresh.summary import RefreshSummary
-from ragforge.report.refresh.text import refresh_text
+from ragforge.report.refresh.words import RefreshPlan, RefreshSummary, refresh_text
 
 
 def summary(status, **more):

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.stages.answer.absence import speaks_of_absence
+from ragforge.stages.answer.rules import speaks_of_absence
 
 
 @pytest.mark.parametrize(

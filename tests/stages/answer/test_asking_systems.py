@@ -2,8 +2,8 @@ import pytest
 from fakes import Recorder
 
 from ragforge.errors import CallError, DataError, EndpointError
-from ragforge.stages.answer.asking_systems import ask_system
-from ragforge.stages.pouring import Collected
+from ragforge.stages.answer.stage import ask_system
+from ragforge.stages.collecting import Collected
 from ragforge.systems import SystemAnswer
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.stages.answer.fact_rules import StatedFact, broken_rule
+from ragforge.stages.answer.facts import StatedFact, broken_rule
 
 PRICE = "What is known of the Alpha?"
 EXPECTED = "The Alpha costs 40 euros. It weighs 7 kg."

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.records import Claim, Fact
-from ragforge.stages.answer.scoring import (
+from ragforge.stages.answer.by_facts import (
     Said,
     explain,
     score_of,

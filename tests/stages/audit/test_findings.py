@@ -1,7 +1,7 @@
 import pytest
 
 from ragforge.records import AuditExample, AuditRate
-from ragforge.stages.audit.findings import Trial, findings, is_swayed
+from ragforge.stages.audit.stage import Trial, findings, is_swayed
 
 
 def trials(*rows):

@@ -1,5 +1,5 @@
 from ragforge.corpus.survey import ChunkCard
-from ragforge.stages.generate.coverage import Covered, Missed, coverage
+from ragforge.stages.generate.statistics import Covered, Missed, coverage
 
 
 def card(chunk_id, doc_id="d", twin_of="", askable=True):

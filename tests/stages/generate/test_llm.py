@@ -12,7 +12,7 @@ from ragforge.llm.chat import ChatReply
 from ragforge.records import QueryType, Slot, Turn
 from ragforge.stages.generate.candidates import Anchored, Brief, Quoted, Rejection
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.kinds import KINDS, PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
 

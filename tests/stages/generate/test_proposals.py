@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from ragforge.llm.structured import reply_schema
 from ragforge.stages.generate.kinds import PROMPTS
-from ragforge.stages.generate.proposals import (
+from ragforge.stages.generate.llm import (
     FollowUpsReply,
     QueriesReply,
     lacking,

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.stages.generate.prose import prose_sentences
+from ragforge.stages.generate.rules import prose_sentences
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from ragforge.records import Chunk, Slot
 from ragforge.stages.generate.candidates import Anchored, Brief
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.rules import RuleQueryWriter, draw
 
 SENTENCE = "Every thread takes the lock before it writes."

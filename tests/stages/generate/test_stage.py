@@ -8,13 +8,13 @@ from ragforge.corpus.survey import ChunkCard
 from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Chunk, GateResult, Lineage, Measured
-from ragforge.stages.generate.accepting import query_id
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
 from ragforge.stages.generate.checks.standing import Checked
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import make_cells
 from ragforge.stages.generate.stage import IN_VAIN, Generated, Generation, generate
+from ragforge.stages.generate.truth import query_id
 
 SUBJECTS = (
     "amber basalt cedar dolphin ember falcon garnet heron indigo jasper kestrel lichen".split()

@@ -1,4 +1,4 @@
-from ragforge.corpus.anchors import ChunkIndex
+from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.records import Chunk, Evidence, Query
 from ragforge.stages.generate.truth import derive
 

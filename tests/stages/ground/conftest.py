@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.stages.ground.exchange import Exchange, Passage
+from ragforge.stages.ground.parts import Exchange, Passage
 
 
 @pytest.fixture

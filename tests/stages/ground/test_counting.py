@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.stages.ground.counting import contradiction, counted_once, lay_out
 from ragforge.stages.ground.settling import Checked
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.stages.ground.marks import read_marks
+from ragforge.stages.ground.citations import read_marks
 
 IDS = ("c1", "c2", "c12")
 HEX = ("9f3ab2c1", "00aa11bb")

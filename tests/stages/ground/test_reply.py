@@ -6,8 +6,8 @@ from fakes import ScriptedModel
 
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
-from ragforge.stages.ground.exchange import Exchange, Passage
 from ragforge.stages.ground.llm import LLMGrounder
+from ragforge.stages.ground.parts import Exchange, Passage
 
 LINES = (Path(__file__).parents[2] / "data" / "bad_grounding_replies.jsonl").read_text()
 CASES = {case["name"]: case for case in map(json.loads, LINES.splitlines())}

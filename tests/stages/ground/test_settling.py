@@ -1,8 +1,8 @@
 import pytest
 
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.records import Citation, Provenance
-from ragforge.stages.ground.marks import read_marks
+from ragforge.stages.ground.citations import read_marks
 from ragforge.stages.ground.settling import Checked, settle, settled_by_rule
 
 BY = Provenance(kind="llm", model="m")

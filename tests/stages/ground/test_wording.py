@@ -1,7 +1,7 @@
 import pytest
 
-from ragforge.corpus.anchors import Location
-from ragforge.stages.ground.wording import Wording, blanked, find_evidence
+from ragforge.corpus.quote_locations import Location
+from ragforge.stages.ground.parts import Wording, blanked, find_evidence
 
 
 @pytest.mark.parametrize(

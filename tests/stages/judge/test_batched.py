@@ -11,10 +11,9 @@ from ragforge.errors import BudgetError
 from ragforge.llm.chat import ChatReply
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
-from ragforge.stages.judge.batched import BatchedJudge
+from ragforge.stages.judge.batches import BatchedJudge, Slate, Twins, slates
 from ragforge.stages.judge.llm import LLMJudge
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.slates import Slate, Twins, slates
 
 QUERY = "What do blue whales eat?"
 TEXTS = {

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from ragforge.corpus.anchors import Location
+from ragforge.corpus.quote_locations import Location
 from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.stages.judge.reply import (
     RelevanceReply,

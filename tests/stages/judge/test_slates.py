@@ -2,8 +2,8 @@ import pytest
 
 from ragforge.errors import CallError
 from ragforge.records import Judgment, Provenance
+from ragforge.stages.judge.batches import Alone, Twins, for_all, slates, unmarked
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.slates import Alone, Twins, for_all, slates, unmarked
 
 BY = Provenance(kind="llm", model="m")
 

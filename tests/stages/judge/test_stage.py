@@ -3,10 +3,10 @@ import pytest
 from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Failure, Judgment, Provenance
+from ragforge.stages.collecting import Collected
+from ragforge.stages.judge.batches import Alone, slates
 from ragforge.stages.judge.pairs import Pair, PairId
-from ragforge.stages.judge.slates import Alone, slates
 from ragforge.stages.judge.stage import Judging, judge_slates, open_pairs
-from ragforge.stages.pouring import Collected
 
 
 class ScriptedJudge:

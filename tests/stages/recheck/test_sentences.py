@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragforge.corpus.anchors import Location
-from ragforge.stages.recheck.sentences import sentence_places, touching, widened
+from ragforge.corpus.quote_locations import Location
+from ragforge.stages.recheck.subject import sentence_places, touching, widened
 
 TEXT = "  One is here. Two is there!\n\nThree, a line\nfour."
 

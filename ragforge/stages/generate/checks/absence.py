@@ -13,7 +13,7 @@ from ragforge.errors import CallError
 from ragforge.records import Provenance
 from ragforge.retrieval import Retriever
 from ragforge.stages.asking import Asker, quoted, upto, visible
-from ragforge.stages.generate.checks.items import Item
+from ragforge.stages.generate.checks.batches import Item
 from ragforge.stages.quotes import find_proof
 from ragforge.stages.words import content_stems
 

@@ -9,8 +9,14 @@ from pydantic import BaseModel, ConfigDict
 from ragforge.records import Difficulty, QueryType
 from ragforge.stages.answer.rules import equal_values, same_text
 from ragforge.stages.asking import Asker, upto, visible
-from ragforge.stages.generate.checks.batches import MOST, Entry, Form, at_most, names_something
-from ragforge.stages.generate.checks.items import Item
+from ragforge.stages.generate.checks.batches import (
+    MOST,
+    Entry,
+    Form,
+    Item,
+    at_most,
+    names_something,
+)
 
 Agreement = Literal["agrees", "in part", "differs"]
 

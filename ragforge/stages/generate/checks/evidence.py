@@ -19,7 +19,7 @@ from ragforge.errors import CallError
 from ragforge.records import Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, quoted, upto, visible
-from ragforge.stages.generate.checks.items import Item, Proof
+from ragforge.stages.generate.checks.batches import Item, Proof
 from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.words import words
 

@@ -8,8 +8,14 @@ from pydantic import BaseModel, ConfigDict
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.answer.rules import same_text
 from ragforge.stages.asking import Asker, upto, visible
-from ragforge.stages.generate.checks.batches import MOST, Entry, Form, at_most, names_something
-from ragforge.stages.generate.checks.items import Item
+from ragforge.stages.generate.checks.batches import (
+    MOST,
+    Entry,
+    Form,
+    Item,
+    at_most,
+    names_something,
+)
 from ragforge.stages.quotes import has_content
 from ragforge.stages.words import words
 

@@ -6,7 +6,7 @@ from typing import Literal
 from ragforge.records import Failure, Gate, GateResult, Measured, Provenance
 from ragforge.stages.asking import visible
 from ragforge.stages.generate.candidates import Rejection
-from ragforge.stages.generate.checks.items import Item
+from ragforge.stages.generate.checks.batches import Item
 
 _LONGEST_REASON = 300
 """Characters; a reason is what a model said, and no model is bound to be brief."""

@@ -1,22 +1,72 @@
 """The gates by rule: what a candidate must pass before any model is asked about it."""
 
-from collections.abc import Callable, Iterator
+# ruff: noqa: RUF001 -- letters of one script look like those of another; these are meant.
 
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from ragforge.stages.answer.refusals import abstains
+from ragforge.stages.answer.rules import speaks_of_absence
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Rejection
-from ragforge.stages.generate.gates.absence import answer_not_absent, no_answer
 from ragforge.stages.generate.gates.anchoring import anchored, bad_quote
 from ragforge.stages.generate.gates.copying import copied_run, given_away
 from ragforge.stages.generate.gates.deixis import points_away
 from ragforge.stages.generate.gates.forms import bad_form
 from ragforge.stages.generate.gates.languages import wrong_language
-from ragforge.stages.generate.gates.orders import order_followed
-from ragforge.stages.generate.gates.preamble import meta_talk
+from ragforge.stages.generate.gates.preamble import meta_talk, order_followed
+from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.gates.shape import bad_length, broken_shape, hidden_characters
-from ragforge.stages.generate.gates.taken import Taken
 from ragforge.stages.words import words
+
+_BEYOND: Final = {
+    "ar": r"(?<!\w)(?:و|ف)?(?:لا|لم|لن|ليس|ليست|غير|دون|بدون|لايوجد)(?!\w)",
+    "cs": r"\bne\w|\b(?:není|bez|nic|žádn\w+)\b",
+    "el": r"\b(?:δεν|δε|μη|μην|χωρίς|καν[εέ]\w+|άγνωστ\w+)\b",
+    "fa": r"(?<!\w)(?:نیست|ندارد|نشده|بدون|هیچ|نمی\w*|ن\w+ه)",
+    "fi": r"\b(?:ei|eivät|eikä|ilman|tuntematon|puuttu\w+)\b",
+    "he": r"(?<!\w)(?:לא|אין|אינ\w+|בלי|ללא)(?!\w)",
+    "hi": r"नहीं|बिना|अज्ञात",
+    "hu": r"\b(?:nem|nincs\w*|sem|ismeretlen|nélkül|hiányzik)\b",
+    "id": r"\b(?:tidak|belum|tanpa|bukan|tak)\b",
+    "ro": r"\b(?:nu|n-\w+|fără|niciun\w*|necunoscut\w*|lipse\w+)\b",
+    "th": r"ไม่|ไร้",
+    "uk": r"\b(?:не|немає|нема|ні|без|невідом\w+|відсутн\w+)\b",
+    "vi": r"\b(?:không|chưa|thiếu)\b",
+}
+_KNOWN: Final = frozenset("en de fr es it pt nl pl sv da no nb nn tr ru zh ja ko".split())
 
 _CERTAIN_OF_ANSWER = 4
 """Foreign function words that an answer takes; it may name more foreign things than a question."""
+
+
+def no_answer(candidate: Candidate) -> Rejection | None:
+    """Return an answer that only says that there is none, where one is needed."""
+    if candidate.behaviour != "answer" or not abstains(candidate.answer, candidate.asked):
+        return None
+    return Rejection("no_answer", _shown(candidate))
+
+
+def answer_not_absent(candidate: Candidate, language: str) -> Rejection | None:
+    """Return what answers an unanswerable question, None where it may say what is missing.
+
+    In a language whose words for it are not known every answer may.
+    """
+    if candidate.behaviour != "abstain" or abstains(candidate.answer, candidate.asked):
+        return None
+    code = re.split(r"[-_]", language.lower())[0]
+    beyond = _BEYOND.get(code)
+    if beyond is None and code not in _KNOWN:
+        return None
+    if speaks_of_absence(candidate.answer):
+        return None
+    if beyond is not None and re.search(beyond, candidate.answer, re.IGNORECASE):
+        return None
+    return Rejection("answer_not_absent", _shown(candidate))
+
+
+def _shown(candidate: Candidate) -> str:
+    return repr(candidate.answer.strip()[:60])
 
 
 def check(candidate: Candidate, brief: Brief, taken: Taken, place: int) -> Anchored | Rejection:

@@ -4,10 +4,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from ragforge.stages.function_words import function_words
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
-from ragforge.stages.words import content_stems, stem, words
+from ragforge.stages.words import content_stems, function_words, stem, words
 
 _LONGEST_RUN: Final = 9.0
 _LONGEST_SHARE: Final = 0.6

@@ -1,15 +1,24 @@
 """Whether a candidate is complete: the parts that its type needs, of sensible length and form."""
 
+# ruff: noqa: RUF001 -- letters of one script look like those of another; these are meant.
+
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from ragforge.records import Behaviour, QueryType
 from ragforge.stages.asking import visible
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
-from ragforge.stages.generate.gates.scripts import disguised_word
 from ragforge.stages.words import words
+
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
+_CYRILLIC: Final = re.compile("[\u0400-\u052f]")
+_LOOKALIKES: Final = frozenset("аеорсухіјѕԁԛԝһАВЕКМНОРСТУХІЈЅԌ")
+"""Cyrillic letters that look like Latin ones."""
+_GREEK_BETWEEN: Final = re.compile("[A-Za-z][ονΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]+[A-Za-z]")
 
 _MULTI_HOP: Final = ("multi_hop", "multi_hop_across")
 _BEHAVIOURS: Final[dict[QueryType, Behaviour]] = {
@@ -19,7 +28,6 @@ _BEHAVIOURS: Final[dict[QueryType, Behaviour]] = {
 }
 _MOST_QUOTES: Final = 12
 _LONGEST_HISTORY: Final = 8_000
-
 _QUESTION_CHARS: Final = range(6, 401)
 _QUESTION_WORDS: Final = range(2, 71)
 _KEYWORD_CHARS: Final = range(3, 121)
@@ -37,8 +45,31 @@ _DENSE: Final = 3
 _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
 )
-
 _STANDS_FOR_EMOJI: Final = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+
+
+def disguised_word(text: str) -> str:
+    """Return a word that is spelt with letters of two scripts to look like one; "" if none is.
+
+    Endings on a Latin name are none, in a text in Cyrillic, nor are signs such as a delta.
+    """
+    if text.isascii():
+        return ""
+    found: list[str] = _WORD.findall(text)
+    mixed = [word for word in found if _LATIN.search(word) and _CYRILLIC.search(word)]
+    if mixed:
+        is_cyrillic = any(_CYRILLIC.search(word) and not _LATIN.search(word) for word in found)
+        for word in mixed:
+            if _is_disguised(word, is_cyrillic=is_cyrillic):
+                return word
+    return next((word for word in found if _GREEK_BETWEEN.search(word)), "")
+
+
+def _is_disguised(word: str, *, is_cyrillic: bool) -> bool:
+    scripts = ["C" if _CYRILLIC.match(letter) else "L" for letter in word]
+    changes = sum(one != other for one, other in pairwise(scripts))
+    foreign = {letter for letter in word if _CYRILLIC.match(letter)}
+    return changes > 1 or (not is_cyrillic and foreign <= _LOOKALIKES)
 
 
 def broken_shape(candidate: Candidate, brief: Brief) -> Rejection | None:

@@ -7,7 +7,7 @@ from ragforge.stages.generate.checks.agreement import (
     is_enough,
     measured_difficulty,
 )
-from ragforge.stages.generate.checks.items import item_of
+from ragforge.stages.generate.checks.batches import item_of
 
 
 @pytest.mark.parametrize(

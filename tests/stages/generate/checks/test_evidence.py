@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from checker import QUOTE, Checker, anchored, reading, verdicts
 
+from ragforge.stages.generate.checks.batches import Proof
 from ragforge.stages.generate.checks.evidence import EvidenceReply, broken_rule, steps_left_out
-from ragforge.stages.generate.checks.items import Proof
 
 ONE, TWO, THREE = "Model A has port 80.", "Port 80 is slow.", "Slow ports are closed."
 

@@ -5,8 +5,8 @@ from checker import Checker, anchored, reading, shown, verdicts
 from fakes import Recorder
 
 from ragforge.errors import BudgetError, CallError
-from ragforge.stages.generate.checks.items import item_of
-from ragforge.stages.generate.checks.running import Running
+from ragforge.stages.generate.checks.batches import item_of
+from ragforge.stages.generate.checks.checking import Running
 from ragforge.stages.generate.checks.standing import Standing
 
 TWO = ("Model A has port 80.", "Port 80 is slow.")

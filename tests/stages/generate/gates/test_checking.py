@@ -6,7 +6,7 @@ import pytest
 from ragforge.records import Evidence
 from ragforge.stages.generate.candidates import Anchored, Quoted, Rejection
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.taken import Taken
+from ragforge.stages.generate.gates.repeated_questions import Taken
 
 HONEST = {one.what: one for one in planted.honest()}
 FACT = HONEST["fact"]

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.stages.generate.gates.respelling import Spellings
+from ragforge.stages.generate.gates.repeated_questions import Spellings
 
 
 @pytest.fixture

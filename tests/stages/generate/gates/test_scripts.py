@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.stages.generate.gates.scripts import disguised_word
+from ragforge.stages.generate.gates.shape import disguised_word
 
 
 @pytest.mark.parametrize("word", ["sоcket", "tоkеn", "Сlient", "paгe", "сокeт", "drοp"])

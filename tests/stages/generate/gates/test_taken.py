@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.stages.generate.gates.taken import Clash, Taken, normal_question
+from ragforge.stages.generate.gates.repeated_questions import Clash, Taken, normal_question
 
 LONG = "How do I {} redirects for every request of an async client in httpx {}?"
 

@@ -1,0 +1,1 @@
+"""What is decided about a dataset: which judgment counts, measures, history, gates, causes."""

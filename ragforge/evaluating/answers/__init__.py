@@ -1,0 +1,1 @@
+"""What became of a RAG system's answers: grades, rates, and where a failure came from."""

@@ -1,0 +1,205 @@
+"""The records of answer systems, as the report takes them from a dataset."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragforge.evaluating.judgments import failed_by_name
+from ragforge.evaluating.selection import Part
+from ragforge.files.dataset import Dataset
+from ragforge.files.selecting import Chosen
+from ragforge.measures.strata import Design
+from ragforge.records import Answer, AnswerGrade, Failure, Query
+
+Grades = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRecords:
+    """The records of one answer system, by query."""
+
+    system: str
+    answers: Mapping[str, Answer]
+    grades: Mapping[str, AnswerGrade]
+    failed: frozenset[str]
+    """Queries for which no graded answer could be had."""
+    gradable: frozenset[str]
+    """Queries of the set that have an expected answer or are meant to have none."""
+    queries: Mapping[str, Query] = field(default_factory=dict)
+    """What is known about the queries, to part them by."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Chunk id to document, of the queries' source chunks."""
+    chosen: Chosen | None = None
+    """The part of the set's queries that these are of; None where that is all."""
+    design: Design | None = None
+    """What the queries are a sample of; None where they are all there is."""
+
+    @property
+    def unanswered(self) -> frozenset[str]:
+        """The queries that could be graded, and to which the system gave no answer at all."""
+        return self.gradable - self.answers.keys() - self.grades.keys() - self.failed
+
+    @property
+    def graded(self) -> list[AnswerGrade]:
+        """The grades that have a verdict."""
+        return [grade for grade in self.grades.values() if grade.verdict is not None]
+
+    @property
+    def without_grade(self) -> frozenset[str]:
+        """Queries whose answer could not be had or graded."""
+        failed = {query_id for query_id, grade in self.grades.items() if grade.verdict is None}
+        return frozenset(failed | (self.failed - self.grades.keys()))
+
+    @property
+    def ungraded(self) -> frozenset[str]:
+        """Queries whose answer nobody tried to grade yet."""
+        return frozenset(self.answers.keys() - self.grades.keys() - self.failed)
+
+    @property
+    def names_contexts(self) -> bool:
+        """Whether every graded answer says which chunks it was made from."""
+        answers = self.answers
+        return all(
+            item.query_id in answers and answers[item.query_id].chunk_ids for item in self.graded
+        )
+
+    @property
+    def part(self) -> Part | None:
+        """How to tell of the queries that these are of; None where that is all."""
+        if self.chosen is None:
+            return None
+        measured = frozenset(grade.query_id for grade in self.graded)
+        return Part(self.chosen, self.design, measured)
+
+    def of_part(self, chosen: Chosen | None) -> "SystemRecords":
+        """Return the records of a part of the queries."""
+        if chosen is None:
+            return self
+        counting = self.gradable | self.grades.keys() | self.failed
+        design = chosen.design.within(counting) if chosen.design else None
+        part = replace(self.only(chosen.query_ids), chosen=chosen)
+        return replace(part, design=design)
+
+    def only(self, query_ids: Iterable[str]) -> "SystemRecords":
+        """Return the records of some queries; of a sample, drawn or not, all that are meant."""
+        wanted = sorted(set(query_ids))
+        return replace(
+            self,
+            design=self.design.within(wanted) if self.design else None,
+            answers={key: self.answers[key] for key in wanted if key in self.answers},
+            grades={key: self.grades[key] for key in wanted if key in self.grades},
+            failed=self.failed.intersection(wanted),
+            gradable=self.gradable.intersection(wanted),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an answer was made from, and the grades of that and of what it lacks."""
+
+    context: tuple[str, ...]
+    grades: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """What is known about relevance, to hold contexts against."""
+
+    grades: Grades
+    threshold: int
+    rankings: Mapping[str, Mapping[str, Sequence[str]]]
+    """Chunk ids, best first, by run and query."""
+    is_complete: bool = False
+    """Whether what has no label is not relevant."""
+    by_document: frozenset[str] = frozenset()
+    """Queries whose grades and rankings are those of documents."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Chunk id to document, of what contexts are made of and what is graded beside them."""
+    whole: frozenset[str] = frozenset()
+    """Ids in contexts that are of documents."""
+
+    def held_against(self, query_id: str, context: Sequence[str]) -> "Held":
+        """Return a context with the grades that it is held against.
+
+        By documents where the labels of the query, or the context, name documents.
+        """
+        grades: Mapping[str, int | None] = self.grades.get(query_id, {})
+        if query_id in self.by_document or not self.whole.isdisjoint(context):
+            context = tuple(dict.fromkeys(self.documents.get(name, name) for name in context))
+            grades = self._folded(grades)
+        if self.is_complete:
+            grades = {**dict.fromkeys(context, 0), **grades}
+        return Held(tuple(context), grades)
+
+    def _folded(self, grades: Mapping[str, int | None]) -> dict[str, int | None]:
+        """Return the highest grade of each document; None where no chunk of it has one."""
+        found: dict[str, int | None] = {}
+        for name, grade in grades.items():
+            doc_id = self.documents.get(name, name)
+            known = [one for one in (grade, found.get(doc_id)) if one is not None]
+            found[doc_id] = max(known, default=None)
+        return found
+
+
+def read_systems(
+    dataset: Dataset, failures: Iterable[Failure], queries: Mapping[str, Query]
+) -> list[SystemRecords]:
+    """Return the records of every system that answered, or failed to, ordered by name.
+
+    Args:
+        dataset: Where they are read from.
+        failures: Those of the dataset.
+        queries: All accepted queries, by id. The records are of the part that is chosen, or that a
+            system answered when one was.
+    """
+    with_answers, graded = set(dataset.answer_names()), set(dataset.answer_grade_names())
+    failed = {
+        system: query_ids & queries.keys()
+        for system, query_ids in failed_by_name(failures, "ask", "answer").items()
+        if query_ids & queries.keys()
+    }
+    gradable = frozenset(
+        query.query_id
+        for query in queries.values()
+        if query.expected_answer or not query.answerable
+    )
+    found = []
+    for system in sorted(with_answers | graded | failed.keys()):
+        part = dataset.chosen_of_answers(system)
+        answers = dataset.answers(system) if system in with_answers else []
+        grades = dataset.answer_grades(system) if system in graded else []
+        found.append(
+            SystemRecords(
+                system,
+                {item.query_id: item for item in answers if item.query_id in queries},
+                {item.query_id: item for item in grades if item.query_id in queries},
+                frozenset(failed.get(system, ())),
+                gradable,
+                queries,
+            ).of_part(part)
+        )
+    return found
+
+
+def source_chunks(queries: Iterable[Query]) -> set[str]:
+    """Return the chunks whose documents have to be looked up, as no evidence names them."""
+    return {
+        chunk_id for query in queries if not query.evidence for chunk_id in query.source_chunk_ids
+    }
+
+
+def context_names(systems: Iterable[SystemRecords], grades: Grades) -> set[str]:
+    """Return what contexts name, where some of it may be documents, and what is graded there."""
+    found: set[str] = set()
+    for system in systems:
+        for query_id, answer in system.answers.items():
+            graded = grades.get(query_id, {})
+            if any(name not in graded for name in answer.chunk_ids):
+                found |= {*answer.chunk_ids, *graded}
+    return found
+
+
+def documents_of(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the documents that a query's answer is in, by its evidence or its source chunks."""
+    named = [quote.doc_id for quote in query.evidence]
+    looked_up = [documents[item] for item in query.source_chunk_ids if item in documents]
+    return tuple(sorted(set(named or looked_up)))

@@ -1,0 +1,111 @@
+"""What a comparison of runs, or of answer systems, says: the same for text, JSON and page."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from ragforge.evaluating.graded_by import GradedBy
+from ragforge.evaluating.selection import Part
+from ragforge.measures.comparing import Comparison
+from ragforge.measures.intervals import Ends
+
+Outcome: TypeAlias = Literal["A", "B", "TIE", "UNKNOWN"]
+
+
+@dataclass(frozen=True, slots=True)
+class MovedQuery:
+    """A query that two runs treat differently."""
+
+    query_id: str
+    text: str
+    """"" where only ids are known."""
+    value_a: float
+    value_b: float
+    first_a: int | None = None
+    first_b: int | None = None
+    """Ranks of the first relevant chunk; None where none came, or for answers."""
+
+    @property
+    def diff(self) -> float:
+        """How much higher b is."""
+        return self.value_b - self.value_a
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """Retrieved chunks without a grade, above all those that only one of two runs retrieved."""
+
+    n_only_a: int
+    n_only_b: int
+    """As far down as the measure looks."""
+    bounds: Ends
+    """Of the difference, over every grade that these and the `n_both` could have. Chunks that
+    nobody retrieved are not in it: were one relevant, all values of the query would shrink."""
+    n_both: int = 0
+    """Chunks without a grade that both retrieved; they move a difference by where they stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One measure of two runs, with what else must be known."""
+
+    comparison: Comparison
+    n_left_out: int
+    """Queries in which one of the two has no value: something failed, or an answer was not given,
+    graded or checked."""
+    failure_bounds: Ends | None
+    """Of the difference, were nothing failed; None where nothing did."""
+    unjudged: Unjudged | None
+    """None where there is none, and for answers. Where a judgment failed the chunk is in
+    `failure_bounds`, and not here."""
+    gained: tuple[MovedQuery, ...]
+    lost: tuple[MovedQuery, ...]
+    """The queries in which b is better and worse by most, most first."""
+    withheld: str = ""
+    """Why nobody is called better whatever the numbers say, such as that the grades are not of one
+    judge: a clause that follows a colon. "" where the numbers decide."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Which is better: what the numbers say, unless the winner is withheld."""
+        return "UNKNOWN" if self.withheld else self.comparison.winner
+
+    @property
+    def better(self) -> str | None:
+        """The name of the better one; None where no difference is shown, or it is not known."""
+        return {"A": self.comparison.a, "B": self.comparison.b}.get(self.outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonReport:
+    """All comparisons of one call: one family."""
+
+    of: str
+    """`runs` or `answers`."""
+    names: tuple[str, ...]
+    """In the order given."""
+    measures: tuple[str, ...]
+    items: tuple[Compared, ...]
+    """Pair by pair, in each the measures in their order."""
+    letters: dict[str, dict[str, str]]
+    """By measure and run: runs that share a letter were not told apart. Without measures in which a
+    winner is withheld; empty with a baseline, as not all runs are compared then."""
+    means: dict[str, dict[str, float | None]]
+    """By measure and run, over all queries in which the run has a value."""
+    alpha: float
+    rel_threshold: int | None
+    """None for answers."""
+    judged_by: tuple[str, ...]
+    """In words; empty where it is not known."""
+    warnings: tuple[str, ...]
+    by_lists: bool = False
+    reading: str = ""
+    """What is relevant, and what a chunk without a label is, in words; "" where neither is told."""
+    """Whether lists say what is relevant in binary measures, rather than the threshold."""
+    graded_by: tuple[GradedBy, ...] = ()
+    """Who gave the grades, who gave most first; empty where it is not known."""
+    baseline: str | None = None
+    """The run that all others are held against; None where each two are compared."""
+    n_values: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By measure and run: queries that its mean is over."""
+    part: Part | None = None
+    """The part of the queries that was compared on; None where that is all."""

@@ -1,0 +1,311 @@
+"""The verdict of a gate as data, and the rules that it is given."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Final, Literal, TypeAlias
+
+from ragforge.errors import UsageError
+from ragforge.evaluating.comparison import MovedQuery
+from ragforge.evaluating.graded_by import GradedBy, graded_json
+from ragforge.evaluating.history.changes import Change
+from ragforge.measures import parse_measure
+from ragforge.measures.formulas import FORMULAS
+from ragforge.records import Evaluation
+
+Outcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
+"""OPEN: the gate was refused, so that nothing is decided."""
+Kind: TypeAlias = Literal["min", "max", "max-drop", "max-failures"]
+Allowance: TypeAlias = Literal["few", "holes", "baseline-judge", "dataset-change", "grading-change"]
+ALLOWANCES: Final[tuple[Allowance, ...]] = (
+    "few",
+    "holes",
+    "baseline-judge",
+    "dataset-change",
+    "grading-change",
+)
+MIN_QUERIES: Final = 25
+"""Below it the order of two systems is mostly chance (Buckley and Voorhees 2000, SIGIR)."""
+MAX_HOLES: Final = 0.1
+"""Share of ungraded chunks in the top 10 from which on reports warn as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What a measure is held against."""
+
+    measure: str
+    """Canonical name."""
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a run has to hold to."""
+
+    least: tuple[Threshold, ...] = ()
+    """Means that it must reach."""
+    most: tuple[Threshold, ...] = ()
+    """Means that it must not go beyond, of measures of which less is better."""
+    drops: tuple[Threshold, ...] = ()
+    """How much lower than the baseline's its mean may be."""
+    max_failures: float | None = None
+    """Share of the queries that may have failed."""
+    min_queries: int = MIN_QUERIES
+    max_holes: float = MAX_HOLES
+    """Share of the top 10 that may be without a grade."""
+    by_point: bool = False
+    """Decide on means, as if these very queries were all that counts."""
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """All that are named, each once, in the order given."""
+        named = (item.measure for item in (*self.least, *self.most, *self.drops))
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def n_checks(self) -> int:
+        """How many checks there are."""
+        failures = self.max_failures is not None
+        return len(self.least) + len(self.most) + len(self.drops) + failures
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPower:
+    """What so many queries can show, whatever was found."""
+
+    detectable: float
+    """Distance from the threshold (for a drop: the drop) that is shown with 80 % chance."""
+    wanted: float
+    """A smaller one: the drop allowed, or half of the distance."""
+    n_more: int
+    """Queries more that would show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule, and how the run holds to it."""
+
+    kind: Kind
+    measure: str
+    """"" where it is about failures."""
+    threshold: float
+    value: float | None
+    """The mean, the mean difference (now less the baseline), or the share."""
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval; None where there is none."""
+    decided_on: str
+    """In words."""
+    decided: float | None
+    """The number that was held against the threshold."""
+    n: int
+    n_failed: int
+    outcome: Outcome
+    text: str
+    """In a sentence or two."""
+    power: CheckPower | None = None
+    """Where it failed or nearly did."""
+
+    @property
+    def name(self) -> str:
+        """The flag without its dashes and its value: `min nDCG@10`."""
+        return f"{self.kind} {self.measure}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a gate decides nothing."""
+
+    reason: str
+    allowance: Allowance | None
+    """What lets it decide all the same; None where nothing does."""
+
+    @property
+    def flag(self) -> str:
+        """The flag that allows it; "" where none does."""
+        return f"--allow-{self.allowance}" if self.allowance else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a gate says about a run."""
+
+    outcome: Literal["PASS", "FAIL", "REFUSED", "UNCHECKED"]
+    """UNCHECKED: there was no rule, and nothing that would refuse one."""
+    evaluation: Evaluation
+    baseline: Evaluation | None
+    checks: tuple[Check, ...]
+    refusals: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+    """What one must know to read it."""
+    changes: tuple[Change, ...] = ()
+    """Since the baseline."""
+    fallen: tuple[MovedQuery, ...] = ()
+    """Queries that are worse than in the baseline, by most first."""
+    fallen_by: str = ""
+    """Measure by which."""
+    graded_by: tuple[GradedBy, ...] = ()
+    """Who gave the grades, who gave most first."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against the run."""
+        return self.outcome in ("PASS", "UNCHECKED")
+
+    @property
+    def title(self) -> str:
+        """The outcome as it is shown."""
+        return "nothing checked" if self.outcome == "UNCHECKED" else self.outcome
+
+    @property
+    def head(self) -> str:
+        """What was held against what, in one line."""
+        now = self.evaluation
+        text = f"{now.dataset} version {now.version}, run {now.run}, {now.n_queries} queries"
+        if self.baseline is None:
+            return text
+        then = self.baseline
+        return f"{text}; baseline: {then.dataset} version {then.version}, run {then.run}"
+
+
+def power_text(check: Check) -> str:
+    """Say what so many queries can show; "" where that is not the point."""
+    power = check.power
+    if power is None:
+        return ""
+    more = f"{power.n_more:,} more would show {power.wanted:.3f}"
+    if check.kind == "max-drop":
+        shown = f"drops of {power.detectable:.3f}"
+    else:
+        side = "below" if check.kind == "max" else "above"
+        shown = f"means that are {power.detectable:.3f} {side} the threshold"
+    if check.outcome == "PASS":
+        return f"It was close: {check.n:,} queries can only be relied on to show {shown}; {more}."
+    return f"{check.n:,} queries can only show {shown}; {more}."
+
+
+def as_json(verdict: Verdict) -> dict[str, object]:
+    """Return what JSON can hold."""
+    now, then = verdict.evaluation, verdict.baseline
+    return {
+        "verdict": verdict.outcome,
+        "graded_by": graded_json(verdict.graded_by),
+        "dataset": now.dataset,
+        "version": now.version,
+        "run": now.run,
+        "n_queries": now.n_queries,
+        "n_failed": now.n_failed,
+        "baseline": _named(then) if then else None,
+        "checks": [_check(check) for check in verdict.checks],
+        "refusals": [{"reason": item.reason, "flag": item.flag} for item in verdict.refusals],
+        "notes": list(verdict.notes),
+        "changes": [asdict(change) for change in verdict.changes],
+        "fallen": list(_fallen(verdict.fallen)),
+        "fallen_by": verdict.fallen_by,
+    }
+
+
+def _named(evaluation: Evaluation) -> dict[str, object]:
+    fields = {"evaluation_id", "at", "dataset", "version", "run", "n_queries", "n_failed"}
+    return evaluation.model_dump(include=fields)
+
+
+def _check(check: Check) -> dict[str, object]:
+    power = {"text": power_text(check), **asdict(check.power)} if check.power else None
+    return {"name": check.name, **asdict(check), "power": power}
+
+
+def _fallen(queries: Iterable[MovedQuery]) -> Iterable[dict[str, object]]:
+    for query in queries:
+        yield {
+            "query_id": query.query_id,
+            "query": query.text,
+            "baseline": query.value_a,
+            "now": query.value_b,
+            "diff": query.diff,
+        }
+
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*%?", re.ASCII)
+_LONGEST: Final = 200
+
+
+def parse_thresholds(texts: Iterable[str], flag: str) -> tuple[Threshold, ...]:
+    """Read thresholds of measures of retrieval.
+
+    Args:
+        texts: Each MEASURE=NUMBER.
+        flag: What messages call it.
+
+    Raises:
+        UsageError: One cannot be read, is out of the measure's range, or comes twice.
+    """
+    return read_thresholds(texts, flag, _of_retrieval)
+
+
+def read_thresholds(
+    texts: Iterable[str], flag: str, name_and_top: Callable[[str], tuple[str, float | None]]
+) -> tuple[Threshold, ...]:
+    """Read thresholds of any measures.
+
+    Args:
+        texts: Each MEASURE=NUMBER.
+        flag: What messages call it.
+        name_and_top: Gives a measure's canonical name and its highest value, None without end.
+
+    Raises:
+        UsageError: As for `parse_thresholds`.
+    """
+    found: dict[str, Threshold] = {}
+    for text in texts:
+        where = f"{flag} {text[:_LONGEST]}"
+        named, equals, written = text.rpartition("=")
+        if not equals or not named.strip() or ")" in written:
+            raise UsageError(f"{where}: expected MEASURE=NUMBER, such as nDCG@10=0.7")
+        name, top = name_and_top(named)
+        value = _number(written, where, top)
+        if name in found:
+            raise UsageError(f"{where}: {name} is given twice; one threshold a measure")
+        found[name] = Threshold(name, value)
+    return tuple(found.values())
+
+
+def parse_share(text: str, flag: str) -> float:
+    """Read a share written as `1%` or `0.01`.
+
+    Raises:
+        UsageError: It is no number from 0 to 1, or 0 % to 100 %.
+    """
+    return _number(text, f"{flag} {text[:_LONGEST]}", 1.0)
+
+
+def parse_count(text: str, flag: str) -> int:
+    """Read a whole number from 1 on.
+
+    Raises:
+        UsageError: It is none.
+    """
+    written = text.strip()
+    if not (written.isascii() and written.isdecimal() and len(written) < 10 and int(written)):
+        raise UsageError(f"{flag} {text[:_LONGEST]}: expected a whole number of at least 1")
+    return int(written)
+
+
+def _of_retrieval(text: str) -> tuple[str, float | None]:
+    measure = parse_measure(text)
+    return str(measure), None if FORMULAS[measure.name].unbounded else 1.0
+
+
+def _number(text: str, where: str, top: float | None) -> float:
+    written = text.strip()
+    allowed = "a number from 0 on" if top is None else f"a number from 0 to {top:g}, or 0% to 100%"
+    if not _NUMBER.fullmatch(written):
+        raise UsageError(f"{where}: {written!r} is no number; expected {allowed}")
+    if written.endswith("%") and top is None:
+        raise UsageError(f"{where}: a percentage of what? Expected {allowed}")
+    value = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
+    if not isfinite(value) or value < 0 or (top is not None and value > top):
+        raise UsageError(f"{where}: {written} is out of range; expected {allowed}")
+    return value

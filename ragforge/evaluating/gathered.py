@@ -1,0 +1,246 @@
+"""What a report rests on: the records of a dataset, read once, and its runs, measured once."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ragforge.evaluating.answers.records import SystemRecords, read_systems
+from ragforge.evaluating.judgments import (
+    LABELS_IN_WORDS,
+    LEAST_OF_JUDGES,
+    LabelReading,
+    Settled,
+    failed_by_name,
+    gaining_one,
+    grades_in,
+    judges_differ,
+    label_reading,
+    marks_in,
+    on_authors_scale,
+    relevance_words,
+    settle,
+)
+from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task, measure_run
+from ragforge.evaluating.selection import Part
+from ragforge.files.dataset import Dataset
+from ragforge.files.levels import DocumentLevel, document_level
+from ragforge.files.run_chunks import UsableRuns, usable_runs
+from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
+from ragforge.measures.listed import marked_labels
+from ragforge.records import Failure, Judgment, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The records of a dataset but for its chunks."""
+
+    queries: dict[str, Query]
+    """The accepted ones, by id."""
+    judgments: list[Judgment]
+    """Of these queries, as they were given."""
+    settled: Settled
+    """As they are measured on: of documents where labels name documents."""
+    failures: list[Failure]
+    task: Task
+    runs: list[MeasuredRun]
+    systems: Sequence[SystemRecords]
+    run_warnings: tuple[str, ...] = ()
+    """Which runs are left out because they were made on other chunks, and the like."""
+
+
+def gather(
+    dataset: Dataset,
+    *,
+    measures: Sequence[str] = (),
+    rel_threshold: int | Literal["auto"] = "auto",
+    run_names: Sequence[str] = (),
+) -> Gathered:
+    """Read all but the chunks, and measure the runs.
+
+    Args:
+        dataset: Has queries; all else may be missing.
+        measures: Names or aliases; the default set where empty.
+        rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
+        run_names: Which runs, in this order; all but stale ones where empty.
+
+    Raises:
+        DataError: A run or a file is missing or does not hold to its format, or a run that is named
+            was made on other chunks.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    queries = {query.query_id: query for query in dataset.require_accepted_queries()}
+    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    failures = dataset.failures()
+    level = document_level(dataset, judgments)
+    settled = settle_judgments(dataset, level, judgments, rel_threshold)
+    threshold = dataset.rel_threshold(rel_threshold)
+    by_lists = rel_threshold == "auto"
+    task = task_of(queries.values(), settled, measures, threshold, by_lists=by_lists)
+    task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
+    usable = usable_runs(dataset, run_names)
+    runs = measure_runs(dataset, failures, task, usable)
+    return Gathered(
+        queries=queries,
+        judgments=judgments,
+        settled=settled,
+        failures=failures,
+        task=task,
+        runs=runs,
+        systems=read_systems(dataset, failures, queries),
+        run_warnings=(*usable.warnings, *_parts(runs)),
+    )
+
+
+def settle_judgments(
+    dataset: Dataset,
+    level: DocumentLevel,
+    judgments: list[Judgment],
+    rel_threshold: int | Literal["auto"] = "auto",
+) -> dict[str, dict[str, Judgment]]:
+    """Return the judgment that counts for each pair of a dataset, by query and chunk.
+
+    Args:
+        dataset: Whose manifest may say from which grade on its author calls chunks relevant.
+        level: Folds to documents what labels name by them.
+        judgments: Of the dataset.
+        rel_threshold: As somebody asks for it; the grades of judges are on the scale of the set's
+            author where nobody does.
+    """
+    threshold = dataset.authors_threshold(rel_threshold)
+    settled = settle(level.judgments(on_authors_scale(judgments, threshold)))
+    is_binary = dataset.manifest.is_binary and rel_threshold == "auto"
+    return gaining_one(settled) if is_binary else settled
+
+
+def _parts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
+    """Say which runs are measured on a part of the queries."""
+    for run in runs:
+        if run.task is not None and run.task.chosen is not None and run.scores is not None:
+            measured = frozenset(run.scores.query_ids)
+            head, *rest = Part(run.task.chosen, run.task.design, measured).sentences
+            yield f"run {run.name} is measured {head}"
+            yield from (f"run {run.name}: {text}" for text in rest)
+
+
+def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
+    """Whether a chunk of a dataset that has no label is not relevant; see `label_reading`."""
+    return reading_in_force(dataset, judgments) == "complete"
+
+
+def reading_in_force(dataset: Dataset, judgments: Iterable[Judgment]) -> LabelReading:
+    """Return what a chunk of a dataset that has no label is; see `label_reading`."""
+    has_pool = "pool.jsonl" in dataset.manifest.files
+    return label_reading(dataset.manifest.labels, judgments, has_pool=has_pool)
+
+
+def reading_words(
+    dataset: Dataset, judgments: Iterable[Judgment], task: Task, asked: int | Literal["auto"]
+) -> str:
+    """Say what is relevant, and what a chunk without a label is where that is not a pool's.
+
+    Args:
+        dataset: Whose manifest may say both.
+        judgments: Of the dataset.
+        task: What is in force.
+        asked: The threshold that somebody asks for.
+    """
+    given = list(judgments)
+    differ = judges_differ(given, dataset.authors_threshold(asked))
+    words = relevance_words(task.rel_threshold, judges_differ=differ)
+    words = "relevant: as listed" if task.relevant else words
+    labels = reading_in_force(dataset, given)
+    is_usual = labels == "pooled" and dataset.manifest.labels is None
+    return words if is_usual else f"{words}; {LABELS_IN_WORDS[labels]}"
+
+
+def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:
+    """Return how much of what people call relevant a dataset does not have, each once a query.
+
+    No run can find it: chunks, and documents where labels name them. Only sets of people have such;
+    the chunks of others are not looked at.
+    """
+    by_people = (item for item in judgments if item.source == "human")
+    relevant = [item for item in by_people if item.grade or item.relevant]
+    if not relevant or not dataset.chunks_path.exists():
+        return 0
+    wanted = {item.chunk_id for item in relevant}
+    there = set[str]()
+    for chunk in dataset.chunks():
+        there |= {chunk.chunk_id, chunk.doc_id} & wanted
+    return sum(item.chunk_id not in there for item in relevant)
+
+
+def task_of(
+    queries: Iterable[Query],
+    settled: Settled,
+    measures: Sequence[str] = (),
+    rel_threshold: int | Literal["auto"] = "auto",
+    *,
+    by_lists: bool = True,
+) -> Task:
+    """Return what runs are measured on: the answerable queries and their grades.
+
+    Args:
+        queries: All that count.
+        settled: The judgments that count.
+        measures: Names or aliases; the default set where empty.
+        rel_threshold: Lowest grade that counts as relevant; "auto" is 2 where grades go beyond 1.
+        by_lists: Whether what people list as relevant goes before the threshold; see `Task`. A
+            threshold that somebody asks for goes before the lists.
+
+    Raises:
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    answerable = [query for query in queries if query.answerable]
+    qrels = {query.query_id: grades_in(settled.get(query.query_id, {})) for query in answerable}
+    names = tuple(dict.fromkeys(str(parse_measure(name)) for name in measures or DEFAULT_MEASURES))
+    # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
+    some = qrels or {"": {}}
+    probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
+    threshold = probe.rel_threshold
+    if threshold == 1 and rel_threshold == "auto" and _is_by_judges(settled):
+        threshold = LEAST_OF_JUDGES
+    marks = marks_in({key: of for key, of in settled.items() if key in qrels})
+    graded, lists = marked_labels(qrels, marks, threshold)
+    return Task(answerable, graded, names, threshold, relevant=lists if by_lists else {})
+
+
+def _is_by_judges(settled: Settled) -> bool:
+    """Whether a judge graded, whose 1 is not relevant, so that no grade above it says: none is."""
+    return any(
+        item.source != "human" and item.grade is not None
+        for judged in settled.values()
+        for item in judged.values()
+    )
+
+
+def measure_runs(
+    dataset: Dataset, failures: Iterable[Failure], task: Task, usable: UsableRuns
+) -> list[MeasuredRun]:
+    """Measure runs; where none was named, also those without a file, as every query of them failed.
+
+    A run that was made for a part of the queries is measured on that part.
+
+    Args:
+        dataset: Has the runs; may have a part of its queries chosen.
+        failures: Those of the dataset.
+        task: On all of its queries.
+        usable: Which runs.
+
+    Raises:
+        DataError: A run is missing or does not hold to its format, or was not made for the queries
+            that were chosen.
+    """
+    failed = failed_by_name(failures, "retrieve")
+    lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
+    there = set(dataset.run_names())
+    wanted = usable.names if usable.were_named else sorted({*usable.names, *(lost - there)})
+    return [
+        measure_run(
+            name,
+            () if name in lost - there else task.level.rankings(usable.rankings(name)),
+            failed.get(name, set()) | usable.reworded.get(name, set()),
+            task.of_part(dataset.chosen_of_run(name)),
+        )
+        for name in wanted
+    ]

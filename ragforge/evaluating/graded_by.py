@@ -1,0 +1,234 @@
+"""Who graded what numbers rest on: in one line, as JSON, and why a winner cannot rest on it."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.evaluating.judgments import Judge
+from ragforge.evaluating.wording import one_line, plural
+from ragforge.files.qrels import JudgedQrels
+from ragforge.records import Grader, MixedGrades, Provenance
+from ragforge.records.judges import GradeOrigin, origin
+
+_BATCHES: Final = re.compile(r"batch (\d+) x (\d+)")
+_VOTES: Final = re.compile(r"votes (\d+) at ([\d.]+)")
+_USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
+
+
+def judge_shown(judge: Provenance) -> str:
+    """Return a judge in a few words: model, prompt, and how it was asked."""
+    if judge.kind == "baseline":
+        return "the offline baseline"
+    if not judge.model:
+        return "a judge that is not recorded"
+    prompt = f" with {one_line(judge.prompt)} {judge.prompt_sha256[:8]}" if judge.prompt else ""
+    how = f" ({one_line(judge.protocol)})" if judge.protocol else ""
+    return f"{one_line(judge.model)}{prompt}{how}"
+
+
+def judges_shown(judges: Iterable[Provenance]) -> str:
+    """Return judges in a few words, with `and` before the last."""
+    *others, last = map(judge_shown, judges)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def missing_grades(mixed: MixedGrades, command: str) -> str:
+    """Return what is missing, and the command that buys it, as a sentence."""
+    gone = f" ({mixed.n_gone:,} of them had a grade that is gone)" if mixed.n_gone else ""
+    are = "is" if mixed.n_pairs == 1 else "are"
+    return (
+        f"{plural(mixed.n_pairs, 'pair')} {are} without a grade of {judge_shown(mixed.ask)}{gone}; "
+        f"`{command}` buys them, and tells the price with --dry-run"
+    )
+
+
+def judge_command(
+    ask: Provenance, dataset: str, runs: Sequence[str] = (), *, n_earlier: int = 0, depth: int = 0
+) -> str:
+    """Return the command that lets a judge grade what it has not graded.
+
+    Args:
+        ask: The judge.
+        dataset: Where the set is.
+        runs: Whose rankings are needed.
+        n_earlier: Earlier rankings of each that are needed too.
+        depth: Ranks that are needed, where they are more than is usual.
+    """
+    words = ["ragforge", "judge", "--dataset", dataset]
+    words += [word for run in runs for word in ("--run", run)]
+    if n_earlier:
+        words += ["--earlier-rankings", *([str(n_earlier)] if n_earlier > 1 else [])]
+    words += ["--depth", str(depth)] if depth else []
+    words.append("--again")
+    words += ["--panel", ask.model.replace("+", ",")] if "+" in ask.model else _model(ask)
+    if batches := _BATCHES.search(ask.protocol):
+        words += ["--batch", batches[1], "--permutations", batches[2]]
+    if votes := _VOTES.search(ask.protocol):
+        words += ["--votes", votes[1], "--temperature", votes[2]]
+    if "logprobs" in ask.protocol:
+        words += ["--logprobs", "on"]
+    if "examples" in ask.protocol:
+        words += ["--examples", "FILE"]
+    if ask.prompt not in _USUAL_PROMPTS:
+        words += ["--prompt", ask.prompt]
+    return one_line(shlex.join(words), 1000)
+
+
+def _model(ask: Provenance) -> list[str]:
+    if ask.kind == "baseline":
+        return ["--model", "offline"]
+    return ["--model", ask.model or "MODEL"]
+
+
+NOT_RECORDED: Final = "who graded is not recorded"
+_NAME_CHARS: Final = 60
+_MOST_NAMED: Final = 8
+"""In the line; a file may name one for each grade."""
+_UNRECORDED: Final = GradeOrigin("")
+
+
+@dataclass(frozen=True, slots=True)
+class GradedBy:
+    """How many grades one origin gave."""
+
+    origin: GradeOrigin
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class SilentGrades:
+    """Grades that say nothing about quality, among those that a number rests on."""
+
+    n_words: int = 0
+    """Of the offline baseline: shared words."""
+    n_made_up: int = 0
+    """Of `ragforge mock`."""
+    n: int = 0
+    """All grades it rests on."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one; it is enough for no winner to be named."""
+        return bool(self.n_words or self.n_made_up)
+
+    @property
+    def basis(self) -> str:
+        """What the number rests on, in words: `by shared words`."""
+        kinds = ["shared words"] if self.n_words else []
+        kinds += ["what ragforge mock made up"] if self.n_made_up else []
+        n = self.n_words + self.n_made_up
+        part = f"in part ({n:,} of {self.n:,} grades) " if n < self.n else ""
+        return f"{part}by {' and '.join(kinds)}"
+
+
+def count_silent(origins: Iterable[GradeOrigin]) -> SilentGrades:
+    """Count the grades that say nothing, one origin a grade."""
+    counts = Counter(origins)
+    return SilentGrades(
+        n_words=sum(n for item, n in counts.items() if item.is_shared_words),
+        n_made_up=sum(n for item, n in counts.items() if item.is_made_up),
+        n=sum(counts.values()),
+    )
+
+
+def silent_of(graders: Iterable[Grader]) -> SilentGrades:
+    """Count the grades that say nothing in an evaluation of a history or a baseline.
+
+    A trend, or a difference of two evaluations, can be told only where neither has `any`.
+    """
+    listed = [grader for grader in graders if grader.count]
+    return SilentGrades(
+        n_words=sum(g.count - g.n_evidence for g in listed if g.kind == "baseline"),
+        n_made_up=sum(g.count for g in listed if g.kind == "mock"),
+        n=sum(g.count for g in listed),
+    )
+
+
+def why_unknown(silent: SilentGrades, ahead: str) -> str:
+    """Return why no winner is named, "" where nothing forbids it.
+
+    Args:
+        silent: Among the grades that the difference rests on.
+        ahead: The name of the one that these numbers put first; "" where they put neither.
+    """
+    if not silent.any:
+        return ""
+    return f"{silent.basis}, {ahead or 'neither'} ranks higher; this says nothing about quality"
+
+
+def count_grades(origins: Iterable[GradeOrigin]) -> tuple[GradedBy, ...]:
+    """Return who graded, one origin a grade; who gave most first."""
+    counts = Counter(origins).items()
+    entries = (GradedBy(item, n) for item, n in counts if n)
+    return tuple(sorted(entries, key=_order))
+
+
+def count_file_grades(judged: JudgedQrels) -> tuple[GradedBy, ...]:
+    """Return who graded the pairs of a file; () where it does not say."""
+    if not judged.origins:
+        return ()
+    return count_grades(
+        judged.origins.get((query_id, chunk_id), _UNRECORDED)
+        for query_id, grades in judged.grades.items()
+        for chunk_id, grade in grades.items()
+        if grade is not None
+    )
+
+
+def grades_of(judges: Iterable[Judge]) -> tuple[GradedBy, ...]:
+    """Return who graded among judges, without records that failed; who gave most first."""
+    counts: Counter[GradeOrigin] = Counter()
+    for judge in judges:
+        source = "human" if judge.kind == "human" else ""
+        n = judge.count - judge.n_failed - judge.n_evidence
+        counts[origin(judge.kind, judge.model, judge.prompt, source)] += n
+        counts[origin(judge.kind, judge.model, judge.prompt, "evidence")] += judge.n_evidence
+    return tuple(sorted((GradedBy(item, n) for item, n in counts.items() if n > 0), key=_order))
+
+
+def graded_line(entries: Iterable[GradedBy]) -> str:
+    """Say who graded in one line: what a reader has to know before any number."""
+    listed = list(entries)
+    if not any(item.origin.kind for item in listed):
+        return NOT_RECORDED
+    parts = [f"{_named(item.origin)}: {item.n:,}" for item in listed[:_MOST_NAMED]]
+    others = listed[_MOST_NAMED:]
+    if others:
+        parts.append(f"{len(others):,} others: {sum(item.n for item in others):,}")
+    return f"graded by {'; '.join(parts)}"
+
+
+def graded_json(entries: Iterable[GradedBy]) -> list[dict[str, object]]:
+    """Return what stands under `graded_by`; `kind` is None where it is not recorded."""
+    return [
+        {
+            "kind": item.origin.kind or None,
+            "model": item.origin.model,
+            "prompt": item.origin.prompt,
+            "source": item.origin.source,
+            "n": item.n,
+        }
+        for item in entries
+    ]
+
+
+def _named(item: GradeOrigin) -> str:
+    model = one_line(item.model, _NAME_CHARS)
+    if item.is_made_up:
+        return f"ragforge mock in the place of {model}" if model else "ragforge mock"
+    if item.source == "evidence":
+        return f"quotes in queries by {model or 'people'}"
+    if item.kind == "baseline":
+        return f"the offline baseline, shared words ({model})"
+    if item.kind == "human":
+        return f"people ({model})" if model else "people"
+    kinds = {"llm": "language model", "rule": "rule", "file": "grades of a file"}
+    return f"{model} ({kinds[item.kind]})" if item.kind in kinds else "not recorded"
+
+
+def _order(item: GradedBy) -> tuple[int, str, str, str, str]:
+    by = item.origin
+    return -item.n, by.kind, by.model, by.prompt, by.source

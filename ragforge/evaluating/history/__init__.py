@@ -1,0 +1,1 @@
+"""Evaluations over time: what changed between two, and where a measure goes."""

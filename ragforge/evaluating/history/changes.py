@@ -1,0 +1,229 @@
+"""What changed between two evaluations of a run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ragforge.evaluating.wording import one_line, plural, share
+from ragforge.records import Evaluation, Grader
+
+_BESIDE: Final = {
+    "moved": "",
+    "equal": "; the queries that did not fail came out as before",
+    "unknown": "; whether the other queries are ranked as before cannot be told",
+}
+"""How failures go on, by what became of the queries that did not fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that is not as it was."""
+
+    what: Literal[
+        "scale",
+        "corpus",
+        "selection",
+        "items",
+        "judge",
+        "prompts",
+        "judgments",
+        "retriever",
+        "failures",
+        "tool",
+    ]
+    text: str
+    """In a sentence."""
+
+
+def changes(before: Evaluation, now: Evaluation, n_same: int | None = None) -> list[Change]:
+    """Return what changed between two evaluations of a run, the weightiest first.
+
+    What follows from another change is not told by itself: other queries have other judgments and
+    rankings, another judge gives other grades, and over another corpus any retriever ranks
+    otherwise.
+
+    Args:
+        before: The earlier one.
+        now: The later one.
+        n_same: Items that are the same in both; where None it is what the later one knows itself.
+    """
+    if n_same is None:
+        n_same = _n_same(before, now)
+    return [
+        *_scale(before, now),
+        *_set(before, now, n_same),
+        *_grading(before, now),
+        *_rest(before, now),
+    ]
+
+
+def _scale(before: Evaluation, now: Evaluation) -> Iterator[Change]:
+    if before.rel_threshold != now.rel_threshold:
+        yield Change(
+            "scale",
+            f"Relevant was a grade of {before.rel_threshold} or more, now it is "
+            f"{now.rel_threshold} or more: the values are of different things.",
+        )
+    if before.by_lists != now.by_lists:
+        said = "lists of relevant chunks", "a threshold on the grades"
+        old, new = said if before.by_lists else said[::-1]
+        yield Change(
+            "scale",
+            f"What is relevant was decided by {old}, now by {new}: the values of binary measures "
+            "are of different things.",
+        )
+    if before.only_retrieved != now.only_retrieved:
+        left_out, counted = "were left out", "counted as 0"
+        old, new = (left_out, counted) if before.only_retrieved else (counted, left_out)
+        yield Change("scale", f"Queries that the run lacks {old} before, now they {new}.")
+
+
+def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
+    old, new = before.digests, now.digests
+    if not (old.corpus and new.corpus):
+        if old.corpus or new.corpus:
+            text = "has no chunks: whether the corpus changed cannot be told."
+            yield Change("corpus", f"The set {'before' if new.corpus else 'now'} {text}")
+    elif old.corpus != new.corpus:
+        yield Change(
+            "corpus",
+            "The corpus changed; the rankings are the same."
+            if old.rankings == new.rankings
+            else "The corpus changed, and the rankings with it; whether the retriever changed as "
+            "well cannot be told.",
+        )
+    if not is_of_same_part(before, now):
+        yield Change(
+            "selection",
+            f"The queries measured changed: {_part(before)} before, now {_part(now)}; only what is "
+            "said of the same items is of the system.",
+        )
+    if old.queries != new.queries:
+        version = f" (version {before.version}, now {now.version})"
+        yield Change(
+            "items",
+            f"The items changed: {_items(before, now, n_same)}"
+            f"{version if before.version != now.version else ''}.",
+        )
+
+
+def is_of_same_part(a: Evaluation, b: Evaluation) -> bool:
+    """Whether two evaluations were made on what the same flags choose, such as all queries."""
+    return _asked(a) == _asked(b)
+
+
+def _asked(of: Evaluation) -> tuple[object, ...]:
+    return of.selection.asked if of.selection else ()
+
+
+def _part(of: Evaluation) -> str:
+    return of.selection.in_words if of.selection else "the whole set"
+
+
+def _items(before: Evaluation, now: Evaluation, n_same: int) -> str:
+    """Say how many items are the same, of those that have a value."""
+    counts = f"{plural(before.n_queries, 'query', 'queries')}, now {now.n_queries:,}"
+    if not n_same:
+        return f"{counts}, of which none is known to be the same"
+    gone, new = (max(0, _n_valued(item) - n_same) for item in (before, now))
+    return f"{counts}; {n_same:,} are the same, {gone:,} gone or changed, {new:,} new or changed"
+
+
+def _n_same(before: Evaluation, now: Evaluation) -> int:
+    if now.bridge_to != before.evaluation_id:
+        return 0
+    return max((item.n + item.n_left_out for item in now.bridge.values()), default=0)
+
+
+def _n_valued(of: Evaluation) -> int:
+    return max((mean.n for mean in of.measures.values()), default=0)
+
+
+def _grading(before: Evaluation, now: Evaluation) -> Iterator[Change]:
+    old, new = before.digests, now.digests
+    same_judge = _judges(before) == _judges(now)
+    same_prompts = _prompts(before) == _prompts(now)
+    if not same_judge:
+        yield Change("judge", f"The judge changed: {_names(before)}; now {_names(now)}.")
+    names = sorted(_prompts(before).keys() & _prompts(now).keys())
+    changed = [name for name in names if _prompts(before)[name] != _prompts(now)[name]]
+    if changed or (same_judge and not same_prompts):
+        named = f": {', '.join(one_line(name) for name in changed)}" if changed else ""
+        yield Change("prompts", f"The prompts that the judge grades by changed{named}.")
+    is_same_way = same_judge and same_prompts and old.queries == new.queries
+    if is_same_way and old.judgments != new.judgments:
+        counts = f"{_n_judgments(before):,} before, {_n_judgments(now):,} now"
+        holes = (
+            f"without a grade in the top 10 were {share(before.n_holes, before.n_retrieved)}, "
+            f"now {share(now.n_holes, now.n_retrieved)}"
+        )
+        yield Change("judgments", f"The judgments changed: {counts}; {holes}.")
+
+
+def _rest(before: Evaluation, now: Evaluation) -> Iterator[Change]:
+    failed = before.n_failed != now.n_failed
+    ranked = _is_ranked_otherwise(before, now)
+    if ranked and not (failed and _by_bridge(before, now) != "moved"):
+        commits = before.git_commit, now.git_commit
+        commit = f" (commit {commits[0][:10]}, now {commits[1][:10]})"
+        yield Change(
+            "retriever",
+            "The retriever ranks otherwise on the same corpus and queries"
+            f"{commit if all(commits) and commits[0] != commits[1] else ''}: it changed, or does "
+            "not repeat itself.",
+        )
+    if failed:
+        counts = (
+            f"Failures: {before.n_failed:,} of {plural(before.n_queries, 'query', 'queries')}, "
+            f"now {now.n_failed:,} of {now.n_queries:,}"
+        )
+        yield Change("failures", f"{counts}{_BESIDE[_by_bridge(before, now)] if ranked else ''}.")
+    if before.tool_version != now.tool_version:
+        yield Change(
+            "tool", f"ragforge was {before.tool_version} before, and is {now.tool_version} now."
+        )
+
+
+def _is_ranked_otherwise(before: Evaluation, now: Evaluation) -> bool:
+    old, new = before.digests, now.digests
+    is_same_ground = (old.corpus, old.queries) == (new.corpus, new.queries)
+    return is_same_ground and old.rankings != new.rankings
+
+
+def _by_bridge(before: Evaluation, now: Evaluation) -> Literal["moved", "equal", "unknown"]:
+    """Say what became of the queries that did not fail."""
+    if now.bridge_to != before.evaluation_id or not now.bridge:
+        return "unknown"
+    return "moved" if any(item.diff for item in now.bridge.values()) else "equal"
+
+
+def _judges(of: Evaluation) -> set[tuple[str | None, str]]:
+    return {(grader.kind, grader.model) for grader in of.graders if grader.is_judge}
+
+
+def _names(of: Evaluation) -> str:
+    return ", ".join(sorted({_name(grader) for grader in of.graders if grader.is_judge})) or "none"
+
+
+def _name(grader: Grader) -> str:
+    kinds = {
+        "human": "people",
+        "baseline": "the offline baseline",
+        "rule": "a rule",
+        "file": "a file",
+    }
+    if grader.kind == "mock":
+        return f"ragforge mock in the place of {one_line(grader.model)}"
+    return one_line(grader.model) or kinds.get(grader.kind or "", "not recorded")
+
+
+def _prompts(of: Evaluation) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for grader in of.graders:
+        if grader.prompt and grader.is_judge:
+            found.setdefault(grader.prompt, set()).add(grader.prompt_sha256)
+    return found
+
+
+def _n_judgments(of: Evaluation) -> int:
+    return sum(grader.count for grader in of.graders)

@@ -1,0 +1,424 @@
+"""The items that two evaluations have in common, measured on the same grades in both.
+
+The grades of an item change when somebody judges what a new run retrieved. Its earlier value is one
+on fewer grades, and no measure of what changed since; without it, just the queries on which the
+runs differ would be gone. So the earlier ranking is scored again on the grades of today. Where
+several judges gave these, both rankings are scored on those of one; where no judge graded what both
+hold, the item has no value: an earlier ranking is not to be held against a later one by another
+judge's grades, nor to lose by grades that are gone.
+"""
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf, isinf
+from typing import Final
+
+from ragforge.errors import UsageError
+from ragforge.evaluating.one_judge import (
+    Couple,
+    OneJudge,
+    PairJudges,
+    Reading,
+    mixed_grades,
+    on_one_judge,
+)
+from ragforge.measures import evaluate, parse_measure
+from ragforge.measures.bounds import Interval
+from ragforge.measures.listed import Ground, Listed, grounds
+from ragforge.measures.names import Measure
+from ragforge.records import Baseline, Evaluation, ItemValues, MixedGrades
+
+LEFT_OUT: Final = 0.1
+"""Share of the items in common from which on too many cannot be measured again."""
+_ON_ALL_GRADES: Final = frozenset({"Judged", "bpref", "infAP"})
+"""Measures that a grade of 0 moves too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What rankings are scored on today."""
+
+    qrels: Mapping[str, Mapping[str, int | None]]
+    rel_threshold: int
+    corpus: str
+    """Digest of the chunks; "" where there are none."""
+    judgments: str
+    """Digest of the grades."""
+    chunk_ids: Callable[[], Container[str]]
+    """Reads those of the corpus; asked only where the corpus changed."""
+    moved: Callable[[], Mapping[str, Sequence[str]]] = dict
+    """Reads the ids of now of chunks that went by other ones, likewise."""
+    pair_judges: PairJudges = field(default_factory=PairJudges)
+    """Who gave the grades."""
+    relevant: Listed = field(default_factory=dict)
+    """What lists call relevant, by query, where they decide binary measures."""
+
+    def grounds(self, query_ids: Iterable[str], measures: Iterable[str]) -> tuple[Ground, ...]:
+        """Return the labels of some queries that measures are computed on."""
+        wanted = [query_id for query_id in query_ids if query_id in self.qrels]
+        return grounds(
+            {query_id: self.qrels[query_id] for query_id in wanted},
+            {query_id: self.relevant[query_id] for query_id in wanted if query_id in self.relevant},
+            measures,
+            self.rel_threshold,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommonItem:
+    """One item by measure; those are in it that both evaluations have."""
+
+    before: Mapping[str, Reading]
+    now: Mapping[str, Reading]
+    """Empty where the query failed."""
+    is_rescored: bool = False
+    """Whether its grades changed, so that its ranking was scored again."""
+    lacking: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By measure that has no value as no judge graded what both rankings hold: as in `OneJudge`."""
+    alike: frozenset[str] = frozenset()
+    """Measures that see one and the same ranking: a failed judgment moves both values equally, so
+    that these are read as if none had failed."""
+
+
+def common_items(
+    before: Baseline, now: Baseline, yardstick: Yardstick | None = None
+) -> dict[str, CommonItem]:
+    """Return the items in common by query, those of `before` measured on the grades of `now`.
+
+    Args:
+        before: The earlier one.
+        now: The later one. An item whose query it has no value of counts as in common where the
+            query is still in the set.
+        yardstick: The grades of today; without it, items whose grades changed have no value.
+    """
+    of_now = {item.query_id: item for item in now.items}
+    both = [
+        (item, of_now.get(item.query_id))
+        for item in before.items
+        if _is_same(item, of_now.get(item.query_id), yardstick)
+    ]
+    by_measure = [m for m in now.evaluation.measures if m in before.evaluation.measures]
+    changed = {old.query_id for old, new in both if new is None or new.grades != old.grades}
+    if not is_read_alike(before.evaluation, now.evaluation):
+        changed = {old.query_id for old, _ in both}
+    stale = _Stale(changed, before.evaluation.digests.judgments, now.evaluation.digests.judgments)
+    olds = _readings([old for old, _ in both], before.evaluation, by_measure, stale, yardstick)
+    is_of_today = yardstick is None or now.evaluation.digests.judgments == yardstick.judgments
+    news = _readings(
+        [new for _, new in both if new is not None],
+        now.evaluation,
+        by_measure,
+        _Stale(set(), "", "") if is_of_today else stale,
+        yardstick,
+    )
+    found = {
+        old.query_id: CommonItem(
+            olds[old.query_id],
+            news[old.query_id] if new is not None else _without_value(old, olds, yardstick),
+            old.query_id in changed and new is not None,
+        )
+        for old, new in both
+    }
+    if yardstick is not None:
+        paired = [(old, new) for old, new in both if new is not None]
+        sides = _Side(before.evaluation, yardstick), _Side(now.evaluation, yardstick)
+        found |= _on_one_judge(paired, found, sides, by_measure, yardstick)
+    depths = {name: depth for name in by_measure if (depth := _depth_of(name)) is not None}
+    is_same_run = before.evaluation.digests.rankings == now.evaluation.digests.rankings
+    for old, new in both:
+        if new is not None:
+            deep = inf if is_same_run else _shared_depth(old, new)
+            names = {name for name, depth in depths.items() if depth <= deep}
+            found[old.query_id] = _read_alike(found[old.query_id], names)
+    return found
+
+
+def is_read_alike(before: Evaluation, now: Evaluation) -> bool:
+    """Whether the same was relevant by the same grades."""
+    return (before.rel_threshold, before.by_lists) == (now.rel_threshold, now.by_lists)
+
+
+def mixed_of(found: Mapping[str, CommonItem], yardstick: Yardstick | None) -> MixedGrades | None:
+    """Return what keeps items in common from being measured on the grades of one judge."""
+    lacking = {query_id: item.lacking for query_id, item in found.items() if item.lacking}
+    if yardstick is None or not lacking:
+        return None
+    return mixed_grades(lacking, len(found), yardstick.pair_judges)
+
+
+def _shared_depth(old: ItemValues, new: ItemValues) -> float:
+    """Return down to which rank two rankings are known to be one and the same."""
+    if old.ranking == new.ranking and old.n_retrieved == new.n_retrieved == len(old.ranking):
+        return inf
+    pairs = zip(old.ranking, new.ranking, strict=False)
+    least = min(len(old.ranking), len(new.ranking))
+    return next((rank for rank, (a, b) in enumerate(pairs) if a != b), least)
+
+
+def _depth_of(measure: str) -> float | None:
+    """Return how far down a measure looks; None where it may look at more than a ranking."""
+    try:
+        return parse_measure(measure).cutoff or inf
+    except UsageError:  # Of answers, or of a later version.
+        return None
+
+
+def _read_alike(item: CommonItem, names: Container[str]) -> CommonItem:
+    """Return an item without what failed judgments could change in some measures."""
+    known = {
+        name: (old.value, item.now[name].value)
+        for name, old in item.before.items()
+        if name in names and name in item.now
+    }
+    before, now = dict(item.before), dict(item.now)
+    alike = set()
+    for name, (old, new) in known.items():
+        if old is not None and new is not None:
+            before[name], now[name] = Reading(old, old, old), Reading(new, new, new)
+            alike.add(name)
+    return replace(item, before=before, now=now, alike=frozenset(alike))
+
+
+class _Side:
+    """What is known of the rankings of one evaluation, read where it is needed."""
+
+    def __init__(self, evaluation: Evaluation, yardstick: Yardstick) -> None:
+        self.judges = {
+            (grader.kind, grader.model, grader.prompt_sha256)
+            for grader in evaluation.graders
+            if grader.is_judge and grader.kind not in ("human", "rule")
+        }
+        self._is_other = evaluation.digests.corpus != yardstick.corpus
+        self._yardstick = yardstick
+
+    @cached_property
+    def known(self) -> Container[str] | None:
+        """The chunks of today; None where they are those of the evaluation."""
+        return self._yardstick.chunk_ids() if self._is_other else None
+
+    @cached_property
+    def moved(self) -> Mapping[str, Sequence[str]]:
+        """The ids of today of chunks that went by other ones."""
+        return self._yardstick.moved() if self._is_other else {}
+
+
+def _on_one_judge(
+    paired: Sequence[tuple[ItemValues, ItemValues]],
+    found: Mapping[str, CommonItem],
+    sides: tuple[_Side, _Side],
+    measures: Sequence[str],
+    yardstick: Yardstick,
+) -> dict[str, CommonItem]:
+    """Return the items whose rankings are not graded by one judge as things are."""
+    couples, items = [], {}
+    mixed, (of_old, of_new) = yardstick.pair_judges.mixed, sides
+    for old, new in paired:
+        grades = yardstick.qrels.get(old.query_id)
+        labelled = {*(grades or ()), *yardstick.relevant.get(old.query_id, ())}
+        lost = _lost(old, labelled, sides) if grades else frozenset()
+        if grades and (lost or old.query_id in mixed):
+            before, now = _as_of_now(old, of_old.moved), _as_of_now(new, of_new.moved)
+            couples.append(Couple(old.query_id, before.ranking, now.ranking, lost))
+            items[old.query_id] = before, now
+    if not couples or not measures:
+        return {}
+    by_query = _couple_readings(couples, measures, yardstick, LEFT_OUT * len(found))
+    widest = _of_any_ranking(items, measures, yardstick)
+    again = {}
+    for query_id, readings in by_query.items():
+        before, now = items[query_id]
+        item, lacking = found[query_id], {}
+        olds, news = dict(item.before), dict(item.now)
+        for name, one in readings.items():
+            if name not in olds or name not in news:
+                continue
+            measure, most = parse_measure(name), Reading(None, *widest[name][query_id])
+            sides_read = (most, most) if isinf(one.before.high) else (one.before, one.now)
+            olds[name] = _told(before, measure, sides_read[0], most, of_old.known)
+            news[name] = _told(now, measure, sides_read[1], most, of_new.known)
+            if one.lacking:
+                lacking[name] = one.lacking
+        again[query_id] = replace(item, before=olds, now=news, lacking=lacking)
+    return again
+
+
+def _of_any_ranking(
+    query_ids: Iterable[str], measures: Sequence[str], yardstick: Yardstick
+) -> dict[str, Mapping[str, Interval]]:
+    """Return what any ranking could come to, by measure and query."""
+    found: dict[str, Mapping[str, Interval]] = {}
+    for qrels, names, threshold in yardstick.grounds(query_ids, measures):
+        at_all = evaluate(qrels, {}, names, rel_threshold=threshold, failed=[*qrels])
+        found |= {name: at_all.possible(name) for name in names}
+    return found
+
+
+def _couple_readings(
+    couples: Sequence[Couple], measures: Sequence[str], yardstick: Yardstick, n_bounded: float
+) -> dict[str, dict[str, OneJudge]]:
+    """Return what couples of rankings come to on the grades of one judge; see `on_one_judge`."""
+    query_ids = [couple.query_id for couple in couples]
+    found: dict[str, dict[str, OneJudge]] = {query_id: {} for query_id in query_ids}
+    by = yardstick.pair_judges
+    for qrels, names, threshold in yardstick.grounds(query_ids, measures):
+        of_names = on_one_judge(couples, qrels, by, names, threshold, n_bounded)
+        for query_id, readings in of_names.items():
+            found[query_id].update(readings)
+    return found
+
+
+def _lost(old: ItemValues, labelled: Container[str], sides: tuple[_Side, _Side]) -> frozenset[str]:
+    """Return the chunks of an earlier ranking that were graded then, and are not any more.
+
+    Where it is not recorded which these were, another judge tells of other grades.
+    """
+    before, now = sides
+    ranks: Sequence[int] = old.graded or ()
+    if old.graded is None:
+        ranks = () if before.judges == now.judges else range(1, len(old.ranking) + 1)
+    if all(old.ranking[rank - 1] in labelled for rank in ranks):
+        return frozenset()
+    ids = (old.ranking[rank - 1] for rank in ranks)
+    here = (next(iter(before.moved.get(chunk_id, ())), chunk_id) for chunk_id in ids)
+    lost = frozenset(chunk_id for chunk_id in here if chunk_id not in labelled)
+    known = before.known if lost else None
+    return lost if known is None else frozenset(item for item in lost if item in known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stale:
+    """Which stored values are not those of today's grades."""
+
+    query_ids: Container[str]
+    """Of items whose relevant chunks changed."""
+    before: str
+    now: str
+    """Digests of all grades."""
+
+    def has(self, query_id: str, measure: str) -> bool:
+        if query_id in self.query_ids:
+            return True
+        return self.before != self.now and _name_of(measure) in _ON_ALL_GRADES
+
+
+def _is_same(old: ItemValues, new: ItemValues | None, yardstick: Yardstick | None) -> bool:
+    if new is None:
+        return yardstick is not None and old.query_id in yardstick.qrels
+    return old.item == new.item
+
+
+def _without_value(
+    old: ItemValues, olds: Mapping[str, Mapping[str, Reading]], yardstick: Yardstick | None
+) -> dict[str, Reading]:
+    """Return what a query without judgments could come to: it has no value, but did not fail."""
+    if yardstick is None or yardstick.qrels.get(old.query_id):
+        return {}
+    return {name: Reading(None, 0.0, of.high) for name, of in olds[old.query_id].items()}
+
+
+def _readings(
+    items: Sequence[ItemValues],
+    evaluation: Evaluation,
+    measures: Sequence[str],
+    stale: _Stale,
+    yardstick: Yardstick | None,
+) -> dict[str, dict[str, Reading]]:
+    """Return what items come to: what is stored where it stands, else scored again."""
+    found = {item.query_id: dict(_stored(item, measures)) for item in items}
+    again = [item for item in items if any(stale.has(item.query_id, name) for name in measures)]
+    scored = _rescored(again, evaluation, measures, yardstick)
+    for query_id, readings in scored.items():
+        found[query_id].update(
+            (name, of) for name, of in readings.items() if stale.has(query_id, name)
+        )
+    return found
+
+
+def _stored(item: ItemValues, measures: Sequence[str]) -> Iterator[tuple[str, Reading]]:
+    for name in measures:
+        if name in item.values:
+            value = item.values[name]
+            yield name, Reading(value, value, value)
+
+
+def _rescored(
+    items: Sequence[ItemValues],
+    evaluation: Evaluation,
+    measures: Sequence[str],
+    yardstick: Yardstick | None,
+) -> dict[str, dict[str, Reading]]:
+    """Return what the rankings of items come to on today's grades; nothing for ungraded ones."""
+    if yardstick is None:
+        nothing = {name: Reading(None, 0.0, inf) for name in measures}
+        return {item.query_id: nothing for item in items}
+    graded = [item for item in items if yardstick.qrels.get(item.query_id)]
+    if not graded or not measures:
+        return {}
+    known = None
+    if evaluation.digests.corpus != yardstick.corpus:
+        known, moved = yardstick.chunk_ids(), yardstick.moved()
+        graded = [_as_of_now(item, moved) for item in graded]
+    run = {item.query_id: item.ranking for item in graded}
+    found: dict[str, dict[str, Reading]] = {item.query_id: {} for item in graded}
+    for qrels, names, threshold in yardstick.grounds(run, measures):
+        scores = evaluate(qrels, run, names, rel_threshold=threshold)
+        at_all = evaluate(qrels, {}, names, rel_threshold=threshold, failed=[*qrels])
+        for name in names:
+            possible, any_ranking = scores.possible(name), at_all.possible(name)
+            for item in graded:
+                value = scores.per_query.get(item.query_id, {}).get(name)
+                low, high = possible.get(item.query_id, (value, value))
+                widest = Reading(None, *any_ranking[item.query_id])
+                read = widest if low is None or high is None else Reading(value, low, high)
+                found[item.query_id][name] = _told(item, parse_measure(name), read, widest, known)
+    return found
+
+
+def _as_of_now(item: ItemValues, moved: Mapping[str, Sequence[str]]) -> ItemValues:
+    """Return an item with the ids of now in its ranking.
+
+    A chunk that stands several times now is counted once, where it was found.
+    """
+    if moved.keys().isdisjoint(item.ranking):
+        return item
+    now = (next(iter(moved.get(chunk_id, ())), chunk_id) for chunk_id in item.ranking)
+    return item.model_copy(update={"ranking": tuple(dict.fromkeys(now))})
+
+
+def _told(
+    item: ItemValues,
+    measure: Measure,
+    read: Reading,
+    widest: Reading,
+    known: Container[str] | None,
+) -> Reading:
+    """Return what the stored part of a ranking tells of its value."""
+    if measure.name == "NumRet":
+        return Reading(item.n_retrieved, item.n_retrieved, item.n_retrieved)
+    unknown = _first_unknown(item, known)
+    if unknown > (measure.cutoff or inf):
+        return read
+    if measure.name == "RR" and read.value is not None:
+        first = round(1 / read.value) if read.value else inf
+        return read if first < unknown or unknown == inf else Reading(None, read.low, 1 / unknown)
+    return read if unknown == inf else widest
+
+
+def _first_unknown(item: ItemValues, known: Container[str] | None) -> float:
+    """Return the first rank of which nothing is known today; infinite where there is none.
+
+    That is one whose chunk is not in the corpus any more, or one below those that were kept.
+    """
+    if known is not None:
+        for rank, chunk_id in enumerate(item.ranking, 1):
+            if chunk_id not in known:
+                return rank
+    return len(item.ranking) + 1 if item.n_retrieved > len(item.ranking) else inf
+
+
+def _name_of(measure: str) -> str:
+    try:
+        return parse_measure(measure).name
+    except UsageError:  # Of answers, or of a later version.
+        return ""

@@ -1,0 +1,234 @@
+"""The history of one run, as it is shown: what changed, where it is going, its evaluations."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal, TypeAlias, TypeVar
+
+from ragforge.evaluating.history.changes import Change, changes
+from ragforge.evaluating.history.trends import (
+    Trend,
+    comparable,
+    difference_between,
+    has_several_judges,
+    is_open,
+    is_same_set,
+    trend,
+    trend_on_bridge,
+    until_change,
+)
+from ragforge.files.history import state_of
+from ragforge.records import BridgeMean, Evaluation, MeasuredMean
+
+Cause: TypeAlias = Literal["system", "set", "judgments", "both", "failures", "neither", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Whether it was the system that moved a measure, or the set it is measured on."""
+
+    measure: str
+    cause: Cause
+    """`system`: the same items came out otherwise. `set`: the mean over all items moved further
+    than the same items, and whatever failed, allow; `judgments` where only its grades changed.
+    `failures`: it did so by the queries that failed, which are in no mean."""
+    full: float | None
+    """Difference of the means over all items; None where it may be one of several judges."""
+    same: BridgeMean | None
+    """Of the items that are equal in both."""
+
+
+def moved(
+    before: Evaluation, now: Evaluation, measure: str, same: BridgeMean | None = None
+) -> Moved:
+    """Return what moved a measure between two evaluations of a run, by the items in common.
+
+    Args:
+        before: An earlier one.
+        now: The later one.
+        measure: Canonical name.
+        same: The items that are equal in both, where the later one has no bridge to the earlier.
+    """
+    full = difference_between(before.measures.get(measure), now.measures.get(measure))
+    if now.bridge_to == before.evaluation_id and not is_open(before, now):
+        same = now.bridge.get(measure)
+    if has_several_judges(before, now):
+        return Moved(measure, _cause_beside_judges(before, now, measure, same), None, same)
+    if same is None or full is None:
+        return Moved(measure, "unknown", full, same)
+    return Moved(measure, _cause(before, now, measure, same), full, same)
+
+
+def _cause_beside_judges(
+    before: Evaluation, now: Evaluation, measure: str, same: BridgeMean | None
+) -> Cause:
+    """Say whether the system moved; what else moved a mean over all items may be the judges."""
+    if same is None:
+        return "unknown"
+    verdict = trend_on_bridge(before, now, measure, same).verdict
+    if verdict == "UNKNOWN":
+        return "unknown"
+    return "judgments" if verdict == "STABLE" else "system"
+
+
+def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) -> Cause:
+    found = trend_on_bridge(before, now, measure, same)
+    if same.low is None or same.high is None or found.verdict == "UNKNOWN":
+        return "unknown"
+    old, new = before.measures[measure], now.measures[measure]
+    least, full, most = _differences(old, new)
+    of_set = not is_same_set(before, now) and (most < same.low or least > same.high)
+    if found.verdict != "STABLE":
+        return "both" if of_set else "system"
+    if of_set:
+        return "set" if before.digests.queries != now.digests.queries else "judgments"
+    if same.low <= full <= same.high:
+        return "neither"
+    return "failures" if old.n_failed or new.n_failed else "unknown"
+
+
+def _differences(old: MeasuredMean, new: MeasuredMean) -> tuple[float, float, float]:
+    """Return the least difference of two means that failures allow, their own, and the greatest."""
+    (old_least, old_mean, old_most), (new_least, new_mean, new_most) = _bounds(old), _bounds(new)
+    return new_least - old_most, new_mean - old_mean, new_most - old_least
+
+
+def _bounds(of: MeasuredMean) -> tuple[float, float, float]:
+    assert of.mean is not None
+    return (
+        of.mean if of.least is None else of.least,
+        of.mean,
+        of.mean if of.most is None else of.most,
+    )
+
+
+N = TypeVar("N", int, float)
+
+_NO_MEANS: Final[Mapping[str, BridgeMean]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An evaluation, with those right after it that only repeat it."""
+
+    evaluation: Evaluation
+    """The last of them."""
+    count: int
+    changes: tuple[Change, ...]
+    """Against the evaluation before."""
+    calls: int | None
+    """Model calls that the set took since the step before; None where that cannot be told."""
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """One run of a dataset over its evaluations."""
+
+    run: str
+    evaluations: tuple[Evaluation, ...]
+    """Oldest first; at least one."""
+    steps: tuple[Step, ...]
+    """The same, repeats put together."""
+    measures: tuple[str, ...]
+    """Those that are told, the one that is drawn first."""
+    before: Evaluation | None
+    """The one before the newest state; None where all are alike."""
+    now: Evaluation
+    """The first in the newest state; those after it, if any, only repeat it."""
+    changes: tuple[Change, ...]
+    """Between these two, the weightiest first."""
+    trends: tuple[Trend, ...]
+    """By measure, between the last two states that have it: these two, but where others were
+    measured in between."""
+    moved: tuple[Moved, ...]
+    """As trends, of the measures with an earlier state."""
+    window: tuple[Trend, ...]
+    """By measure, from the first to the last of the newest few evaluations; () where there are but
+    two."""
+    window_size: int
+    dataset: str = ""
+    """Where the set is, for what is to be done about it."""
+
+    @property
+    def n_repeats(self) -> int:
+        """Evaluations at the end that only repeat the newest state."""
+        return len(self.evaluations) - 1 - self.evaluations.index(self.now)
+
+    def find(self, evaluation_id: str) -> Evaluation | None:
+        """Return an evaluation by its id; None where it is not there."""
+        return next((one for one in self.evaluations if one.evaluation_id == evaluation_id), None)
+
+
+def run_history(
+    evaluations: Sequence[Evaluation],
+    measures: Sequence[str] = (),
+    *,
+    window: Sequence[Trend] = (),
+    window_size: int = 0,
+    bridges: Mapping[str, BridgeMean] = _NO_MEANS,
+    dataset: str = "DIR",
+) -> RunHistory:
+    """Work out what a run's evaluations say.
+
+    Args:
+        evaluations: Of one run, oldest first; at least one.
+        measures: Canonical names; those of the newest evaluation where empty.
+        window: Where the measures went over the last evaluations.
+        window_size: How many these are.
+        bridges: By measure, of the items that are equal in its last two states, where they were
+            not measured one after the other.
+        dataset: Where the set is.
+    """
+    names = tuple(measures) or tuple(evaluations[-1].measures)
+    told = until_change(comparable(evaluations))
+    before, now = (told[-2] if len(told) > 1 else None), told[-1]
+    pairs = {name: last_two_states(evaluations, name) for name in names}
+    return RunHistory(
+        run=now.run,
+        evaluations=tuple(evaluations),
+        steps=tuple(steps(evaluations)),
+        measures=names,
+        before=before,
+        now=now,
+        changes=() if before is None else tuple(changes(before, now)),
+        trends=tuple(trend(pairs[name] or (now,), name, bridges.get(name)) for name in names),
+        moved=tuple(moved(*pair, name, bridges.get(name)) for name, pair in pairs.items() if pair),
+        window=tuple(window),
+        window_size=window_size,
+        dataset=dataset,
+    )
+
+
+def last_two_states(
+    evaluations: Sequence[Evaluation], measure: str
+) -> tuple[Evaluation, Evaluation] | None:
+    """Return the last two evaluations that have a measure, repeats at the end left out."""
+    having = [item for item in evaluations if measure in item.measures]
+    told = until_change(comparable(having))
+    return (told[-2], told[-1]) if len(told) > 1 else None
+
+
+def steps(evaluations: Iterable[Evaluation]) -> Iterator[Step]:
+    """Yield evaluations, repeats put together, with what changed and was spent in between.
+
+    Args:
+        evaluations: Of one run, oldest first.
+    """
+    before: Evaluation | None = None
+    for _, group in groupby(evaluations, key=state_of):
+        same = list(group)
+        now = same[-1]
+        yield Step(
+            evaluation=now,
+            count=len(same),
+            changes=() if before is None else tuple(changes(before, same[0])),
+            calls=None if before is None else _more(before.spent.calls, now.spent.calls),
+            cost_usd=None if before is None else _more(before.spent.cost_usd, now.spent.cost_usd),
+        )
+        before = now
+
+
+def _more(old: N | None, new: N | None) -> N | None:
+    """Return what came to a total; None where it is not known, or was set back."""
+    return None if old is None or new is None or new < old else new - old

@@ -1,0 +1,480 @@
+"""Where a measure of a run is going."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from math import fsum, hypot, isinf
+from typing import Final, Literal, TypeAlias
+
+from ragforge.errors import UsageError
+from ragforge.evaluating.graded_by import silent_of
+from ragforge.evaluating.history.common_items import (
+    LEFT_OUT,
+    CommonItem,
+    Yardstick,
+    common_items,
+    mixed_of,
+)
+from ragforge.evaluating.one_judge import Reading
+from ragforge.measures import parse_measure
+from ragforge.measures.identity import is_identity
+from ragforge.measures.intervals import Ends
+from ragforge.measures.power import queries_needed
+from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
+from ragforge.measures.samples import (
+    Floats,
+    differences,
+    is_constant,
+    mean,
+    standard_deviation,
+)
+from ragforge.measures.strata import Design, Stratified, weighted_mean
+from ragforge.measures.stratified import sample_difference_interval
+from ragforge.measures.unseen import difference_interval
+from ragforge.records import Baseline, BridgeMean, Evaluation, MeasuredMean, MixedGrades
+
+_UNBOUNDED: Final = frozenset({"DCG", "NumRet", "NumRel", "NumRelRet"})
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """What two evaluations tell of the items that are equal in both."""
+
+    means: Mapping[str, BridgeMean]
+    """How they moved, by measure; nothing of those of which no item can be compared."""
+    mixed: MixedGrades | None
+    """What keeps some from being compared on the grades of one judge."""
+
+
+def bridge(
+    before: Baseline, now: Baseline, yardstick: Yardstick | None = None
+) -> Mapping[str, BridgeMean]:
+    """Return by measure how the items moved that are equal in both; {} where none can be compared.
+
+    Items are equal where query and item digest are; those whose grades changed are measured on the
+    grades of now, see `common_items`. Measures that only one has are left out, and nothing is
+    compared where relevance was counted in another way.
+
+    Args:
+        before: The earlier one.
+        now: The later one.
+        yardstick: The grades of today; without it, items whose grades changed are left out.
+    """
+    return crossing(before, now, yardstick).means
+
+
+def crossing(
+    before: Baseline,
+    now: Baseline,
+    yardstick: Yardstick | None = None,
+    design: Design | None = None,
+) -> Crossing:
+    """Return the bridge between two evaluations, with what keeps it from being whole.
+
+    Args:
+        before: As for `bridge`.
+        now: Likewise.
+        yardstick: Likewise.
+        design: What the items of a sample were drawn from; None where neither is of a sample. Where
+            an item is not in it any more, all weigh alike.
+    """
+    if not is_comparable(before.evaluation, now.evaluation):
+        return Crossing({}, None)
+    common = common_items(before, now, yardstick)
+    items = {query_id: item for query_id, item in common.items() if item.now}
+    if design is not None and not items.keys() <= design.stratum_of.keys():
+        design = None
+    # Rankings are of all queries of the run: what differs then is only what they are measured on.
+    alike = before.evaluation.digests.rankings == now.evaluation.digests.rankings
+    found = {
+        name: _paired(
+            name,
+            {query_id: item for query_id, item in items.items() if name in item.now},
+            alike,
+            design,
+        )
+        for name in now.evaluation.measures
+        if name in before.evaluation.measures
+    }
+    means = {name: of for name, of in found.items() if of is not None}
+    return Crossing(means, mixed_of(common, yardstick))
+
+
+def is_comparable(before: Evaluation, now: Evaluation) -> bool:
+    """Whether relevant meant the same, and queries without a ranking counted alike."""
+    old, new = ((of.rel_threshold, of.by_lists, of.only_retrieved) for of in (before, now))
+    return old == new
+
+
+def is_bounded(measure: str) -> bool:
+    """Whether the values of a measure are known to lie in [0, 1]."""
+    try:
+        return parse_measure(measure).name not in _UNBOUNDED
+    except UsageError:  # Of a later version.
+        return False
+
+
+def _paired(
+    measure: str, items: Mapping[str, CommonItem], alike: bool, design: Design | None
+) -> BridgeMean | None:
+    readings = {key: (item.before[measure], item.now[measure]) for key, item in items.items()}
+    known = {
+        key: (old.value, new.value)
+        for key, (old, new) in readings.items()
+        if old.value is not None and new.value is not None
+    }
+    if not known:
+        return None
+    before, now = [old for old, _ in known.values()], [new for _, new in known.values()]
+    drawn = design.stratified(known) if design else None
+    n_left_out = len(readings) - len(known)
+    moved = differences(before, now)
+    ends = None
+    # What a sample ranks alike may differ in what was not drawn.
+    if alike and design is None and is_identity(moved, same_rankings=not n_left_out):
+        ends = Ends(0.0, 0.0)
+    elif n_left_out <= LEFT_OUT * len(readings):
+        every = design.stratified(readings) if design else None
+        ends = _widest(_Moved(moved, drawn), [*readings.values()], every, is_bounded(measure))
+    return BridgeMean(
+        n=len(moved),
+        before=_mean(before, drawn),
+        now=_mean(now, drawn),
+        diff=mean(moved) if drawn is None else _mean(moved.tolist(), drawn),
+        low=ends.low if ends else None,
+        high=ends.high if ends else None,
+        n_rescored=sum(items[key].is_rescored for key in known),
+        n_left_out=n_left_out,
+        n_mixed=sum(measure in item.lacking for item in items.values()),
+        sd=_sd(moved),
+        n_tied=int((moved == 0).sum()),
+    )
+
+
+def _sd(moved: Floats) -> float | None:
+    if len(moved) < LEAST_VALUES:
+        return None
+    return 0.0 if is_constant(moved) else standard_deviation(moved)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Differences, and of which strata they are."""
+
+    values: Floats
+    drawn: Stratified | None
+
+
+def _mean(values: Sequence[float], drawn: Stratified | None) -> float:
+    if drawn is None:
+        return fsum(values) / len(values)
+    return weighted_mean(values, drawn.weights)
+
+
+def _widest(
+    moved: _Moved,
+    readings: Sequence[tuple[Reading, Reading]],
+    every: Stratified | None,
+    bounded: bool,
+) -> Ends | None:
+    """Return the interval, as far as what is not known of some items could move it."""
+    ends = _bridged_interval(moved, bounded)
+    if all(old.low == old.high and new.low == new.high for old, new in readings):
+        return ends
+    if any(isinf(old.high) or isinf(new.high) for old, new in readings):
+        return None
+    lows = differences([old.high for old, _ in readings], [new.low for _, new in readings])
+    highs = differences([old.low for old, _ in readings], [new.high for _, new in readings])
+    low, high = (_bridged_interval(_Moved(of, every), bounded) for of in (lows, highs))
+    if ends is None or low is None or high is None:
+        return None
+    return Ends(min(ends.low, low.low), max(ends.high, high.high))
+
+
+def _bridged_interval(moved: _Moved, bounded: bool) -> Ends | None:
+    """Return the 95 % interval of the mean difference; None where so few items allow none.
+
+    Source: as `ragforge.measures.comparing`.
+    """
+    if len(moved.values) < LEAST_VALUES:
+        return None
+    if moved.drawn is not None:
+        return sample_difference_interval(moved.values, moved.drawn, LEVEL, bounded=bounded)
+    return difference_interval(moved.values, LEVEL, bounded=bounded)
+
+
+LEAST_DIFFERENCE: Final = 0.05
+"""What a difference has to be for people to care, where they do not say."""
+_NOTHING: Final = 1e-9
+Verdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Where a measure of a run went since an earlier evaluation."""
+
+    run: str
+    measure: str
+    verdict: Verdict
+    """By the interval: it leaves 0 out, or it does not; UNKNOWN where there is none, or the grades
+    of now are in part of the offline baseline or a mock, which say nothing about quality."""
+    since: str
+    """The earlier evaluation; "" where there is none."""
+    on: Literal["same items", "all items"]
+    """What the difference is over. That of all items has an interval only where items, grades and
+    scale are the same: elsewhere it mixes a changed system and a changed set."""
+    n: int
+    diff: float | None
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval, further apart by what failures could change."""
+    until: str = ""
+    """The later evaluation."""
+    sd: float | None = None
+    """Standard deviation of the differences per item; None where it is not known."""
+    n_tied: int = 0
+    """Items of which the difference is 0."""
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether nothing differs: only the same rankings have an interval from 0 to 0."""
+        return self.low == self.high == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesNeeded:
+    """How many items would tell two evaluations apart, were they spread as those that are there."""
+
+    for_seen: int | None
+    """Of which the difference that was seen would be shown in 4 of 5 samples; None where it is 0,
+    or where what failed keeps it open and not how few there are."""
+    least: float
+    """The least difference that matters."""
+    for_least: int
+    is_lower_end: bool
+    """Whether it may take more: most items tie, and the few others tell little of the spread."""
+
+
+def queries_needed_by(found: Trend, least: float) -> QueriesNeeded | None:
+    """Return how many items a verdict would need, where a measure neither rises nor falls.
+
+    Args:
+        found: Where it went.
+        least: The least difference that matters, above 0.
+
+    Returns:
+        None where there is a verdict, nothing differs, or the spread is not known.
+
+    Source: `ragforge.measures.power`, at 80 % and the 5 % level, as `ragforge compare`.
+    """
+    if found.verdict != "STABLE" or not found.sd or found.diff is None:
+        return None
+    seen = queries_needed(found.diff, found.sd) if abs(found.diff) > _NOTHING else None
+    return QueriesNeeded(
+        for_seen=None if seen is None or seen <= found.n else seen,
+        least=least,
+        for_least=queries_needed(least, found.sd),
+        is_lower_end=found.n_tied > found.n / 2,
+    )
+
+
+def until_change(evaluations: Sequence[Evaluation]) -> Sequence[Evaluation]:
+    """Return evaluations of one run without those at the end that only repeat the one before.
+
+    What changed last, and where that led, is told by the last two of what is left. To look at the
+    same by other measures is a repeat.
+    """
+    n = len(evaluations)
+    while n > 1 and _is_repeat(evaluations[n - 2], evaluations[n - 1]):
+        n -= 1
+    return evaluations[:n]
+
+
+def comparable(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Return evaluations of one run without those that a later one stands for.
+
+    That is one whose grades were of another judge than those of the evaluation before, where the
+    next one has the same rankings, by the grades that were missing.
+    """
+    return [
+        item
+        for item, later in zip_longest(evaluations, evaluations[1:])
+        if later is None or item.mixed is None or _ground(item) != _ground(later)
+    ]
+
+
+def _ground(of: Evaluation) -> tuple[object, ...]:
+    found = of.digests
+    relevant = of.rel_threshold, of.by_lists
+    return found.corpus, found.queries, found.rankings, relevant, of.only_retrieved
+
+
+def has_several_judges(*evaluations: Evaluation) -> bool:
+    """Whether the grades of some evaluations are of several judges.
+
+    People and rules aside, and whoever wrote the queries, whose evidence gives grades.
+    """
+    graders = [
+        grader
+        for item in evaluations
+        for grader in item.graders
+        if grader.is_judge and grader.kind not in ("human", "rule")
+    ]
+    judges = {(grader.kind, grader.model) for grader in graders}
+    prompts = {(grader.prompt, grader.prompt_sha256) for grader in graders}
+    return len(judges) > 1 or len(prompts) > len({name for name, _ in prompts})
+
+
+def is_open(before: Evaluation, now: Evaluation) -> bool:
+    """Whether several judges graded, and nobody looked whether one graded both rankings."""
+    if not has_several_judges(before, now):
+        return False
+    return now.bridge_to != before.evaluation_id or not (now.by_one_judge or now.mixed)
+
+
+def last_two(
+    evaluations: Sequence[Evaluation], measure: str
+) -> tuple[Evaluation | None, Evaluation | None]:
+    """Return the last two evaluations that have a measure; None for those that are not there."""
+    having = comparable([item for item in evaluations if measure in item.measures])
+    return having[-2] if len(having) > 1 else None, having[-1] if having else None
+
+
+def trend(evaluations: Sequence[Evaluation], measure: str, same: BridgeMean | None = None) -> Trend:
+    """Return where a measure went between the last two evaluations of one run that have it.
+
+    Args:
+        evaluations: Of one run, oldest first; at least one.
+        measure: Canonical name.
+        same: The items that are equal in these two, where the later one has no bridge between them.
+    """
+    before, now = last_two(evaluations, measure)
+    if now is None or before is None:
+        newest = now or evaluations[-1]
+        return Trend(newest.run, measure, "UNKNOWN", "", "all items", 0, None, None, None)
+    is_known = now.bridge_to == before.evaluation_id and not is_open(before, now)
+    known = now.bridge.get(measure) if is_known else same
+    if known is None:
+        return trend_of_means(before, now, measure)
+    return trend_on_bridge(before, now, measure, known)
+
+
+def trend_on_bridge(before: Evaluation, now: Evaluation, measure: str, on: BridgeMean) -> Trend:
+    """Return where a measure went on the items that are equal in two evaluations."""
+    ends = None if on.low is None or on.high is None else Ends(on.low, on.high)
+    if not (ends == Ends(0.0, 0.0) and _has_same_rankings(before, now, measure)):
+        ends = _with_failures(ends, before.measures[measure], now.measures[measure])
+    return _trend(before, now, measure, ends, on)
+
+
+def _has_same_rankings(before: Evaluation, now: Evaluation, measure: str) -> bool:
+    """Whether both rank alike in every query, so that no failure can set them apart.
+
+    A failed judgment moves one and the same ranking equally. A query on which the retriever failed
+    has no ranking, and no value: where any has none and something failed, it may be one of these.
+    """
+    return before.digests.rankings == now.digests.rankings and not any(
+        of.measures[measure].n_failed and of.measures[measure].n < of.n_queries
+        for of in (before, now)
+    )
+
+
+def trend_of_means(before: Evaluation, now: Evaluation, measure: str) -> Trend:
+    """Return where a measure went over all items of two evaluations, were they drawn anew.
+
+    There is no interval where they are not the same items with the same grades: that the mean of
+    others is higher says nothing of the system.
+
+    Source: as `ragforge.measures.rates.difference_of_means`, the two intervals by square and add.
+    """
+    if has_several_judges(before, now):
+        return _unknown(before, now, measure)
+    old, new = before.measures.get(measure), now.measures.get(measure)
+    if old is None or new is None or not (is_comparable(before, now) and is_same_set(before, now)):
+        return _trend(before, now, measure, None, None)
+    of_old, of_new = _interval(old, measure), _interval(new, measure)
+    if of_old is None or of_new is None or old.mean is None or new.mean is None:
+        return _trend(before, now, measure, None, None)
+    diff = new.mean - old.mean
+    ends = Ends(
+        diff - hypot(new.mean - of_new.low, of_old.high - old.mean),
+        diff + hypot(of_new.high - new.mean, old.mean - of_old.low),
+    )
+    return _trend(before, now, measure, _with_failures(ends, old, new), None)
+
+
+def _unknown(before: Evaluation, now: Evaluation, measure: str) -> Trend:
+    ids = before.evaluation_id, now.evaluation_id
+    return Trend(now.run, measure, "UNKNOWN", ids[0], "same items", 0, None, None, None, ids[1])
+
+
+def _trend(
+    before: Evaluation, now: Evaluation, measure: str, ends: Ends | None, on: BridgeMean | None
+) -> Trend:
+    new = now.measures.get(measure)
+    verdict: Verdict = "UNKNOWN"
+    if ends is not None and not silent_of(now.graders).any:
+        verdict = "IMPROVING" if ends.low > 0 else "DEGRADING" if ends.high < 0 else "STABLE"
+    return Trend(
+        run=now.run,
+        measure=measure,
+        verdict=verdict,
+        since=before.evaluation_id,
+        on="all items" if on is None else "same items",
+        n=on.n if on is not None else new.n if new is not None else 0,
+        diff=on.diff if on is not None else difference_between(before.measures.get(measure), new),
+        low=ends.low if ends is not None else None,
+        high=ends.high if ends is not None else None,
+        until=now.evaluation_id,
+        sd=on.sd if on is not None else None,
+        n_tied=on.n_tied if on is not None else 0,
+    )
+
+
+def is_same_set(before: Evaluation, now: Evaluation) -> bool:
+    """Whether two evaluations are of the same items, with the same grades."""
+    old, new = before.digests, now.digests
+    return (old.queries, old.judgments) == (new.queries, new.judgments)
+
+
+def difference_between(old: MeasuredMean | None, new: MeasuredMean | None) -> float | None:
+    """Return how much higher the second mean is; None where there are not two means."""
+    if old is None or new is None or old.mean is None or new.mean is None:
+        return None
+    return new.mean - old.mean
+
+
+def _is_repeat(before: Evaluation, now: Evaluation) -> bool:
+    """Whether nothing differs but which measures were looked at."""
+    both = before.measures.keys() & now.measures.keys()
+    return (before.digests, before.n_failed) == (now.digests, now.n_failed) and (
+        is_comparable(before, now)
+        and all(before.measures[name] == now.measures[name] for name in both)
+    )
+
+
+def _interval(of: MeasuredMean, measure: str) -> Ends | None:
+    """Return the interval of a mean; None where so few values allow none.
+
+    Where all values are the same, their bootstrap shows no spread however few they are.
+    """
+    if of.mean is None or of.low is None or of.high is None or of.n < LEAST_VALUES:
+        return None
+    if of.low < of.high:
+        return Ends(of.low, of.high)
+    known = of.mean * least_share(of.n)
+    return Ends(known, known + 1 - least_share(of.n)) if is_bounded(measure) else None
+
+
+def _with_failures(ends: Ends | None, old: MeasuredMean, new: MeasuredMean) -> Ends | None:
+    """Move the ends apart by what the means would be with all failures at worst, and at best."""
+    if ends is None:
+        return None
+    return Ends(
+        ends.low - _distance(new.mean, new.least) - _distance(old.mean, old.most),
+        ends.high + _distance(new.mean, new.most) + _distance(old.mean, old.least),
+    )
+
+
+def _distance(mean: float | None, bound: float | None) -> float:
+    return 0.0 if mean is None or bound is None else abs(mean - bound)

@@ -1,0 +1,391 @@
+"""Measuring two rankings of a query on the grades of one judge.
+
+Judges differ in strictness by more than systems differ in quality. Where chunks of one ranking were
+graded by one judge and those of the other by another, a difference of values is one of the judges.
+Grades of people, and those that follow from a query's evidence, count beside those of any judge. A
+grade that was carried to another chunk id is still of the judge that gave it.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product, takewhile
+from math import inf
+from typing import Final, NamedTuple, TypeAlias
+
+from ragforge.evaluating.judgments import Settled
+from ragforge.measures import Scores, evaluate, parse_measure
+from ragforge.measures.names import Measure
+from ragforge.records import Judgment, MixedGrades, Provenance
+
+NOBODY: Final = -1
+"""Stands for the judge of a grade that is gone."""
+NOT_BY_GRADES: Final = frozenset({"Judged", "NumRet", "NumRel"})
+"""Measures that tell nothing of how good a ranking is."""
+_ANY_JUDGE: Final = ("human", "evidence")
+"""Sources of grades that count beside those of any judge."""
+_NOT_JUDGES: Final = ("human", "rule")
+_ALONE: Final = ", alone"
+_FIRST_HIT: Final = ("RR", "Success")
+"""Measures that one relevant chunk settles."""
+_UNRECORDED: Final = Provenance(kind="llm")
+
+JudgeKey: TypeAlias = tuple[str, str, str, str]
+"""Kind, model, protocol, and digest of the prompt."""
+_Grades = Mapping[str, int | None]
+_NO_LACK: Final[Mapping[str, int]] = {}
+
+
+class Reading(NamedTuple):
+    """The value of an item on some grades."""
+
+    value: float | None
+    """None where it cannot be told."""
+    low: float
+    high: float
+    """What it could have been, had no judgment failed; where there is no value, what it could be,
+    whatever it is that is not known."""
+
+
+_OPEN: Final = Reading(None, 0.0, inf)
+
+
+@dataclass(frozen=True, slots=True)
+class PairJudges:
+    """Which judge gave the grades that count."""
+
+    judges: tuple[Provenance, ...] = ()
+    """Of the set: equal are those of the same kind, model, prompt text and protocol. What a batch
+    left to be asked for alone is of the judge of the batch."""
+    counts: tuple[int, ...] = ()
+    """Grades of each."""
+    mixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Of the queries that several judges graded: chunk to index of its judge, without the chunks
+    whose grade counts for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Couple:
+    """Two rankings of a query."""
+
+    query_id: str
+    before: Sequence[str]
+    now: Sequence[str]
+    lost: frozenset[str] = frozenset()
+    """Chunks of `before` that had a grade and have none any more."""
+
+
+class OneJudge(NamedTuple):
+    """Two values on the grades of one judge."""
+
+    before: Reading
+    now: Reading
+    lacking: Mapping[str, int] = _NO_LACK
+    """Where no judge graded what a measure looks at: chunk to the judge that did, or `NOBODY`. The
+    readings have no value then, but tell what one judge could have made of it."""
+
+
+def pair_judges(settled: Settled) -> PairJudges:
+    """Return which judge gave the grades that count."""
+    counts: Counter[JudgeKey] = Counter()
+    names: dict[JudgeKey, Provenance] = {}
+    several: dict[str, dict[str, JudgeKey]] = {}
+    for query_id, judged in settled.items():
+        of_query = {c: key for c, item in judged.items() if (key := judge_key(item)) is not None}
+        counts.update(of_query.values())
+        if len(set(of_query.values())) > 1:
+            several[query_id] = of_query
+        for chunk_id, key in of_query.items():
+            if key not in names:
+                names[key] = _named(judged[chunk_id])
+    same = one_key_a_judge(counts)
+    judges = sorted(set(same.values()))
+    number = {key: judges.index(same[key]) for key in counts}
+    totals = [0] * len(judges)
+    for key, count in counts.items():
+        totals[number[key]] += count
+    mixed = {q: {c: number[key] for c, key in of.items()} for q, of in several.items()}
+    return PairJudges(
+        tuple(names[key] for key in judges),
+        tuple(totals),
+        {q: of for q, of in mixed.items() if len(set(of.values())) > 1},
+    )
+
+
+def on_one_judge(
+    couples: Sequence[Couple],
+    qrels: Mapping[str, _Grades],
+    by: PairJudges,
+    measures: Iterable[str],
+    rel_threshold: int,
+    n_bounded: float = inf,
+) -> dict[str, dict[str, OneJudge]]:
+    """Measure couples of rankings, both of a couple on the grades of one and the same judge.
+
+    Chunks that another judge graded are left out of ideals and counts where neither ranking has
+    them as far up as the measure looks; where one has, and it matters, there is no value.
+
+    Args:
+        couples: One a query, of queries with grades.
+        qrels: All grades, by query and chunk.
+        by: Who gave them.
+        measures: Canonical names.
+        rel_threshold: Lowest grade that counts as relevant.
+        n_bounded: Queries without a value of which it is worked out what it could be, by measure;
+            where there are more, bounds are left open: they take long, and nobody uses them.
+
+    Returns:
+        By query and measure; measures that tell nothing of grades are left out.
+    """
+    found: dict[str, dict[str, OneJudge]] = {couple.query_id: {} for couple in couples}
+    by_reach: dict[float, list[str]] = {}
+    for name in measures:
+        measure = parse_measure(name)
+        if measure.name not in NOT_BY_GRADES:
+            by_reach.setdefault(measure.cutoff or inf, []).append(name)
+    for reach, names in by_reach.items():
+        views = [_View(couple, qrels[couple.query_id], by, reach) for couple in couples]
+        for name, query_id, one in _at_reach(views, names, rel_threshold, n_bounded):
+            found[query_id][name] = one
+    return found
+
+
+def mixed_grades(
+    lacking: Mapping[str, Mapping[str, Mapping[str, int]]], n_items: int, by: PairJudges
+) -> MixedGrades | None:
+    """Return what is missing for two evaluations, or runs, to be held against each other.
+
+    The judge to ask is the one that has the least left to do; a model goes before a baseline.
+
+    Args:
+        lacking: As in `OneJudge`, by query and measure.
+        n_items: Items in common.
+        by: Who graded.
+
+    Returns:
+        None where nothing is missing.
+    """
+    measures = Counter(name for of in lacking.values() for name in of)
+    if not measures:
+        return None
+    pairs = {
+        (query_id, chunk_id): judge
+        for query_id, of in lacking.items()
+        for chunks in of.values()
+        for chunk_id, judge in chunks.items()
+    }
+    have = Counter(pairs.values())
+    numbers = range(len(by.judges))
+    first = min(
+        numbers,
+        key=lambda number: (by.judges[number].kind != "llm", -have[number], -by.counts[number]),
+        default=None,
+    )
+    ask = _UNRECORDED if first is None else by.judges[first]
+    seen = [by.judges[number] for number in sorted(have.keys() - {NOBODY})]
+    return MixedGrades(
+        n=n_items,
+        measures=dict(sorted(measures.items())),
+        n_pairs=len(pairs) - (0 if first is None else have[first]),
+        n_gone=have[NOBODY],
+        ask=ask,
+        judges=tuple(seen) or (ask,),
+    )
+
+
+def judge_key(judgment: Judgment) -> JudgeKey | None:
+    """Return what tells judges apart; None for grades that count beside those of any."""
+    by = judgment.provenance
+    if judgment.grade is None or judgment.source in _ANY_JUDGE:
+        return None
+    if by is None:
+        return "", "", "", ""
+    if by.kind in _NOT_JUDGES:
+        return None
+    return by.kind, by.model, by.protocol, by.prompt_sha256
+
+
+def are_of_two_judges(one: Judgment, other: Judgment) -> bool:
+    """Whether two grades are of different judges; those that count beside any are of none."""
+    keys = [key for item in (one, other) if (key := judge_key(item)) is not None]
+    return len(set(one_key_a_judge(keys).values())) > 1
+
+
+def _named(judgment: Judgment) -> Provenance:
+    by = judgment.provenance
+    return _UNRECORDED if by is None else by.model_copy(update={"call_key": ""})
+
+
+def one_key_a_judge(keys: Iterable[JudgeKey]) -> dict[JudgeKey, JudgeKey]:
+    """Return by which key a judge goes: what was asked alone goes by that of its batches."""
+    keys = set(keys)
+    found = {key: key for key in keys}
+    for kind, model, protocol, prompt in keys:
+        if protocol.endswith(_ALONE):
+            base = kind, model, protocol.removesuffix(_ALONE)
+            batches = [key for key in keys if key[:3] == base]
+            if len(batches) == 1:
+                found[kind, model, protocol, prompt] = batches[0]
+    return found
+
+
+class _View:
+    """What a measure sees of a couple, and by which judges it could be measured."""
+
+    __slots__ = ("by", "couple", "grades", "is_same", "judges", "looked", "seen", "tops")
+
+    def __init__(self, couple: Couple, grades: _Grades, by: PairJudges, reach: float) -> None:
+        self.couple = couple
+        self.grades = grades
+        self.by = by.mixed.get(couple.query_id, {})
+        before, now = _top(couple.before, reach), _top(couple.now, reach)
+        self.tops = before, now
+        self.is_same = before == now
+        self.looked = {*before, *now}
+        self.seen = Counter(self.by[c] for c in self.looked if c in self.by)
+        whole = Counter(self.by.values())
+        order = sorted(whole, key=lambda judge: (-self.seen[judge], -whole[judge], judge))
+        self.judges = [judge for judge in order if self.seen[judge]] or order[:1] or [NOBODY]
+
+    def lacking(self, judge: int) -> dict[str, int]:
+        """Return what is seen and not graded by a judge, with the judge that did."""
+        lost = dict.fromkeys(self.couple.lost & self.looked, NOBODY)
+        others = {c: by for c in self.looked if (by := self.by.get(c, judge)) != judge}
+        return {**others, **lost}
+
+    def everything(self) -> dict[str, int]:
+        """Return what stands in the way of all judges."""
+        lost = dict.fromkeys(self.couple.lost & self.looked, NOBODY)
+        return {**{c: self.by[c] for c in self.looked if c in self.by}, **lost}
+
+    def judge_for(self, measure: Measure, rel: int) -> int | None:
+        """Return the first judge that graded all that a measure looks at; None for none."""
+        for judge in self.judges:
+            lacking = self.lacking(judge)
+            if not lacking or self._is_settled(measure, lacking, rel):
+                return judge
+        return None
+
+    def _is_settled(self, measure: Measure, lacking: Container[str], rel: int) -> bool:
+        """Whether a relevant chunk in each ranking says all, whatever lacks a grade of a judge."""
+        if measure.name not in _FIRST_HIT:
+            return False
+        return all(
+            any(
+                (self.grades.get(chunk_id) or 0) >= rel
+                for chunk_id in (ranking if measure.name == "Success" else _until(ranking, lacking))
+                if chunk_id not in lacking
+            )
+            for ranking in self.tops
+        )
+
+    def of(self, judge: int) -> dict[str, int | None]:
+        """Return the grades of a judge, and those that count beside them."""
+        return {c: grade for c, grade in self.grades.items() if self.by.get(c, judge) == judge}
+
+    def open(self, judge: int) -> dict[str, int | None]:
+        """Return these with what is seen and lacks a grade of the judge as not known."""
+        return {**self.of(judge), **dict.fromkeys(self.lacking(judge))}
+
+
+def _until(ranking: Iterable[str], lacking: Container[str]) -> Iterable[str]:
+    return takewhile(lambda chunk_id: chunk_id not in lacking, ranking)
+
+
+def _top(ranking: Sequence[str], reach: float) -> Sequence[str]:
+    return tuple(ranking if reach == inf else ranking[: int(reach)])
+
+
+def _at_reach(
+    views: Sequence[_View], names: Sequence[str], rel_threshold: int, n_bounded: float
+) -> Iterator[tuple[str, str, OneJudge]]:
+    """Yield what measures of one cutoff come to: by the first judge of which enough is known."""
+    same = [view for view in views if view.is_same]
+    grades = {view.couple.query_id: view.grades for view in same}
+    for view, name, before, now in _measured(same, grades, names, rel_threshold):
+        yield name, view.couple.query_id, OneJudge(before, now)
+    others = [view for view in views if not view.is_same]
+    open_: dict[str, list[_View]] = {}
+    chosen: dict[int, dict[str, set[str]]] = {}
+    for name, view in product(names, others):
+        measure = parse_measure(name)
+        judge = view.judge_for(measure, measure.rel or rel_threshold)
+        if judge is None:
+            open_.setdefault(name, []).append(view)
+        else:
+            chosen.setdefault(judge, {}).setdefault(view.couple.query_id, set()).add(name)
+    yield from _chosen(others, chosen, names, rel_threshold)
+    for name, of_name in open_.items():
+        for view, before, now in _bounded(of_name, name, rel_threshold, n_bounded):
+            yield name, view.couple.query_id, OneJudge(before, now, view.everything())
+
+
+def _chosen(
+    views: Sequence[_View],
+    chosen: Mapping[int, Mapping[str, Container[str]]],
+    names: Sequence[str],
+    rel_threshold: int,
+) -> Iterator[tuple[str, str, OneJudge]]:
+    """Yield what measures come to by the judge that was chosen for each, by judge and query."""
+    for judge, wanted in sorted(chosen.items()):
+        some = [view for view in views if view.couple.query_id in wanted]
+        grades = {view.couple.query_id: view.of(judge) for view in some}
+        for view, name, before, now in _measured(some, grades, names, rel_threshold):
+            if name in wanted[view.couple.query_id]:
+                yield name, view.couple.query_id, OneJudge(before, now)
+
+
+def _bounded(
+    views: Sequence[_View], name: str, rel_threshold: int, n_bounded: float
+) -> Iterator[tuple[_View, Reading, Reading]]:
+    """Yield what could be of rankings that no one judge graded."""
+    if len(views) > n_bounded:
+        yield from ((view, _OPEN, _OPEN) for view in views)
+        return
+    grades = {view.couple.query_id: view.open(view.judges[0]) for view in views}
+    for view, _, before, now in _measured(views, grades, [name], rel_threshold):
+        yield view, _without_value(before), _without_value(now)
+
+
+def _without_value(of: Reading) -> Reading:
+    return Reading(None, of.low, of.high)
+
+
+def _measured(
+    views: Sequence[_View],
+    qrels: Mapping[str, _Grades],
+    names: Sequence[str],
+    rel_threshold: int,
+) -> Iterator[tuple[_View, str, Reading, Reading]]:
+    """Yield the readings of both rankings, by query and measure."""
+    if not views:
+        return
+    scored = [
+        evaluate(qrels, run, names, rel_threshold=rel_threshold)
+        for run in (
+            {view.couple.query_id: view.couple.before for view in views},
+            {view.couple.query_id: view.couple.now for view in views},
+        )
+    ]
+    tables = [[_Column(scores, name) for name in names] for scores in scored]
+    for view in views:
+        for place, name in enumerate(names):
+            before, now = (table[place](view.couple.query_id) for table in tables)
+            yield view, name, before, now
+
+
+class _Column:
+    """Looks up readings of one measure."""
+
+    __slots__ = ("possible", "values")
+
+    def __init__(self, scores: Scores, name: str) -> None:
+        self.values = dict(zip(scores.query_ids, scores.values(name), strict=True))
+        self.possible = scores.possible(name)
+
+    def __call__(self, query_id: str) -> Reading:
+        value = self.values.get(query_id)
+        low, high = self.possible.get(query_id, (value, value))
+        return (
+            Reading(value, 0.0, inf) if low is None or high is None else Reading(value, low, high)
+        )

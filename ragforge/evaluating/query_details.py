@@ -1,0 +1,392 @@
+"""All it takes to see why a query went as it did: rankings, grades, reasons, texts, answers."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ragforge.errors import DataError
+from ragforge.evaluating.answers.records import SystemRecords
+from ragforge.evaluating.gathered import Gathered
+from ragforge.evaluating.runs import DEPTH, MeasuredRun, Task
+from ragforge.evaluating.wording import Excerpt, excerpt, visible
+from ragforge.llm.store.file import reading
+from ragforge.llm.store.rows import stored_reply
+from ragforge.records import Chunk, Judgment, Query
+
+CHUNK_CHARS: Final = 500
+_BEFORE: Final = 80
+"""Characters shown before a quote that is farther down than a chunk is shown."""
+_NEEDLE: Final = 24
+"""Characters by which a quote is known whose end is not shown."""
+_LONGEST: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkStart:
+    """As much of a chunk as is shown: its start, or what is around a quote farther down."""
+
+    doc_id: str
+    heading: str
+    text: Excerpt
+    offset: int = 0
+    """Characters left out before the text."""
+
+    @property
+    def cut_note(self) -> str:
+        """What was cut, in words; "" where nothing was."""
+        if not self.offset:
+            return self.text.cut_note
+        first, last = self.offset + 1, self.offset + len(self.text.text)
+        return f"characters {first:,} to {last:,} of {self.text.length:,}"
+
+
+class Span(NamedTuple):
+    """Part of a text, in characters, the end left out."""
+
+    start: int
+    end: int
+
+
+def chunk_start(chunk: Chunk, quotes: Iterable[str] = ()) -> ChunkStart:
+    """Return as much of a chunk as is shown.
+
+    Args:
+        chunk: The chunk.
+        quotes: What is to be seen in it; the first that is found decides.
+    """
+    text = chunk.text
+    offset = 0
+    if len(text) > CHUNK_CHARS:
+        found = next((span for quote in quotes if (span := _find(text, quote))), None)
+        if found is not None and found.end > CHUNK_CHARS:
+            offset = max(0, min(found.start - _BEFORE, len(text) - CHUNK_CHARS))
+    part = Excerpt(text[offset : offset + CHUNK_CHARS], len(text))
+    return ChunkStart(chunk.doc_id, " / ".join(chunk.heading_path), part, offset)
+
+
+class ShownStarts:
+    """Collects the starts of what is shown: chunks, and documents by their first chunk.
+
+    Args:
+        shown: Ids, with the quotes to be seen in each.
+    """
+
+    def __init__(self, shown: Mapping[str, Sequence[str]]) -> None:
+        self._shown = shown
+        self._chunks: dict[str, ChunkStart] = {}
+        self._documents: dict[str, ChunkStart] = {}
+        self._firsts: dict[str, int] = {}
+
+    def take(self, chunk: Chunk) -> None:
+        """Take the next chunk of the corpus; most are of no account."""
+        if chunk.chunk_id in self._shown:
+            self._chunks[chunk.chunk_id] = chunk_start(chunk, self._shown[chunk.chunk_id])
+        if chunk.doc_id in self._shown:
+            first = self._firsts.get(chunk.doc_id)
+            if first is None or chunk.start < first:
+                self._firsts[chunk.doc_id] = chunk.start
+                self._documents[chunk.doc_id] = chunk_start(chunk)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether nothing is left to be found; a document may have an earlier chunk."""
+        return len(self._chunks) == len(self._shown)
+
+    def found(self) -> dict[str, ChunkStart]:
+        """Return the starts by id; an id that is of a chunk is that of no document."""
+        return {**self._documents, **self._chunks}
+
+
+def spans(text: str, quotes: Sequence[str]) -> tuple[Span, ...]:
+    """Return where quotes stand in a shown text, in order and apart from one another."""
+    found = sorted(span for quote in quotes if (span := _find(text, quote) or _cut(text, quote)))
+    joined: list[Span] = []
+    for span in found:
+        if joined and span.start <= joined[-1].end:
+            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return tuple(joined)
+
+
+def visible_pieces(text: str, marked: Sequence[Span]) -> Iterator[str]:
+    """Yield the text in pieces, plain and marked ones in turn, hidden characters visible."""
+    at = 0
+    for span in marked:
+        yield visible(text[at : span.start])
+        yield visible(text[span.start : span.end])
+        at = span.end
+    yield visible(text[at:])
+
+
+def _find(text: str, quote: str) -> Span | None:
+    """Return where a quote stands, however its words are spaced."""
+    words = quote[:_LONGEST].split()
+    if not words:
+        return None
+    at = text.find(quote)
+    if at >= 0:
+        return Span(at, at + len(quote))
+    match = re.search(r"\s+".join(map(re.escape, words)), text)
+    return Span(*match.span()) if match else None
+
+
+def _cut(text: str, quote: str) -> Span | None:
+    """Return where a quote begins that goes on beyond the shown text."""
+    at = text.find(quote[:_NEEDLE]) if len(quote) >= _NEEDLE else -1
+    if at >= 0 and quote.startswith(text[at:]):
+        return Span(at, len(text))
+    return None
+
+
+_REPLY_CHARS: Final = 800
+_AT_ONCE: Final = 500
+
+
+def reply_key(judgment: Judgment) -> str:
+    """Return the key of the reply that a grade rests on, the first of several; "" without one."""
+    own = judgment.provenance.call_key if judgment.provenance else ""
+    return own or next((vote.call_key for vote in judgment.votes if vote.call_key), "")
+
+
+def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]:
+    """Return the starts of replies by key; those that are not there any more are left out.
+
+    Args:
+        path: The call store; it is read only, and may be absent or damaged.
+        call_keys: Which replies.
+    """
+    found: dict[str, Excerpt] = {}
+    if not call_keys:
+        return found
+    keys = iter(sorted(call_keys))
+    try:
+        with reading(path) as connection:
+            while some := list(islice(keys, _AT_ONCE)):
+                marks = ",".join("?" * len(some))
+                rows = connection.execute(
+                    f"SELECT key, reply, sha256 FROM calls WHERE key IN ({marks})",  # noqa: S608  # marks only
+                    some,
+                )
+                found |= {key: text for key, *row in rows if (text := _text(key, *row)) is not None}
+    except DataError:
+        return found
+    return found
+
+
+def _text(key: str, reply: object, sha256: object) -> Excerpt | None:
+    stored = stored_reply(key, reply, sha256)
+    return None if stored is None else excerpt(stored.text, _REPLY_CHARS)
+
+
+MISSED: Final = 5
+"""Relevant chunks shown that were not in the top ranks."""
+_QUOTES: Final = 5
+_TEXT_CHARS: Final = 1500
+_QUOTE_CHARS: Final = 600
+_REASON_CHARS: Final = 400
+
+ChunkState: TypeAlias = Literal["graded", "failed", "listed", "unlisted", "unjudged"]
+"""Graded; the judge gave no grade; relevant by a list without a grade; not relevant, as labels are
+complete; nobody looked."""
+NO_GRADE_SIGNS: Final[Mapping[str, str]] = {
+    "unjudged": "?",
+    "failed": "!",
+    "listed": "+",
+    "unlisted": "-",
+}
+"""What is shown in the place of a grade."""
+NO_GRADE_MEANINGS: Final[Mapping[str, str]] = {
+    "unjudged": "not judged",
+    "failed": "judging failed",
+    "listed": "listed as relevant, without a grade",
+    "unlisted": "not listed, so not relevant",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChunk:
+    """A chunk that a run retrieved, or should have, with what its judge said."""
+
+    chunk_id: str
+    grade: int | None
+    state: ChunkState
+    source: str
+    """Where the grade is from; "" without one."""
+    reasoning: Excerpt
+    call_key: str
+    """Of the judge's reply; "" where none is known."""
+    quotes: tuple[str, ...]
+    """The evidence to be seen in its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetail:
+    """What a run made of a query."""
+
+    name: str
+    n_retrieved: int
+    top: tuple[str, ...]
+    """Chunk ids, best first."""
+    missed: tuple[str, ...]
+    """Relevant chunks that are not in the top ranks, best grade first."""
+    n_missed: int
+    ranks: dict[str, int]
+    """Of the missed ones that were retrieved after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDetail:
+    """What a system answered."""
+
+    system: str
+    answer: Excerpt | None
+    """None where there is no answer."""
+    verdict: str
+    """"" where it has no grade."""
+    has_hallucination: bool | None
+    explanation: Excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDetail:
+    """One query, opened."""
+
+    query_id: str
+    text: Excerpt
+    answerable: bool
+    expected_answer: Excerpt | None
+    evidence: tuple[Excerpt, ...]
+    chunks: dict[str, ShownChunk]
+    """Every chunk that any run shows."""
+    runs: tuple[RunDetail, ...]
+    answers: tuple[AnswerDetail, ...]
+
+
+def query_detail(records: Gathered, query_id: str) -> QueryDetail:
+    """Return what is shown of a query; texts of chunks and replies come from elsewhere."""
+    query, judged = records.queries[query_id], records.settled.get(query_id, {})
+    relevant = _relevant(records.task, query_id)
+    runs = tuple(_run(run, query_id, relevant) for run in records.runs)
+    wanted = dict.fromkeys(item for run in runs for item in (*run.top, *run.missed))
+    answer = query.expected_answer
+    unlabelled: ChunkState = "unlisted" if records.task.is_complete else "unjudged"
+    return QueryDetail(
+        query_id=query_id,
+        text=excerpt(query.query, _TEXT_CHARS),
+        answerable=query.answerable,
+        expected_answer=None if answer is None else excerpt(answer, _TEXT_CHARS),
+        evidence=tuple(excerpt(item.quote, _QUOTE_CHARS) for item in query.evidence[:_QUOTES]),
+        chunks={item: _shown(item, judged.get(item), query, unlabelled) for item in wanted},
+        runs=runs,
+        answers=tuple(filter(None, map(partial(_answer, query_id), records.systems))),
+    )
+
+
+def _relevant(task: Task, query_id: str) -> list[str]:
+    grades = task.qrels.get(query_id, {})
+    wanted = task.relevant_in(query_id)
+    return sorted(wanted, key=lambda chunk_id: (-(grades.get(chunk_id) or 0), chunk_id))
+
+
+def _run(run: MeasuredRun, query_id: str, relevant: Iterable[str]) -> RunDetail:
+    ranked = run.ranked.get(query_id, ())
+    top = ranked[:DEPTH]
+    missed = tuple(chunk_id for chunk_id in relevant if chunk_id not in top)
+    shown = missed[:MISSED]
+    ranks = {chunk_id: rank for rank, chunk_id in enumerate(ranked, 1) if chunk_id in shown}
+    return RunDetail(run.name, len(ranked), top, shown, len(missed), ranks)
+
+
+def _shown(
+    chunk_id: str, judgment: Judgment | None, query: Query, unlabelled: ChunkState
+) -> ShownChunk:
+    quotes = [item.quote for item in query.evidence if item.chunk_id == chunk_id]
+    # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
+    quotes += [item.quote for item in query.evidence if item.chunk_id != chunk_id]
+    if judgment is None:
+        return ShownChunk(chunk_id, None, unlabelled, "", excerpt("", 0), "", tuple(quotes))
+    if judgment.evidence:
+        quotes.insert(0, judgment.evidence)
+    return ShownChunk(
+        chunk_id=chunk_id,
+        grade=judgment.grade,
+        state=_state(judgment),
+        source=judgment.source,
+        reasoning=excerpt(judgment.reasoning, _REASON_CHARS),
+        call_key=reply_key(judgment),
+        quotes=tuple(dict.fromkeys(quotes[:_QUOTES])),
+    )
+
+
+def _state(judgment: Judgment) -> ChunkState:
+    if judgment.grade is not None:
+        return "graded"
+    return "failed" if judgment.is_failed else "listed"
+
+
+def _answer(query_id: str, system: SystemRecords) -> AnswerDetail | None:
+    answer, grade = system.answers.get(query_id), system.grades.get(query_id)
+    if answer is None and grade is None:
+        return None
+    return AnswerDetail(
+        system=system.system,
+        answer=None if answer is None else excerpt(answer.answer, _TEXT_CHARS),
+        verdict=(grade.verdict or "").replace("_", " ") if grade else "",
+        has_hallucination=grade.has_hallucination if grade else None,
+        explanation=excerpt(grade.explanation if grade else "", _REASON_CHARS),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The long texts that queries share: kept for those that are shown, and no others."""
+
+    starts: Mapping[str, ChunkStart]
+    """By chunk."""
+    replies: Mapping[str, Excerpt]
+    """By call key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The texts that some queries need."""
+
+    chunk_quotes: dict[str, tuple[str, ...]]
+    """Chunk id to the quotes to be seen in it."""
+    call_keys: frozenset[str]
+    reach: int
+    """How many of the first queries get all their texts."""
+
+
+def wanted_texts(
+    records: Gathered, query_ids: Sequence[str], most: int, always: Iterable[str]
+) -> Wanted:
+    """Return the texts of the first queries, until there are enough.
+
+    Args:
+        records: Where they are from.
+        query_ids: Queries in order.
+        most: Chunks after which no further query is looked at; a fifth as many queries are looked
+            at, however many chunks they share.
+        always: Queries whose texts are wanted in any case.
+    """
+    quotes: dict[str, tuple[str, ...]] = {}
+    keys: set[str] = set()
+
+    def take(query_id: str) -> None:
+        for chunk in query_detail(records, query_id).chunks.values():
+            quotes[chunk.chunk_id] = (*quotes.get(chunk.chunk_id, ()), *chunk.quotes)[:_QUOTES]
+            keys.add(chunk.call_key)
+
+    reach = 0
+    while reach < min(len(query_ids), most // 5) and len(quotes) < most:
+        take(query_ids[reach])
+        reach += 1
+    for query_id in always:
+        take(query_id)
+    return Wanted(quotes, frozenset(keys - {""}), reach)

@@ -1,0 +1,398 @@
+"""What one run says: measures with bounds, their spread over queries, slices, holes, latency."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from statistics import fmean, median
+from sys import intern
+from typing import TYPE_CHECKING, Final
+
+from ragforge.evaluating.wording import MISSING, number
+from ragforge.files.levels import DocumentLevel
+from ragforge.files.selecting import Chosen
+from ragforge.measures import Scores, evaluate
+from ragforge.measures.listed import Listed
+from ragforge.measures.strata import Design
+from ragforge.records import Hit, Query, Ranking
+
+if TYPE_CHECKING:
+    from ragforge.measures.intervals import Ends
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The mean of values in [0, 1] with bounds: all that has no value at 0, and all of it at 1."""
+
+    mean: float | None
+    """Over the values that exist; None where there are none."""
+    n: int
+    n_failed: int
+    low: float | None
+    high: float | None
+    interval: "Ends | None" = None
+    """95 %, of the mean over queries like these; None where it is not known."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether what has no value could change the mean, so that its bounds say something."""
+        return self.n_failed > 0 and self.low is not None
+
+    def __str__(self) -> str:
+        if not self.is_bounded:
+            return number(self.mean)
+        if self.mean is None:
+            return MISSING
+        return f"{number(self.mean)} [{number(self.low)}, {number(self.high)}]"
+
+
+def with_interval(found: Estimate) -> str:
+    """Return a mean with its interval in round brackets, and bounds on failures in square ones."""
+    if found.mean is None:
+        return str(found)
+    ends = found.interval
+    mean = number(found.mean)
+    known = f"{mean} ({number(ends.low)}-{number(ends.high)})" if ends else mean
+    return f"{known} [{number(found.low)}, {number(found.high)}]" if found.is_bounded else known
+
+
+def with_counts(found: Estimate) -> str:
+    """Return a mean with its interval; where something failed, with bounds and numbers too."""
+    shown = with_interval(found)
+    return f"{shown} ({counts(found, 'with failures')})" if found.n_failed else shown
+
+
+def counts(found: Estimate, failed: str = "failed") -> str:
+    """Return the numbers of values, and of failures if there are any."""
+    return f"n {found.n:,}" + (f", {found.n_failed:,} {failed}" if found.n_failed else "")
+
+
+PRIMARY: Final = "nDCG@10"
+"""The measure whose spread over queries is shown, and by which queries are called bad."""
+DEPTH: Final = 10
+"""Ranks that are looked at for holes and shown for bad queries."""
+BINS: Final = 10
+RANK_BUCKETS: Final = (
+    ("1", 1),
+    ("2", 2),
+    ("3", 3),
+    ("4-5", 5),
+    ("6-10", 10),
+    ("beyond 10", None),
+)
+"""Label and last rank of each bucket; None has no end."""
+NO_HIT: Final = "none"
+NOT_SET: Final = "not set"
+
+NOTHING: Final = Estimate(None, 0, 0, None, None)
+NOTHING_MEASURED: Final = "the run is empty, or there is no answerable query: nothing was measured"
+
+Qrels = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Holes:
+    """Retrieved chunks in the top ranks that have no grade."""
+
+    n_retrieved: int
+    n_unjudged: int
+    """Never judged."""
+    n_failed: int
+    """Judged without success."""
+
+    @property
+    def share(self) -> float | None:
+        """Share of the retrieved chunks that have no grade; None where nothing was retrieved."""
+        if not self.n_retrieved:
+            return None
+        return (self.n_unjudged + self.n_failed) / self.n_retrieved
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long the retriever took."""
+
+    median_s: float
+    p95_s: float
+    p99_s: float
+    """All by nearest rank, but the median."""
+    n: int
+    mean_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The measures of a run over the queries that share a property."""
+
+    dimension: str
+    value: str
+    n_queries: int
+    estimates: dict[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketCount:
+    """One bar of a distribution."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """How much of what is relevant was found down to a rank, in the mean over the queries."""
+
+    k: int
+    mean: float
+    interval: "Ends | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Queries to look at, by what is special about them; ids are sorted."""
+
+    without_hit: tuple[str, ...] = ()
+    """A relevant chunk is known and none was retrieved."""
+    perfect: tuple[str, ...] = ()
+    """The ranking could not be better."""
+    without_relevant: tuple[str, ...] = ()
+    """No relevant chunk is known, so that no ranking can do well: they count 0."""
+    without_judgments: tuple[str, ...] = ()
+    """Nothing was judged: they are in no mean."""
+    judgments_failed: tuple[str, ...] = ()
+    """Every judgment failed: they have no value."""
+    missing: tuple[str, ...] = ()
+    """The run lacks them: they count 0."""
+    failed: tuple[str, ...] = ()
+    """The retriever failed on them: they have no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run, measured."""
+
+    name: str
+    estimates: dict[str, Estimate]
+    """By measure, in the order asked for."""
+    primary: Estimate
+    histogram: tuple[BucketCount, ...]
+    """Queries by their value of the primary measure, in ten bins; the last one includes 1."""
+    first_relevant: tuple[BucketCount, ...]
+    """Queries by the rank of their first relevant chunk."""
+    attention: Attention
+    holes: Holes
+    latency: Latency | None
+    warnings: tuple[str, ...]
+    slices: tuple[Slice, ...] = ()
+    """These and what follows only a report looks at: `details` fills them in."""
+    curve: tuple[CurvePoint, ...] = ()
+    """Recall by how far down one looks; empty where nothing was measured."""
+    top_grades: tuple[BucketCount, ...] = ()
+    """What the top ranks hold: chunks by grade, unjudged and failed ones apart."""
+    patterns: tuple[str, ...] = ()
+    """What the measures mean together, a sentence each; empty where they say nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What runs are measured on."""
+
+    queries: Sequence[Query]
+    """The answerable ones."""
+    qrels: Qrels
+    """Has all of these queries, those without judgments too."""
+    measures: Sequence[str]
+    """Canonical names."""
+    rel_threshold: int
+    only_retrieved: bool = False
+    """Whether queries that a run lacks are left out, rather than counted as 0."""
+    is_complete: bool = False
+    """Whether what has no label is not relevant, so that no chunk is a hole."""
+    level: DocumentLevel = field(default_factory=DocumentLevel)
+    """Folds to documents what is measured on them."""
+    relevant: Listed = field(default_factory=dict)
+    """What people list as relevant, by query, where no threshold on the grades says so: it decides
+    binary measures. Of a query that is not in it, the grades decide."""
+    design: Design | None = None
+    """What the queries are a sample of; None where they are all there is."""
+    chosen: Chosen | None = None
+    """The part of the set's queries that these are; None where all."""
+    population: Sequence[Query] = ()
+    """The answerable queries of the whole set, where a part was chosen."""
+
+    def noun(self, query_id: str) -> str:
+        """Return what is retrieved and labelled for a query: chunk or document."""
+        return "document" if query_id in self.level.query_ids else "chunk"
+
+    def of_part(self, chosen: Chosen | None) -> "Task":
+        """Return the task on a part of these queries."""
+        if chosen is None or chosen is self.chosen:
+            return self
+        counting = (key for key, of in self.qrels.items() if of or self.relevant.get(key))
+        return replace(
+            self,
+            relevant={key: of for key, of in self.relevant.items() if key in chosen.query_ids},
+            queries=[item for item in self.queries if item.query_id in chosen.query_ids],
+            qrels={key: of for key, of in self.qrels.items() if key in chosen.query_ids},
+            design=chosen.design.within(counting) if chosen.design else None,
+            chosen=chosen,
+            population=self.queries,
+        )
+
+    def relevant_in(self, query_id: str) -> Collection[str]:
+        """Return the chunks that are known to be relevant to a query."""
+        if query_id in self.relevant:
+            return self.relevant[query_id]
+        grades = self.qrels.get(query_id, {})
+        return {
+            chunk_id
+            for chunk_id, grade in grades.items()
+            if grade is not None and grade >= self.rel_threshold
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """A run with its scores, before it is summarised."""
+
+    name: str
+    ranked: dict[str, tuple[str, ...]]
+    """Chunk ids by query, best first."""
+    scores: Scores | None
+    """None where there was nothing to measure."""
+    summary: RunSummary
+    latencies_s: dict[str, float] = field(default_factory=dict)
+    """By query, where the retriever was timed."""
+    task: Task | None = None
+    """What it was measured on, where that is a part of the queries; None where it is all."""
+
+
+def measure_run(
+    name: str, rankings: Iterable[Ranking], failed: Iterable[str], task: Task
+) -> MeasuredRun:
+    """Measure one run.
+
+    Args:
+        name: Of the run.
+        rankings: What was retrieved; queries outside of the task are passed over.
+        failed: Queries on which the retriever failed; one that has a ranking does not count.
+        task: The queries, judgments and measures.
+    """
+    run: dict[str, dict[str, float]] = {}
+    latencies_s: dict[str, float] = {}
+    for item in rankings:
+        if item.query_id in task.qrels:
+            run[item.query_id] = {intern(hit.chunk_id): hit.score for hit in item.ranking}
+            if item.latency_s is not None:
+                latencies_s[item.query_id] = item.latency_s
+    lost = (set(failed) & task.qrels.keys()) - run.keys()
+    ranked = {query_id: _ordered(scored) for query_id, scored in run.items()}
+    scores = _evaluate(task, run, lost)
+    summary = RunSummary(
+        name=name,
+        estimates={measure: estimate_of(scores, measure) for measure in task.measures},
+        primary=estimate_of(scores, PRIMARY),
+        histogram=_histogram(scores),
+        first_relevant=_first_relevant(scores),
+        attention=_attention(scores, sorted(lost)),
+        holes=_holes(ranked, task),
+        latency=latency_of([*latencies_s.values()]),
+        warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
+    )
+    part = task if task.chosen else None
+    return MeasuredRun(name, ranked, scores, summary, latencies_s, part)
+
+
+def rank_order(hits: Iterable[Hit]) -> tuple[str, ...]:
+    """Return the chunk ids as they are ranked: by score, equal ones by id, both descending."""
+    return _ordered({hit.chunk_id: hit.score for hit in hits})
+
+
+def _ordered(scored: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(sorted(scored, key=lambda item: (scored[item], item), reverse=True))
+
+
+def estimate_of(scores: Scores | None, measure: str) -> Estimate:
+    """Return the mean of a measure with its bounds."""
+    if scores is None:
+        return NOTHING
+    found = scores.summary(measure)
+    return Estimate(found.mean, found.n, found.n_failed, found.low, found.high)
+
+
+def _evaluate(
+    task: Task, run: Mapping[str, Mapping[str, float]], failed: Collection[str]
+) -> Scores | None:
+    """Score the run; None where there is nothing to score, which is no 0."""
+    if not task.qrels or not (run or failed):
+        return None
+    found = evaluate(
+        task.qrels,
+        run,
+        [*task.measures, PRIMARY],
+        rel_threshold=task.rel_threshold,
+        failed=failed,
+        only_retrieved=task.only_retrieved,
+        relevant=task.relevant or None,
+    )
+    return found if task.design is None else found.of_sample(task.design)
+
+
+def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:
+    if scores is None:
+        return Attention(failed=tuple(failed))
+    return Attention(
+        without_hit=tuple(scores.without_hit),
+        perfect=tuple(scores.perfect),
+        without_relevant=tuple(scores.without_relevant),
+        without_judgments=tuple(scores.without_judgments),
+        judgments_failed=tuple(scores.judgments_failed),
+        missing=tuple(scores.missing_from_run),
+        failed=tuple(failed),
+    )
+
+
+def _histogram(scores: Scores | None) -> tuple[BucketCount, ...]:
+    counts = [0] * BINS
+    for value in scores.columns[PRIMARY] if scores else ():
+        counts[min(int(value * BINS), BINS - 1)] += 1
+    return tuple(
+        BucketCount(f"{index / BINS:.1f}-{(index + 1) / BINS:.1f}", count)
+        for index, count in enumerate(counts)
+    )
+
+
+def _first_relevant(scores: Scores | None) -> tuple[BucketCount, ...]:
+    counts = dict.fromkeys([*(label for label, _ in RANK_BUCKETS), NO_HIT], 0)
+    if scores is not None:
+        hopeless = set(scores.without_relevant)
+        for query_id, rank in scores.first_relevant_rank.items():
+            if query_id not in hopeless:
+                counts[_bucket(rank)] += 1
+    return tuple(BucketCount(label, count) for label, count in counts.items())
+
+
+def _bucket(rank: int | None) -> str:
+    if rank is None:
+        return NO_HIT
+    return next(label for label, last in RANK_BUCKETS if last is None or rank <= last)
+
+
+def _holes(ranked: Mapping[str, Sequence[str]], task: Task) -> Holes:
+    n_retrieved = n_unjudged = n_failed = 0
+    for query_id, chunk_ids in ranked.items():
+        judged, listed = task.qrels.get(query_id, {}), task.relevant.get(query_id, ())
+        for chunk_id in chunk_ids[:DEPTH]:
+            n_retrieved += 1
+            is_open = chunk_id not in judged and chunk_id not in listed
+            n_unjudged += is_open and not task.is_complete
+            n_failed += chunk_id in judged and judged[chunk_id] is None
+    return Holes(n_retrieved, n_unjudged, n_failed)
+
+
+def latency_of(seconds: Sequence[float]) -> Latency | None:
+    """Return median, 95th and 99th percentile and mean; None where nothing was timed."""
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    p95_s, p99_s = (ordered[ceil(share * len(ordered)) - 1] for share in (0.95, 0.99))
+    return Latency(median(ordered), p95_s, p99_s, len(ordered), fmean(ordered))

@@ -1,0 +1,111 @@
+"""How a part of a set's queries is told of: its strata, their weights, and what was left out."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.wording import plural
+from ragforge.files.selecting import Chosen
+from ragforge.measures.strata import Design
+from ragforge.records.selections import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a set's queries, on which something was measured."""
+
+    chosen: Chosen
+    design: Design | None
+    """That of the queries that count, drawn or not; None where nothing was drawn."""
+    measured: frozenset[str]
+    """Queries that count, of those chosen."""
+
+    @property
+    def selection(self) -> Selection:
+        """What was chosen."""
+        return self.chosen.selection
+
+    @property
+    def head(self) -> str:
+        """What it was measured on, and what its means are of."""
+        queries = plural(len(self.measured), "query", "queries")
+        where = f"on {self.selection.in_words}: {queries}"
+        if self.design is None:
+            return where
+        total = sum(self.design.sizes.values())
+        return (
+            f"{where} of the {total:,} that count; means are of all of these, each stratum by its "
+            "weight"
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """How it is told of: a sentence, and a table with the weights of the strata."""
+        if self.design is None:
+            return [self.head]
+        return [self.head, *_table(self.design.sizes, self._counts), *_remarks(self)]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The same without a table."""
+        if self.design is None:
+            return [self.head]
+        total, counts = sum(self.design.sizes.values()), self._counts
+        strata = ", ".join(
+            f"{name} {size / total:.3f} ({counts.get(name, 0):,} of {size:,})"
+            for name, size in self.design.sizes.items()
+        )
+        return [self.head, f"weights: {strata}", *_remarks(self)]
+
+    @property
+    def _counts(self) -> Mapping[str, int]:
+        assert self.design is not None
+        return Counter(self.design.stratum_of[key] for key in self.measured)
+
+
+def drawn_lines(chosen: Chosen) -> list[str]:
+    """Say which queries were chosen, with a table of the strata where some were drawn."""
+    selection = chosen.selection
+    queries = plural(len(chosen.query_ids), "query", "queries")
+    if chosen.design is None:
+        return [f"{selection.in_words}: {queries}"]
+    total = sum(chosen.design.sizes.values())
+    counts = {item.stratum: item.n_drawn for item in selection.strata}
+    head = f"{selection.in_words}: {queries} of {total:,}"
+    return [head, *_table(chosen.design.sizes, counts), *chosen.warnings]
+
+
+def _remarks(part: Part) -> list[str]:
+    """Say what the weights do not tell: strata without a value, and how the set changed."""
+    if part.design is None:
+        return []
+    lacking = [
+        f"no query of {name} has a value: means are of the other strata"
+        for name in part.design.unseen(part.measured)
+    ]
+    return [*lacking, *part.chosen.warnings]
+
+
+def selection_json(selection: Selection | None) -> dict[str, object] | None:
+    """Return a selection as JSON has it, with the weight of each stratum; None for all queries."""
+    if selection is None:
+        return None
+    found = selection.model_dump(mode="json", exclude={"strata", "query_ids"})
+    if not selection.strata:
+        return found
+    total = sum(item.n_queries for item in selection.strata)
+    strata = [{**item.model_dump(), "weight": item.n_queries / total} for item in selection.strata]
+    return {**found, "strata": strata}
+
+
+def _table(sizes: Mapping[str, int], counts: Mapping[str, int]) -> Iterable[str]:
+    return render_table(
+        ["stratum", "queries", "drawn", "weight"], list(_rows(sizes, counts))
+    ).splitlines()
+
+
+def _rows(sizes: Mapping[str, int], counts: Mapping[str, int]) -> Iterator[list[str]]:
+    total = sum(sizes.values())
+    for name, size in sizes.items():
+        yield [name, f"{size:,}", f"{counts.get(name, 0):,}", f"{size / total:.3f}"]

@@ -1,0 +1,238 @@
+"""The primary measure of a run over the queries that share a property."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import fsum
+from typing import Final
+
+from ragforge.evaluating.answers.records import documents_of
+from ragforge.evaluating.judgments import GRADES
+from ragforge.evaluating.patterns import patterns
+from ragforge.evaluating.runs import (
+    DEPTH,
+    NOT_SET,
+    NOTHING,
+    PRIMARY,
+    BucketCount,
+    CurvePoint,
+    Estimate,
+    MeasuredRun,
+    RunSummary,
+    Slice,
+    Task,
+)
+from ragforge.measures import Scores
+from ragforge.measures.intervals import Ends
+from ragforge.measures.rates import LEAST_VALUES
+from ragforge.measures.strata import Design
+from ragforge.measures.stratified import sample_interval
+from ragforge.measures.unseen import bounded_interval
+from ragforge.records import Query
+
+DIMENSIONS: Final = (
+    "difficulty",
+    "type",
+    "category",
+    "language",
+    "split",
+    "origin",
+    "document group",
+)
+"""By which queries are parted; the group of a document is its folder."""
+MOST_VALUES: Final = 12
+"""Values of a property that are shown: those with the most queries."""
+
+
+def slices_of(scores: Scores | None, task: Task, documents: Mapping[str, str]) -> tuple[Slice, ...]:
+    """Part the queries by each of `DIMENSIONS` that tells some of them from others.
+
+    Args:
+        scores: Of the run; None where nothing was measured.
+        task: What it was measured on. Of a sample, a slice stands for that slice of the set.
+        documents: Chunk id to document, of the queries' source chunks.
+    """
+    return tuple(
+        Slice(dimension, value, len(query_ids), {PRIMARY: estimate})
+        for dimension in DIMENSIONS
+        for value, query_ids, estimate in _parts(scores, task, documents, dimension)
+    )
+
+
+def interval_of(values: Sequence[float]) -> Ends | None:
+    """Return the 95 % interval of the mean of a measure in [0, 1]; None of few values.
+
+    Their resamples are alike, so that the interval would claim to know far too much.
+    """
+    if len(values) < LEAST_VALUES:
+        return None
+    found = bounded_interval(values)
+    if found.low is None or found.high is None:
+        return None
+    return Ends(found.low, found.high)
+
+
+def _parts(
+    scores: Scores | None,
+    task: Task,
+    documents: Mapping[str, str],
+    dimension: str,
+) -> Iterable[tuple[str, Sequence[str], Estimate]]:
+    members = _members(task.queries, documents, dimension)
+    if len(members) < 2:
+        return
+    every = _members(task.population, documents, dimension) if task.design else members
+    most = sorted(members, key=lambda value: (-len(members[value]), value))[:MOST_VALUES]
+    known = _Known(scores)
+    for value in sorted(most):
+        design = task.design.within(every[value]) if task.design else None
+        yield value, members[value], known.estimate(members[value], design)
+
+
+def _members(
+    queries: Iterable[Query], documents: Mapping[str, str], dimension: str
+) -> dict[str, list[str]]:
+    members: dict[str, list[str]] = {}
+    for query in queries:
+        for value in _values(query, dimension, documents):
+            members.setdefault(value, []).append(query.query_id)
+    return members
+
+
+def _values(query: Query, dimension: str, documents: Mapping[str, str]) -> Iterable[str]:
+    if dimension == "document group":
+        folders = {name.rpartition("/")[0] or "/" for name in documents_of(query, documents)}
+        return sorted(folders) or [NOT_SET]
+    return [getattr(query, dimension) or NOT_SET]
+
+
+class _Known:
+    """The values of all queries, to take means of some."""
+
+    def __init__(self, scores: Scores | None) -> None:
+        self._is_measured = scores is not None
+        self._values: dict[str, float] = {}
+        self._possible: Mapping[str, Ends] = {}
+        if scores is not None:
+            self._values = dict(zip(scores.query_ids, scores.values(PRIMARY), strict=True))
+            found = scores.possible(PRIMARY) if scores.summary(PRIMARY).n_failed else {}
+            self._possible = {key: Ends(item.low, item.high) for key, item in found.items()}
+
+    def estimate(self, query_ids: Sequence[str], design: Design | None) -> Estimate:
+        """Return the mean over some queries, with its interval and what failures could change."""
+        if not self._is_measured:
+            return NOTHING
+        values = {key: self._values[key] for key in query_ids if key in self._values}
+        bounds = {key: self._possible[key] for key in query_ids if key in self._possible}
+        mean = _mean(values, design)
+        # Without the queries that have no value the mean may leave what is possible with them.
+        means = [
+            found
+            for found in (
+                _mean({**values, **{key: item.low for key, item in bounds.items()}}, design),
+                mean,
+                _mean({**values, **{key: item.high for key, item in bounds.items()}}, design),
+            )
+            if found is not None
+        ]
+        return Estimate(
+            mean,
+            len(values),
+            len(bounds),
+            min(means, default=None),
+            max(means, default=None),
+            _interval(values, design),
+        )
+
+
+def _mean(values: Mapping[str, float], design: Design | None) -> float | None:
+    if design is not None:
+        return design.mean(values)
+    return fsum(values.values()) / len(values) if values else None
+
+
+def _interval(values: Mapping[str, float], design: Design | None) -> Ends | None:
+    listed = list(values.values())
+    if design is None or len(listed) < LEAST_VALUES:
+        return interval_of(listed)
+    found = sample_interval(PRIMARY, listed, design.stratified(values))
+    return None if found.low is None or found.high is None else Ends(found.low, found.high)
+
+
+DEEPEST: Final = 100
+"""Rank down to which recall is followed, at most."""
+UNJUDGED: Final = "not judged"
+FAILED: Final = "failed"
+LISTED: Final = "listed"
+"""As relevant, without a grade."""
+
+
+def detailed(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunSummary:
+    """Return the summary of a run with all that a report shows of it.
+
+    Args:
+        run: As measured.
+        task: What it was measured on.
+        documents: Chunk id to document, of the queries' source chunks.
+    """
+    found = run.summary
+    return replace(
+        found,
+        estimates={
+            name: _with_interval(item, run.scores, name) for name, item in found.estimates.items()
+        },
+        primary=_with_interval(found.primary, run.scores, PRIMARY),
+        slices=slices_of(run.scores, run.task or task, documents),
+        curve=recall_curve(run.scores, max(map(len, run.ranked.values()), default=0)),
+        top_grades=_top_grades(run, task),
+        patterns=() if run.scores is None else tuple(patterns(run.scores)),
+    )
+
+
+def recall_curve(scores: Scores | None, depth: int) -> tuple[CurvePoint, ...]:
+    """Return the mean of R@k for each k down to `depth`, or to `DEEPEST`."""
+    if scores is None or not scores.query_ids:
+        return ()
+    points = []
+    for k in _ranks(min(depth, DEEPEST)):
+        name = f"R@{k}"
+        found = scores.rescore([name], rel_threshold=scores.rel_threshold)
+        mean = found.mean(name)
+        assert mean is not None
+        points.append(CurvePoint(k, mean, _mean_interval(found, name)))
+    return tuple(points)
+
+
+def _mean_interval(scores: Scores, measure: str) -> Ends | None:
+    ends = scores.interval(measure) if scores.design else None
+    if ends is None or ends.n < LEAST_VALUES or ends.low is None or ends.high is None:
+        return interval_of(scores.values(measure))
+    return Ends(ends.low, ends.high)
+
+
+def _ranks(depth: int) -> Sequence[int]:
+    """Return every rank near the top, and fewer of those that a chart cannot tell apart."""
+    return [k for k in range(1, depth + 1) if k <= 20 or k % 5 == 0 or k == depth]
+
+
+def _with_interval(found: Estimate, scores: Scores | None, measure: str) -> Estimate:
+    if scores is None:
+        return found
+    ends = scores.interval(measure)
+    if found.n < LEAST_VALUES or ends.low is None or ends.high is None:
+        return found
+    return replace(found, interval=Ends(ends.low, ends.high))
+
+
+def _top_grades(run: MeasuredRun, task: Task) -> tuple[BucketCount, ...]:
+    counts: Counter[str] = Counter()
+    for query_id, chunk_ids in run.ranked.items():
+        judged, listed = task.qrels.get(query_id, {}), task.relevant.get(query_id, ())
+        for chunk_id in chunk_ids[:DEPTH]:
+            grade = judged.get(chunk_id)
+            unknown = LISTED if chunk_id in listed else UNJUDGED
+            failed = FAILED if chunk_id in judged else unknown
+            counts[failed if grade is None else str(max(grade, 0))] += 1
+    seldom = [label for label in (LISTED, FAILED) if counts[label]]
+    labels = [*map(str, GRADES), UNJUDGED, *seldom]
+    return tuple(BucketCount(label, counts[label]) for label in labels)

@@ -1,0 +1,335 @@
+"""What failures and holes leave open about the differences between runs.
+
+Failed judgments and retrievals are one doubt, retrieved chunks that nobody judged another; each
+is bounded with the other left as it is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, inf
+from typing import Final, NamedTuple, TypeAlias
+
+from ragforge.evaluating.comparison import Unjudged
+from ragforge.evaluating.graded_by import count_silent, why_unknown
+from ragforge.measures import Scores, parse_measure
+from ragforge.measures.bounds import Interval, failure_bounds, judgment_bounds
+from ragforge.measures.difference_bounds import OpenChunk, OpenQuery, difference_bounds
+from ragforge.measures.formulas import FORMULAS
+from ragforge.measures.intervals import Ends
+from ragforge.measures.names import Measure
+from ragforge.measures.scores import SCALE_TOP
+from ragforge.measures.strata import Design
+from ragforge.measures.table import FailedJudgments, JudgedRanking
+from ragforge.pipeline.comparing.deciding import Doubt
+from ragforge.records.judges import GradeOrigin
+
+Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
+Key: TypeAlias = tuple[str, str, str]
+"""Runs a and b, and a measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRun:
+    """A run with its values."""
+
+    name: str
+    ranked: Mapping[str, Sequence[str]]
+    """Chunk ids by query, best first; of queries in the qrels only."""
+    failed: frozenset[str]
+    """Queries whose retrieval failed."""
+    scores: Scores
+    values: Mapping[str, Mapping[str, float]]
+    """By measure and query."""
+
+
+def doubts(
+    qrels: Qrels,
+    runs: Sequence[RankedRun],
+    couples: Sequence[tuple[str, str]],
+    measures: Sequence[str],
+    *,
+    only_retrieved: bool,
+    is_binary: bool,
+    rel_threshold: int,
+    is_complete: bool = False,
+    design: Design | None = None,
+) -> dict[Key, Doubt]:
+    """Return what is open about each measure of each couple of runs, in one pass over the queries.
+
+    Args:
+        qrels: Grade by query and chunk; None where a judgment failed.
+        runs: The runs.
+        couples: Names of those that are compared.
+        measures: Canonical names.
+        only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
+        is_binary: Whether no chunk can have a grade above 1; else any up to the top of the scale.
+        rel_threshold: Lowest grade that is relevant for measures that name none.
+        is_complete: Whether what has no label is not relevant, so that holes leave nothing open.
+        design: What the queries are a sample of; None where they are all there is.
+    """
+    if not measures:
+        return {}
+    parsed = {name: parse_measure(name) for name in measures}
+    top = 1 if is_binary else _top(qrels)
+    tallies = {
+        (a, b, name): _Tally(parsed[name], parsed[name].rel or rel_threshold, top, design)
+        for a, b in couples
+        for name in measures
+    }
+    by_name = {run.name: run for run in runs}
+    for query_id, judgments in sorted(qrels.items()):
+        if not judgments:
+            continue
+        placed = {
+            run.name: _placed(query_id, judgments, run, is_complete=is_complete) for run in runs
+        }
+        for (a, b, name), tally in tallies.items():
+            if only_retrieved and not (placed[a].is_expected and placed[b].is_expected):
+                continue
+            of_a, of_b = by_name[a].values[name], by_name[b].values[name]
+            known = query_id in of_a and query_id in of_b
+            difference = of_b[query_id] - of_a[query_id] if known else None
+            tally.add(query_id, placed[a], placed[b], difference)
+    return {key: tally.settled() for key, tally in tallies.items()}
+
+
+def _top(qrels: Qrels) -> int:
+    grades = (grade for judged in qrels.values() for grade in judged.values())
+    return max(SCALE_TOP, max((grade for grade in grades if grade), default=0))
+
+
+class _Placed(NamedTuple):
+    """Where the chunks of a query stand in a run."""
+
+    known: JudgedRanking
+    """What has a grade."""
+    holes: Mapping[str, int]
+    """Ranks, ascending, of retrieved chunks that nobody judged."""
+    failures: Mapping[str, int | None]
+    """Ranks of the chunks whose judgment failed, in one order for all runs; None where they were
+    not retrieved."""
+    has_failed: bool
+    """Whether the retrieval failed."""
+    is_expected: bool
+    """Whether the run has the query, or should have it."""
+
+
+_NOTHING: Final[Mapping[str, int | None]] = {}
+
+
+def _placed(
+    query_id: str, judgments: Mapping[str, int | None], run: RankedRun, *, is_complete: bool
+) -> _Placed:
+    ranked = run.ranked.get(query_id, ())
+    ranks: list[int] = []
+    grades: list[int] = []
+    holes: dict[str, int] = {}
+    failures: dict[str, int | None] = {
+        chunk_id: None for chunk_id in judgments if judgments[chunk_id] is None
+    }
+    for rank, chunk_id in enumerate(ranked, 1):
+        # Grades below 0 mark chunks that were pooled and left unjudged.
+        grade = judgments.get(chunk_id, -1)
+        if grade is None:
+            failures[chunk_id] = rank
+        elif grade < 0:
+            if not is_complete:
+                holes[chunk_id] = rank
+        else:
+            ranks.append(rank)
+            grades.append(grade)
+    judged = sorted((g for g in judgments.values() if g is not None and g >= 0), reverse=True)
+    has_failed = query_id in run.failed
+    known = JudgedRanking(query_id, ranks, grades, tuple(judged), len(ranked))
+    expected = has_failed or query_id in run.ranked
+    return _Placed(known, holes, failures or _NOTHING, has_failed, expected)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Adds up what is open about one measure of two runs."""
+
+    measure: Measure
+    rel: int
+    top: int
+    design: Design | None = None
+    n: int = 0
+    n_failed: int = 0
+    n_only_a: int = 0
+    n_only_b: int = 0
+    n_both: int = 0
+    paired: dict[str, float] = field(default_factory=dict)
+    """The differences, by query."""
+    of_failures: dict[str, Interval] = field(default_factory=dict)
+    of_holes: dict[str, Interval] = field(default_factory=dict)
+
+    def add(self, query_id: str, a: _Placed, b: _Placed, difference: float | None) -> None:
+        """Add a query; the difference is None where a run has no value."""
+        self.n += 1
+        certain = Interval(difference or 0.0, difference or 0.0)
+        if difference is not None:
+            self.paired[query_id] = difference
+            self.of_holes[query_id] = self._over_holes(a, b, certain)
+        if a.failures or a.has_failed or b.has_failed:
+            self.n_failed += 1
+            certain = self._over_failures(a, b, difference)
+        self.of_failures[query_id] = certain
+
+    def settled(self) -> Doubt:
+        """Return what is open about the mean difference."""
+        mean = self._mean(self.paired) if self.paired else None
+        n_holes = self.n_only_a + self.n_only_b + self.n_both
+        unjudged = None
+        if n_holes:
+            bounds = self._bounds(self.of_holes, mean)
+            unjudged = Unjudged(self.n_only_a, self.n_only_b, bounds, self.n_both)
+        return Doubt(
+            n_left_out=self.n - len(self.paired),
+            failure_bounds=self._bounds(self.of_failures, mean) if self.n_failed else None,
+            unjudged=unjudged,
+        )
+
+    def _mean(self, values: Mapping[str, float]) -> float:
+        """Return the mean of at least one value by query, over what the queries stand for."""
+        if self.design is None:
+            return sum(values.values()) / len(values)
+        found = self.design.mean(values)
+        assert found is not None
+        return found
+
+    def _bounds(self, of: Mapping[str, Interval], difference: float | None) -> Ends:
+        """Return the mean bounds; the difference is within, whatever was left out of it."""
+        low = self._mean({query_id: item.low for query_id, item in of.items()})
+        high = self._mean({query_id: item.high for query_id, item in of.items()})
+        if difference is None:
+            return Ends(low, high)
+        return Ends(min(low, difference), max(high, difference))
+
+    def _over_holes(self, a: _Placed, b: _Placed, certain: Interval) -> Interval:
+        chunks = list(_open(a.holes, b.holes, self._reach(a.known), self._reach(b.known)))
+        if not chunks:
+            return certain
+        n_only_a = sum(chunk.rank_b is None for chunk in chunks)
+        n_only_b = sum(chunk.rank_a is None for chunk in chunks)
+        self.n_only_a += n_only_a
+        self.n_only_b += n_only_b
+        self.n_both += len(chunks) - n_only_a - n_only_b
+        return self._over(OpenQuery(a.known, b.known, chunks), certain)
+
+    def _reach(self, ranking: JudgedRanking) -> float:
+        """Return the last rank that can make a difference; RR and Success end at the first hit."""
+        reach = self.measure.cutoff or inf
+        if self.measure.name not in {"RR", "Success"}:
+            return reach
+        hits = zip(ranking.ranks, ranking.grades, strict=True)
+        return min(reach, next((rank for rank, grade in hits if grade >= self.rel), inf))
+
+    def _over_failures(self, a: _Placed, b: _Placed, difference: float | None) -> Interval:
+        if a.has_failed or b.has_failed:
+            of_a, of_b = self._alone(a), self._alone(b)
+            return Interval(of_b.low - of_a.high, of_b.high - of_a.low)
+        chunks = [OpenChunk(rank, b.failures[item]) for item, rank in a.failures.items()]
+        query = OpenQuery(a.known, b.known, chunks)
+        if difference is None:
+            return difference_bounds(query, self.measure, self.rel, self.top)
+        return self._over(query, Interval(difference, difference))
+
+    def _over(self, query: OpenQuery, certain: Interval) -> Interval:
+        found = difference_bounds(query, self.measure, self.rel, self.top)
+        # Sums in another order may miss the value itself by a rounding.
+        return Interval(min(found.low, certain.low), max(found.high, certain.high))
+
+    def _alone(self, placed: _Placed) -> Interval:
+        ranks = sorted(rank for rank in placed.failures.values() if rank is not None)
+        failed = FailedJudgments(ranks, len(placed.failures) - len(ranks))
+        ranking = placed.known._replace(failed=failed)
+        if placed.has_failed:
+            return failure_bounds(ranking, self.measure, self.rel, self.top, 0)
+        return judgment_bounds(ranking, self.measure, self.rel, self.top)
+
+
+def _open(
+    of_a: Mapping[str, int], of_b: Mapping[str, int], reach_a: float, reach_b: float
+) -> Iterator[OpenChunk]:
+    """Yield the holes that either run has within its reach."""
+    for chunk_id, rank in of_a.items():
+        if rank > reach_a:
+            break
+        other = of_b.get(chunk_id)
+        yield OpenChunk(rank, other if other is not None and other <= reach_b else None)
+    for chunk_id, rank in of_b.items():
+        if rank > reach_b:
+            break
+        other = of_a.get(chunk_id)
+        if other is None or other > reach_a:
+            yield OpenChunk(None, rank)
+
+
+Origins: TypeAlias = Mapping[tuple[str, str], GradeOrigin]
+"""By query and chunk."""
+_UNRECORDED = GradeOrigin("")
+
+
+def reasons(
+    qrels: Qrels,
+    origins: Origins,
+    runs: Sequence[RankedRun],
+    couples: Sequence[tuple[str, str]],
+    measures: Sequence[str],
+) -> dict[Key, str]:
+    """Return why no winner is named, for the couples and measures of which that is so.
+
+    Args:
+        qrels: Grade by query and chunk.
+        origins: Who gave them, as far as that is recorded.
+        runs: The runs.
+        couples: Names of those that are compared.
+        measures: Canonical names.
+    """
+    if not any(item.says_nothing for item in set(origins.values())):
+        return {}
+    by_name = {run.name: run for run in runs}
+    found = {}
+    for a, b in couples:
+        for name in measures:
+            couple = by_name[a], by_name[b]
+            silent = count_silent(_rested_on(*couple, parse_measure(name), qrels, origins))
+            why = why_unknown(silent, _ahead(*couple, name))
+            if why:
+                found[a, b, name] = why
+    return found
+
+
+def _rested_on(
+    a: RankedRun, b: RankedRun, measure: Measure, qrels: Qrels, origins: Origins
+) -> Iterator[GradeOrigin]:
+    """Yield who gave each grade that the difference of two runs rests on."""
+    by_all_relevant = FORMULAS[measure.name].response != "rises"
+    for query_id, judged in qrels.items():
+        of_a = a.ranked.get(query_id, ())[: measure.cutoff]
+        of_b = b.ranked.get(query_id, ())[: measure.cutoff]
+        if list(of_a) == list(of_b):
+            continue
+        seen = {*of_a, *of_b}
+        for chunk_id, grade in judged.items():
+            rests = chunk_id in seen or (by_all_relevant and (grade or 0) > 0)
+            if rests and grade is not None:
+                yield origins.get((query_id, chunk_id), _UNRECORDED)
+
+
+def _ahead(a: RankedRun, b: RankedRun, measure: str) -> str:
+    return ahead({a.name: a.values[measure], b.name: b.values[measure]})
+
+
+def ahead(values: Mapping[str, Mapping[str, float]], *, lower_is_better: bool = False) -> str:
+    """Return the one of two with the better mean over the queries of both; "" where neither has.
+
+    Args:
+        values: By name and query id, of two.
+        lower_is_better: Whether that is so.
+    """
+    (a, of_a), (b, of_b) = values.items()
+    difference = fsum(of_b[query_id] - of_a[query_id] for query_id in of_a.keys() & of_b.keys())
+    if abs(difference) < 1e-12:
+        return ""
+    return b if (difference > 0) != lower_is_better else a

@@ -1,0 +1,1 @@
+"""What people bring: hand-made queries, logs, decisions of a review."""

@@ -1,0 +1,311 @@
+"""What imported queries say is relevant, as the chunks of a dataset hold it."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from ragforge.corpus.quote_locations import ChunkIndex, Placement, standing_at
+from ragforge.errors import DataError
+from ragforge.evaluating.wording import plural
+from ragforge.files.dataset import Dataset
+from ragforge.files.labels_note import Graded
+from ragforge.files.levels import Label, LabelNames
+from ragforge.files.queries import ImportedQuery
+from ragforge.files.relevance import HIGHEST_GRADE, Anchor
+from ragforge.observe import Event, Observer
+from ragforge.records import Evidence, Judgment, Lineage, Provenance, Query
+from ragforge.stages.generate.truth import derive, grades_at
+from ragforge.stages.quotes import find_proof, has_content
+from ragforge.stages.words import words
+
+_CLEAR_WORDS: Final = 3
+"""A quote of so many words is not chance, though its ends are cut off within a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A quote at its place.
+
+    Args:
+        evidence: The quote as the document has it.
+        grades: Of the chunks that hold it or a part of it, by id.
+        n_places: How often it stands in its document; the first place is taken.
+    """
+
+    evidence: Evidence
+    grades: dict[str, int]
+    n_places: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A quote that tells no passage."""
+
+    reason: str
+
+
+def find_passage(anchor: Anchor, index: ChunkIndex) -> Passage | Lost:
+    """Return where a quote stands: one place of one document.
+
+    Without the id of its document it is looked up in all; exactly one may hold it. A short quote
+    has to stand as whole words, for "art" is in every "part", and any quote has to say something.
+    """
+    doc_ids = [anchor.doc_id] if anchor.doc_id else index.documents_with(anchor.quote)
+    if not doc_ids:
+        return Lost("names no document, and is in none")
+    if len(doc_ids) > 1:
+        return Lost(f"names no document, and is in {len(doc_ids)} of them")
+    places = index.places(anchor.quote, doc_ids[0])
+    if not places:
+        return Lost("is in no chunk of the document")
+    telling = _telling(anchor.quote, places)
+    if not telling:
+        return Lost("is part of a word or number, or says nothing; quote more")
+    placed = telling[0]
+    item = Evidence(doc_id=doc_ids[0], chunk_id=placed.chunks[0].chunk_id, quote=placed.text)
+    return Passage(standing_at(item, placed), grades_at(placed, anchor.grade), len(telling))
+
+
+def _telling(quote: str, places: Iterable[Placement]) -> list[Placement]:
+    if has_content(quote) and len(words(quote)) >= _CLEAR_WORDS:
+        return list(places)
+    return [placed for placed in places if _is_proof(placed)]
+
+
+def _is_proof(placed: Placement) -> bool:
+    # Another place right before is looked at by itself.
+    before = placed.before[placed.before.rfind(placed.text) + 1 :]
+    found = find_proof(placed.text, f"{before}{placed.text}{placed.after}")
+    return found is not None and found.start <= len(before) < found.end
+
+
+LEAST_EVIDENCE_GRADE = 2
+_DIGEST_CHARS = 12
+_MISSING_SHOWN = 20
+"""Ids that are listed in an error."""
+
+
+class ImportedTruth:
+    """Collects queries and judgments, quotes resolved to chunks.
+
+    Args:
+        dataset: Has chunks.
+        made_by: Who graded.
+        binary: Whether the file tells relevant from not, and no more; relevant is then grade 2.
+        there: Ids of queries that get grades and nothing else.
+        allow_missing: Keep relevant ids that the corpus does not have, rather than refuse them.
+        graders: Who graded, by query and id of the file, where the file says so; else people did.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        made_by: str,
+        *,
+        binary: bool,
+        there: Collection[str] = (),
+        allow_missing: bool = False,
+        graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
+    ) -> None:
+        chunks = list(dataset.chunks())
+        self._index = ChunkIndex(chunks)
+        self._labels = LabelNames(chunks)
+        self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
+        self._made_by = made_by
+        self._provenance = Provenance(kind="human", model=made_by)
+        self._there = there
+        self._graders = graders
+        self._repeated: list[str] = []
+        self._allow_missing = allow_missing
+        self.missing: list[str] = []
+        """Relevant ids that are of no chunk and no document; they have judgments all the same."""
+        self._unfindable: set[tuple[str, str]] = set()
+        """Their pairs, and those of quotes that stand nowhere."""
+        self._renamed: dict[str, str] = {}
+        """Names of documents as the file has them, and the ids that they mean."""
+        self.queries: list[Query] = []
+        self.judgments: dict[tuple[str, str], Judgment] = {}
+        self.lost: list[str] = []
+        self.graded: set[str] = set()
+        """Queries whose grades of people are those of the file."""
+
+    def take_all(self, imported: Iterable[ImportedQuery], where: str, observer: Observer) -> None:
+        """Take queries with their passages, and tell what was lost.
+
+        Raises:
+            DataError: All passages are, or the corpus lacks relevant ids or quotes and that is
+                not allowed.
+        """
+        for item in imported:
+            try:
+                self._take(item)
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from error
+        gone = [*self.lost, *(f"{item} is no chunk and no document" for item in self.missing)]
+        none_found = bool(gone) and self.judgments.keys() <= self._unfindable
+        if none_found and not (self._allow_missing and self._unfindable):
+            told = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
+            raise DataError(f"{where}: {told}; is it a set for other documents?")
+        if self._unfindable:
+            self._mind_missing(where, observer)
+            self._level_missing()
+        elif self.lost:
+            told = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
+            observer(Event("note", message=told))
+        if self._renamed:
+            told = "; ".join(f"{name} is {now}" for name, now in sorted(self._renamed.items())[:3])
+            n = plural(len(self._renamed), "document")
+            observer(Event("note", message=f"{n} by the end of the path: {told}"))
+        if self._repeated:
+            told = f"{len(self._repeated)} quotes stand several times in their document, the first"
+            observer(Event("note", message=f"{told} is taken: {'; '.join(self._repeated[:3])}"))
+
+    def _mind_missing(self, where: str, observer: Observer) -> None:
+        """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.
+
+        Raises:
+            DataError: They are not: without them recall would rise in silence.
+        """
+        told = "; ".join(self._told_missing())
+        if not self._allow_missing:
+            raise DataError(
+                f"{where}: {told}; nothing was taken in. Mend the file or bring the documents, or "
+                "keep them with --allow-missing as relevant chunks that no run can find"
+            )
+        observer(Event("note", message=f"{told}; no run can find them, and all are measured by it"))
+
+    def _told_missing(self) -> Iterator[str]:
+        if self.missing:
+            n = len(self.missing)
+            what = "relevant id is" if n == 1 else "relevant ids are"
+            yield f"{n} {what} of no chunk and no document: {_some(self.missing, ', ')}"
+        if self.lost:
+            n = len(self.lost)
+            what = "relevant passage is" if n == 1 else "relevant passages are"
+            yield f"{n} {what} lost: {_some(self.lost, '; ')}"
+
+    def _level_missing(self) -> None:
+        """Take missing ids for documents where all that are there are documents."""
+        gone = {pair for pair, item in self.judgments.items() if not self._labels.find(pair[1])}
+        levels = {item.level for pair, item in self.judgments.items() if pair not in gone}
+        if levels == {"document"}:
+            for pair in gone:
+                update = {"level": "document"}
+                self.judgments[pair] = self.judgments[pair].model_copy(update=update)
+
+    def _take(self, item: ImportedQuery) -> None:
+        query = item.query
+        for chunk_id in dict.fromkeys((*item.grades, *item.marks)):
+            mark = item.marks.get(chunk_id)
+            self._grade(query, chunk_id, item.grades.get(chunk_id), mark)
+        evidence = self._quoted(query.query_id, item.anchors)
+        if query.query_id in self._there:
+            return
+        if query.evidence:
+            self._derive(query)
+            return
+        if query.lineage is None:
+            self.graded.add(query.query_id)
+        lineage = query.lineage or Lineage(kind="human", model=self._made_by)
+        update = {"evidence": evidence, "lineage": lineage}
+        self.queries.append(query.model_copy(update=update))
+
+    def _grade(self, query: Query, name: str, grade: int | None, mark: bool | None) -> None:
+        if grade is None and mark is False:
+            return
+        checked = None if grade is None else _checked(query, name, grade)
+        is_wanted = bool(checked or mark)
+        meant, pair = self._labels.find(name), (query.query_id, name)
+        if len(meant) > 1 and is_wanted:
+            shown = ", ".join(one.id for one in meant[:3])
+            self.missing.append(f"{query.query_id}: {name} (it may be any of {shown})")
+        elif not meant and is_wanted:
+            self.missing.append(f"{query.query_id}: {name}")
+        if len(meant) != 1 and is_wanted:
+            self._unfindable.add(pair)
+        label = meant[0] if len(meant) == 1 else Label(name, "chunk")
+        if label.level == "document" and label.id != name:
+            self._renamed[name] = label.id
+        if len(meant) == 1 or is_wanted:
+            relevant = self._relevant if checked == 1 else checked
+            self._judge(query.query_id, label, relevant, mark=mark, by=self._graders.get(pair))
+
+    def _quoted(self, query_id: str, anchors: Iterable[Anchor]) -> tuple[Evidence, ...]:
+        """Judge the chunks that hold the quotes of a query, and return its evidence."""
+        evidence: list[Evidence] = []
+        for anchor in anchors:
+            told = f"{query_id}: {anchor.doc_id}: {anchor.quote[:60]!r}"
+            found = find_passage(anchor, self._index)
+            if isinstance(found, Lost):
+                self.lost.append(f"{told} {found.reason}")
+                self._judge_lost(query_id, anchor)
+                continue
+            if found.n_places > 1:
+                self._repeated.append(f"{told} {found.n_places} times")
+            for chunk_id, grade in found.grades.items():
+                self._judge(query_id, Label(chunk_id, "chunk"), grade, quote=found.evidence.quote)
+            if anchor.grade >= LEAST_EVIDENCE_GRADE:
+                evidence.append(found.evidence)
+        return tuple(evidence)
+
+    def _judge_lost(self, query_id: str, anchor: Anchor) -> None:
+        """Keep a relevant passage that stands nowhere, under an id that no chunk has."""
+        if anchor.grade:
+            digest = hashlib.sha256(anchor.quote.encode()).hexdigest()[:_DIGEST_CHARS]
+            name = f"{'_'.join(anchor.doc_id.split())}#quote_{digest}"
+            self._judge(query_id, Label(name, "chunk"), anchor.grade, quote=anchor.quote)
+            self._unfindable.add((query_id, name))
+
+    def _derive(self, query: Query) -> None:
+        """Take a query of another dataset, whose evidence may stand in other chunks here."""
+        derived = derive(query, self._index)
+        self.queries.append(derived.query)
+        for item in derived.lost:
+            told = f"{query.query_id}: {item.doc_id}: {item.quote[:60]!r}"
+            self.lost.append(f"{told} is in no chunk of the document")
+        for judgment in derived.judgments:
+            self.judgments.setdefault((judgment.query_id, judgment.chunk_id), judgment)
+
+    def _judge(
+        self,
+        asked: str,
+        label: Label,
+        grade: int | None,
+        *,
+        quote: str = "",
+        mark: bool | None = None,
+        by: Graded | None = None,
+    ) -> None:
+        """Note a grade, and whether it is listed; of two of a chunk or document the higher one."""
+        old = self.judgments.get((asked, label.id))
+        if old is not None:
+            mark = old.relevant if mark is None else mark or old.relevant
+            if (old.grade or 0) >= (grade or 0):
+                self.judgments[asked, label.id] = old.model_copy(update={"relevant": mark})
+                return
+        self.judgments[asked, label.id] = Judgment(
+            query_id=asked,
+            chunk_id=label.id,
+            level=label.level,
+            grade=grade,
+            contains_answer=None if grade is None else grade >= LEAST_EVIDENCE_GRADE,
+            evidence=quote,
+            source=by.source if by else "human",
+            relevant=mark,
+            provenance=by.by if by else self._provenance,
+        )
+
+
+def _some(items: Sequence[str], between: str) -> str:
+    more = f"{between}…" if len(items) > _MISSING_SHOWN else ""
+    return f"{between.join(items[:_MISSING_SHOWN])}{more}"
+
+
+def _checked(query: Query, chunk_id: str, grade: int) -> int:
+    if not 0 <= grade <= HIGHEST_GRADE:
+        raise DataError(
+            f"query {query.query_id}: grade of {chunk_id}: expected 0, 1, 2 or 3, got {grade}"
+        )
+    return grade

@@ -1,0 +1,328 @@
+"""Taking a hand-made set of queries into a dataset: its quotes become judgments of chunks."""
+
+import shutil
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ragforge.errors import DataError, RagforgeError
+from ragforge.evaluating.judgments import LABELS_IN_WORDS
+from ragforge.files.dataset import Dataset
+from ragforge.files.labels_note import LabelsNote
+from ragforge.files.opening import create_dataset, refuse_other_files
+from ragforge.files.queries import ImportedQueries, read_queries
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.cards import renew_card
+from ragforge.pipeline.generation.source import ChunkSource, take_corpus
+from ragforge.pipeline.intake.imported_truth import ImportedTruth
+from ragforge.pipeline.intake.reimporting import Reimported, is_of_former_wording, reimported
+from ragforge.pipeline.intake.reviewing import review_audit
+from ragforge.records import Judgment, Query
+from ragforge.stages.answer.facts import keeping_facts
+from ragforge.stages.generate.truth import query_id
+
+_USUAL_THRESHOLD: Final = 2
+
+
+class _Said(NamedTuple):
+    """What a person says of a pair."""
+
+    grade: int | None
+    relevant: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What was taken in."""
+
+    dataset: Dataset
+    n_queries: int
+    """Queries of the file that are new or were replaced."""
+    n_judgments: int
+    n_lost: int
+    """Relevant passages that tell no chunk."""
+    n_held: int = 0
+    """Queries that people approved, edited or pinned: they stay as they are."""
+    n_retired: int = 0
+    """Queries that people rejected, or that were taken out: they stay out."""
+    n_disagreeing: int = 0
+    """Grades that differ from those that people gave before, which stand."""
+    n_missing: int = 0
+    """Relevant ids that the corpus does not have; they are among the judgments."""
+    n_documents: int = 0
+    """Judgments of whole documents."""
+
+
+def import_queries(
+    path: Path,
+    dataset: Dataset,
+    observer: Observer,
+    *,
+    made_by: str = "",
+    allow_missing: bool = False,
+) -> ImportResult:
+    """Add the queries of a file to a dataset, with the grades of their relevant passages.
+
+    A query that is there already is replaced with its human grades, unless a person approved,
+    edited, pinned or rejected it in review: then it stays as it is, and so do its grades. A query
+    of another dataset keeps its lineage, its evidence is looked up anew, and grades that people
+    gave it here stay. Where the file tells only relevant from not, relevant is grade 2: on a scale
+    to 3, grade 1 would say that no part of the answer is there. An id may be that of a document, or
+    the end of its path: see `LabelNames`.
+
+    Args:
+        path: Queries in any of the shapes that `read_queries` takes.
+        dataset: Has chunks.
+        observer: Told of passages that are in no chunk, and of what stays.
+        made_by: Who graded, for provenance.
+        allow_missing: Keep relevant ids and quotes that the corpus does not have: no run can find
+            them, and all are measured by them.
+
+    Raises:
+        DataError: The file does not hold to its format, none of its relevant passages is in any
+            chunk, or relevant ids are missing and not allowed; nothing is written then.
+    """
+    found = read_queries(path, make_id=lambda text: query_id(text, "en"))
+    imported = found.queries
+    threshold = _threshold(found, dataset, str(path))
+    taking = ImportedTruth(
+        dataset,
+        made_by,
+        binary=_is_binary(found),
+        allow_missing=allow_missing,
+        graders=found.note.graders() if found.note else {},
+    )
+    taking.take_all(imported, str(path), observer)
+    before = {old.query_id: old for old in dataset.all_queries()}
+    taken = reimported(taking.queries, before)
+    for message in _told(taken, dataset.judgments(), taking.judgments):
+        observer(Event("note", message=message))
+    result = _write(dataset, before, taken, taking)
+    _keep_reading(found, threshold, dataset, observer)
+    _keep_scale(found, before.keys() - {item.query.query_id for item in found.queries}, dataset)
+    for message in (*_keep_labels(found.note, dataset), *found.left_out):
+        observer(Event("note", message=message))
+    return result
+
+
+def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:
+    """Keep what an export says of its labels, and yield what deserves a line."""
+    if note is None:
+        return
+    manifest = dataset.manifest
+    if note.labels != "complete" and manifest.labels in (None, "complete"):
+        dataset.write_manifest(manifest.model_copy(update={"labels": note.labels}))
+        yield LABELS_IN_WORDS[note.labels]
+    counts = Counter[str]()
+    for of in note.graded_by:
+        if of.source != "human":
+            by = of.provenance
+            who = " ".join(filter(None, (by.kind, by.model))) if by else "who is not named"
+            counts[who] += sum(map(len, of.pairs.values()))
+    if counts:
+        who = ", ".join(f"{name} {n:,}" for name, n in counts.most_common())
+        yield f"not graded by people: {who}; they stay the grades of those"
+
+
+def _keep_scale(found: ImportedQueries, others: Collection[str], dataset: Dataset) -> None:
+    """Keep whether labels tell relevant from not and no more; so they may have been before."""
+    manifest = dataset.manifest
+    is_labelled = any(any(item.grades.values()) for item in found.queries)
+    is_binary = _is_binary(found) and (manifest.is_binary or (is_labelled and not others))
+    if is_binary != manifest.is_binary:
+        dataset.write_manifest(manifest.model_copy(update={"is_binary": is_binary}))
+
+
+def _keep_reading(
+    found: ImportedQueries, threshold: int | None, dataset: Dataset, observer: Observer
+) -> None:
+    """Keep the threshold that lists of relevant ids say, and tell how they are read."""
+    if found.note is not None and threshold == _USUAL_THRESHOLD:
+        return
+    if threshold is not None:
+        dataset.write_manifest(dataset.manifest.model_copy(update={"rel_threshold": threshold}))
+    if threshold is not None or any(item.marks for item in found.queries):
+        observer(Event("note", message=found.reading))
+
+
+def _threshold(found: ImportedQueries, dataset: Dataset, where: str) -> int | None:
+    """Return the threshold that the lists of a file say, where it says more than relevant or not.
+
+    Raises:
+        DataError: The set has another one.
+    """
+    if found.rel_threshold is None or _is_binary(found):
+        return None
+    brought = {item.query.query_id for item in found.queries}
+    has_others = any(query.query_id not in brought for query in dataset.all_queries())
+    there = dataset.manifest.rel_threshold or _USUAL_THRESHOLD
+    if has_others and there != found.rel_threshold:
+        raise DataError(
+            f"{where}: its lists call grades from {found.rel_threshold} on relevant, and "
+            f"{dataset.path} counts those from {there} on; import it into a set of its own"
+        )
+    return found.rel_threshold
+
+
+def add_logged(
+    imported: ImportedQueries,
+    dataset: Dataset,
+    observer: Observer,
+    *,
+    made_by: str,
+    where: str,
+    allow_missing: bool = False,
+) -> ImportResult:
+    """Add queries to a dataset beside those that are there, which get grades and nothing else.
+
+    A grade that a person gave before stands.
+
+    Args:
+        imported: Queries with what is relevant to them, and how that is to be read.
+        dataset: Has chunks.
+        observer: Told of passages that are in no chunk, and of grades that differ.
+        made_by: Who graded.
+        where: Which file they are of, for messages.
+        allow_missing: As for `import_queries`.
+
+    Raises:
+        DataError: None of the relevant passages is in any chunk, or relevant ids are missing and
+            not allowed; nothing is written then.
+    """
+    threshold = _threshold(imported, dataset, where)
+    before = {old.query_id: old for old in dataset.all_queries()}
+    taking = ImportedTruth(
+        dataset,
+        made_by,
+        binary=_is_binary(imported),
+        there=before,
+        allow_missing=allow_missing,
+    )
+    taking.take_all(imported.queries, where, observer)
+    differing = 0
+    for old in dataset.judgments():
+        pair = (old.query_id, old.chunk_id)
+        if old.source == "human" and pair in taking.judgments:
+            differing += _said(taking.judgments.pop(pair)) != _said(old)
+    if differing:
+        told = f"{differing} grades differ from those that people gave before, which stand"
+        observer(Event("note", message=told))
+    found = reimported(taking.queries, before)
+    _keep_reading(imported, threshold, dataset, observer)
+    _keep_scale(imported, before.keys(), dataset)
+    return replace(_write(dataset, before, found, taking), n_disagreeing=differing)
+
+
+def _write(
+    dataset: Dataset, before: Mapping[str, Query], found: Reimported, taking: ImportedTruth
+) -> ImportResult:
+    fresh = {query.query_id for query in found.queries}
+    kept_queries = [old for name, old in before.items() if name not in fresh]
+    replaced = taking.graded - found.fixed
+    kept = [
+        old
+        for old in dataset.judgments()
+        if not (old.source == "human" and old.query_id in replaced)
+        and not is_of_former_wording(old, found.reworded)
+    ]
+    human = {(old.query_id, old.chunk_id) for old in kept if old.source == "human"}
+    new = {
+        pair: judgment
+        for pair, judgment in taking.judgments.items()
+        if pair not in human and pair[0] not in found.fixed
+    }
+    queries = [*kept_queries, *keeping_facts(found.queries, before.values())]
+    dataset.write_queries(queries)
+    others = [old for old in kept if (old.query_id, old.chunk_id) not in new]
+    judgments = [*others, *new.values()]
+    dataset.write_judgments(judgments)
+    _note_level(dataset, judgments)
+    audit = review_audit(queries)
+    if audit != dataset.manifest.audit:
+        dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
+    renew_card(dataset)
+    counts = (len(found.queries), len(new), len(taking.lost), len(found.held), len(found.retired))
+    n_documents = sum(item.level == "document" for item in new.values())
+    return ImportResult(dataset, *counts, n_missing=len(taking.missing), n_documents=n_documents)
+
+
+def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:
+    """Keep in the manifest whether labels name documents."""
+    levels = {item.level for item in judgments if item.source == "human"}
+    level = ("both" if "chunk" in levels else "document") if "document" in levels else None
+    if level != dataset.manifest.level:
+        dataset.write_manifest(dataset.manifest.model_copy(update={"level": level}))
+
+
+def _told(
+    found: Reimported, before: Iterable[Judgment], new: Mapping[tuple[str, str], Judgment]
+) -> Iterator[str]:
+    """Yield what the file has otherwise than what people settled."""
+    graded: dict[str, dict[str, _Said]] = {}
+    for old in before:
+        if old.source == "human":
+            graded.setdefault(old.query_id, {})[old.chunk_id] = _said(old)
+    others: dict[str, dict[str, _Said]] = {}
+    for judgment in new.values():
+        if judgment.source == "human":
+            others.setdefault(judgment.query_id, {})[judgment.chunk_id] = _said(judgment)
+    regraded = {name for name in found.held & others.keys() if others[name] != graded.get(name)}
+    differing = found.differing | regraded
+    if differing:
+        yield (
+            f"{len(differing)} queries that people approved, edited or pinned in review stay as "
+            f"they are, with their grades: {_some(differing)}"
+        )
+    if found.retired:
+        yield f"{len(found.retired)} rejected or retired queries stay out: {_some(found.retired)}"
+
+
+def _said(judgment: Judgment) -> _Said:
+    return _Said(judgment.grade, judgment.relevant)
+
+
+def _some(query_ids: Iterable[str]) -> str:
+    return ", ".join(sorted(query_ids)[:3])
+
+
+@contextmanager
+def undone_if_failed(out: Path | None) -> Iterator[None]:
+    """Leave nothing behind in a new directory where an import fails; one with files stays."""
+    existed = out is not None and out.exists()
+    is_new = out is not None and not out.is_symlink() and not (existed and any(out.iterdir()))
+    try:
+        yield
+    except RagforgeError:
+        if out is not None and is_new:
+            shutil.rmtree(out, ignore_errors=True)
+            if existed:
+                out.mkdir(exist_ok=True)
+        raise
+
+
+def dataset_for(out: Path, source: ChunkSource) -> Dataset:
+    """Return the dataset in a directory, made with these chunks where there is none.
+
+    Raises:
+        UsageError: The directory holds a dataset of other chunks, or other files.
+        DataError: The chunks cannot be read or written.
+    """
+    refuse_other_files(out)
+    with source.prepared(out / ".ragforge") as chunks:
+        dataset = create_dataset(out, {"chunks": chunks.digest})
+        take_corpus(dataset, chunks)
+    return dataset
+
+
+def _is_binary(found: ImportedQueries) -> bool:
+    """Whether a file tells relevant from not, and no more."""
+    graded_by = found.note.graded_by if found.note else ()
+    return all(of.source == "human" for of in graded_by) and all(
+        not item.anchors
+        and not item.marks
+        and all(grade in (None, 0, 1) for grade in item.grades.values())
+        for item in found.queries
+    )

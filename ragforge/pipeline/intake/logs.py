@@ -1,0 +1,413 @@
+"""Taking in what users asked: labelled questions become queries, the others tell how people ask."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median_low
+from typing import Final, Literal, TypeVar
+
+from ragforge.errors import DataError
+from ragforge.files.dataset import Dataset
+from ragforge.files.levels import LabelNames
+from ragforge.files.lines import plain_name
+from ragforge.files.queries import ImportedQueries, ImportedQuery
+from ragforge.files.query_log import read_labels
+from ragforge.files.relevance import Anchor, Relevance, settle_relevance
+from ragforge.files.run_chunks import run_warnings
+from ragforge.files.values import shown
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.intake.importing import add_logged
+from ragforge.pipeline.intake.logged_questions import Asked, Reading, most
+from ragforge.pipeline.log_samples import Drawing, LogSample, draw_questions, log_digest
+from ragforge.records import Hit, Query, Ranking, RealQuery
+from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.truth import query_id
+
+LANGUAGE: Final = "en"
+"""Where the log names none."""
+Clicks = Literal["ignore", "relevant"]
+_EXAMPLES: Final = 3
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9._+-]")
+_MOST_NAME_CHARS: Final = 90
+_Label = TypeVar("_Label", int, bool)
+"""A grade, or whether a passage is listed as relevant."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogResult:
+    """What was taken in."""
+
+    n_rows: int
+    n_passed_over: int
+    """Rows without words, or with more than a question."""
+    n_labelled: int
+    """Queries with labels of people."""
+    n_added: int
+    """Queries that became items though nobody labelled them."""
+    n_judgments: int
+    n_lost: int
+    """Labelled passages that are in no chunk."""
+    n_missing: int
+    """Relevant ids that the corpus does not have; they are among the judgments."""
+    n_real: int
+    """Different questions without labels."""
+    n_masked: int
+    """E-mail addresses and numbers that were taken out."""
+    n_clicked: int
+    """Rows with clicks that were not taken for labels."""
+    n_hidden: int
+    """Rows with characters that nobody sees, which were taken out."""
+    n_rejected: int
+    """Questions that people rejected before; they do not come back."""
+    n_disagreeing: int
+    """Labels that differ from grades that people gave before, which stand."""
+    run: str = ""
+    """Name of the run that holds what was retrieved; "" where the logs do not tell."""
+    n_retrieved: int = 0
+    """Queries that have a ranking in it."""
+    drawing: Drawing | None = None
+    """What was drawn, where only a share was to be taken in."""
+
+
+def import_logs(
+    paths: Sequence[Path],
+    dataset: Dataset,
+    observer: Observer,
+    *,
+    labels: Path | None = None,
+    made_by: str = "",
+    allow_missing: bool = False,
+    clicks: Clicks = "ignore",
+    unlabelled: Literal["keep", "add"] | LogSample = "keep",
+) -> LogResult:
+    """Add what users asked to a dataset.
+
+    Questions that are the same but for case, blanks and punctuation are one. Those with labels of
+    people become queries; where people disagree on a passage it gets the lower median of their
+    grades. The others are added to `real_queries.jsonl`, near-duplicates counted together; of one
+    that is there already the larger count stands, so that the same log may come again. A query
+    that is in the dataset already, under any id, stays as it is, and gets the grades beside those
+    it has; a retired one stays out. A query has the id that it has in the log. What the logged
+    system retrieved for queries of the set becomes a run, named as the first log is.
+
+    Args:
+        paths: Logs, see `read_log`.
+        dataset: Has chunks.
+        labels: What people said of the logged questions, by id; see `read_labels`. None where that
+            stands in the logs.
+        observer: Told of what was passed over, masked and lost.
+        made_by: Who labelled.
+        allow_missing: As for `import_queries`.
+        clicks: "relevant" to take what was clicked for relevant, "ignore" not to.
+        unlabelled: "add" to make the questions without labels queries too, without an answer: to
+            be retrieved for and judged. "keep" for `real_queries.jsonl` alone. A sample makes those
+            that it draws queries, and leaves all others out.
+
+    Raises:
+        UsageError: The set has the batch of a sample already, and it is another one.
+        DataError: A log cannot be read, holds no question, none of the labelled passages is in any
+            chunk, or relevant ids are missing and not allowed; nothing is written then.
+    """
+    reading = Reading(clicks == "relevant", read_labels(labels) if labels is not None else {})
+    asked = reading.read(paths).values()
+    if not asked:
+        raise DataError(f"{paths[0]}: holds no question; expected at least one")
+    if labels is not None:
+        _check_labels(labels, reading, observer)
+    there = _There(dataset.all_queries())
+    labelled = _labelled(asked, there)
+    others = _others(asked, there, unlabelled, paths, dataset)
+    took = None
+    if labelled.queries or others.added:
+        where = ", ".join(map(str, paths))
+        took = add_logged(
+            replace(labelled, queries=[*labelled.queries, *others.added]),
+            dataset,
+            observer,
+            made_by=made_by,
+            where=where,
+            allow_missing=allow_missing,
+        )
+    dataset.write_real_queries(_beside(dataset.real_queries(), others.real))
+    batch = others.drawing.batch if others.drawing else ""
+    run, n_retrieved = _write_run(batch or plain_name(paths[0]), asked, dataset)
+    for message in run_warnings(dataset, [run]) if run else ():
+        observer(Event("note", message=f"warning: {message}"))
+    for message in (*reading.notes(), *there.notes()):
+        observer(Event("note", message=message))
+    return LogResult(
+        n_rows=reading.n_rows,
+        n_passed_over=reading.n_passed_over,
+        n_labelled=len(labelled.queries),
+        n_added=len(others.added),
+        n_judgments=took.n_judgments if took else 0,
+        n_lost=took.n_lost if took else 0,
+        n_missing=took.n_missing if took else 0,
+        n_real=len(others.real),
+        n_masked=reading.n_masked,
+        n_clicked=reading.n_clicked,
+        n_hidden=reading.n_hidden,
+        n_rejected=len(there.rejected),
+        n_disagreeing=took.n_disagreeing if took else 0,
+        run=run,
+        n_retrieved=n_retrieved,
+        drawing=others.drawing,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The questions that nobody labelled."""
+
+    real: list[RealQuery]
+    """Those that are kept as what users ask."""
+    added: list[ImportedQuery]
+    """Those that become queries."""
+    drawing: Drawing | None = None
+
+
+def _others(
+    asked: Collection[Asked],
+    there: "_There",
+    unlabelled: Literal["keep", "add"] | LogSample,
+    paths: Sequence[Path],
+    dataset: Dataset,
+) -> _Others:
+    """Return what becomes of the questions that nobody labelled."""
+    real = real_queries(one for one in asked if not one.is_labelled)
+    if unlabelled == "keep":
+        return _Others(real, [])
+    new = there.new(real, {one.spelling: one.query_id for one in asked if one.query_id})
+    if unlabelled == "add":
+        return _Others(real, new)
+    drawing = draw_questions(
+        real,
+        new,
+        replace(unlabelled, batch=unlabelled.batch or plain_name(paths[0])),
+        log=log_digest((one.spelling, one.spellings.total()) for one in asked),
+        n_asked=sum(one.spellings.total() for one in asked),
+        there=dataset.all_queries(),
+    )
+    drawn = {item.query.query for item in drawing.queries}
+    kept = [one for one in real if one.query in drawn]
+    return _Others(kept, [*drawing.queries], drawing)
+
+
+def _check_labels(path: Path, reading: Reading, observer: Observer) -> None:
+    """Tell of labels whose id no log has.
+
+    Raises:
+        DataError: So it is with all of them.
+    """
+    missing = sorted(reading.labels.keys() - reading.texts.keys())
+    if not missing:
+        return
+    examples = ", ".join(map(shown, missing[:_EXAMPLES]))
+    if len(missing) == len(reading.labels):
+        there = ", ".join(map(shown, sorted(filter(None, reading.texts))[:_EXAMPLES])) or "no ids"
+        raise DataError(f"{path}: no id is in the logs: it holds {examples}; they hold {there}")
+    told = f"{len(missing)} of {len(reading.labels)} labelled ids are in no log: {examples}"
+    observer(Event("note", message=f"{path}: {told}"))
+
+
+def _run_name(log: str, dataset: Dataset) -> str:
+    """Return the name of a log as that of a run, another one where a retriever made such a run."""
+    name = _NO_NAME.sub("-", log).lstrip("-._+")[:_MOST_NAME_CHARS] or "log"
+    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
+    is_retrieved = entry is not None and entry.run is not None and bool(entry.run.retriever)
+    return f"{name}-log" if is_retrieved else name
+
+
+def _write_run(log: str, asked: Iterable[Asked], dataset: Dataset) -> tuple[str, int]:
+    """Keep what was retrieved for the queries of a set: chunks, or documents by their names.
+
+    Returns:
+        The name of the run, and for how many queries it has a ranking; "" and 0 without any.
+    """
+    there = _There(dataset.all_queries())
+    rankings: dict[str, Ranking] = {}
+    names = LabelNames(dataset.chunks())
+    for one in asked:
+        query = there.same(_query(one)) if one.retrieved else None
+        if query is not None and query.status == "accepted":
+            # Scores of a log are of any scale; the order is what counts.
+            ids = dict.fromkeys(names.id_of(name) for name in one.retrieved)
+            hits = tuple(Hit(chunk_id=item, score=1 / rank) for rank, item in enumerate(ids, 1))
+            ranking = Ranking(query_id=query.query_id, ranking=hits)
+            rankings[query.query_id] = ranking.for_question(query.asked)
+    if not rankings:
+        return "", 0
+    name = _run_name(log, dataset)
+    dataset.write_run(name, rankings.values())
+    return name, len(rankings)
+
+
+def real_queries(asked: Iterable[Asked]) -> list[RealQuery]:
+    """Return different questions, sorted by text; the most frequent of near-duplicates stands."""
+    taken = Taken()
+    counts: Counter[str] = Counter()
+    languages: dict[str, str] = {}
+    for one in sorted(asked, key=lambda one: (-one.spellings.total(), one.spelling)):
+        text = one.spelling
+        clash = taken.clash(text)
+        if clash is None:
+            taken.add(text, text)
+            languages[text] = most(one.languages) if one.languages else ""
+        counts[clash.query_id if clash else text] += one.spellings.total()
+    return [
+        RealQuery(query=text, count=counts[text], language=languages[text])
+        for text in sorted(languages)
+    ]
+
+
+def _beside(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQuery]:
+    """Return what was asked before and now; of nearly the same question the larger count."""
+    found = {real.query: real for real in before}
+    taken = Taken((text, text) for text in found)
+    for real in new:
+        clash = taken.clash(real.query)
+        if clash is None:
+            taken.add(real.query, real.query)
+            found[real.query] = real
+        elif real.count > found[clash.query_id].count:
+            old = found[clash.query_id]
+            found[clash.query_id] = old.model_copy(update={"count": real.count})
+    return [found[text] for text in sorted(found)]
+
+
+class _There:
+    """The queries of a dataset by what they ask, whatever their ids; retired ones too."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self._by_id = {query.query_id: query for query in queries}
+        standing = sorted(queries, key=lambda query: query.status == "retired")
+        self._taken = Taken((query.query_id, query.asked) for query in standing)
+        self.rejected: set[str] = set()
+        self.renamed: set[str] = set()
+        """Ids of the logs that other questions of the set have."""
+
+    def same(self, query: Query) -> Query | None:
+        """Return the query that asks the same, or that did before it was worded otherwise."""
+        clash = self._taken.clash(query.query)
+        if clash is not None and clash.exact:
+            return self._by_id[clash.query_id]
+        text_id = query_id(query.query, LANGUAGE)
+        if text_id in self._by_id:
+            return self._by_id[text_id]
+        named = self._by_id.get(query.query_id)
+        is_reworded = named is not None and (
+            named.revision > 1 or (clash is not None and clash.query_id == query.query_id)
+        )
+        return named if is_reworded else None
+
+    def named(self, query: Query) -> Query:
+        """Return a new query with an id that no other one has.
+
+        Where logs number their rows anew each week, an id says nothing of the question.
+        """
+        if query.query_id not in self._by_id:
+            return query
+        self.renamed.add(query.query_id)
+        return query.model_copy(update={"query_id": query_id(query.query, LANGUAGE)})
+
+    def take(self, query: Query) -> Query | None:
+        """Return the query that labels are for, the given one if it is new; None if rejected."""
+        same = self.same(query)
+        if same is None:
+            query = self.named(query)
+            self._by_id[query.query_id] = query
+            self._taken.add(query.query_id, query.query)
+            return query
+        if same.status == "retired":
+            self.rejected.add(same.query_id)
+            return None
+        return same
+
+    def new(self, real: Iterable[RealQuery], ids: Mapping[str, str]) -> list[ImportedQuery]:
+        """Return the unlabelled questions that nothing like is there of, as queries.
+
+        Args:
+            real: The questions.
+            ids: Those that the logs give, by question.
+        """
+        found = []
+        for query in (_bare(one, ids.get(one.query, "")) for one in real):
+            clash = self._taken.clash(query.query)
+            same = self._by_id[clash.query_id] if clash else self.same(query)
+            if same is not None and same.status == "retired":
+                self.rejected.add(same.query_id)
+            elif same is None:
+                found.append(ImportedQuery(self.named(query)))
+        return found
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a user should know."""
+        if self.rejected:
+            shown = ", ".join(sorted(self.rejected)[:3])
+            yield f"{len(self.rejected)} questions were rejected before and stay out: {shown}"
+        if self.renamed:
+            shown = ", ".join(sorted(self.renamed)[:3])
+            yield (
+                f"{len(self.renamed)} ids of the log are those of other questions of the set, so "
+                f"that these have ids of their own: {shown}"
+            )
+
+
+def _labelled(asked: Iterable[Asked], there: _There) -> ImportedQueries:
+    """Return the questions that people labelled, and how their lists and grades are read."""
+    found = [one for one in asked if one.is_labelled]
+    said = {
+        f"{number} {person}": labels
+        for number, one in enumerate(found)
+        for person, labels in enumerate(one.labels)
+    }
+    settled = settle_relevance(said)
+    items = []
+    for number, one in enumerate(found):
+        query = there.take(_query(one))
+        if query is not None:
+            keys = [f"{number} {person}" for person in range(len(one.labels))]
+            # Where lists decide, ids without a grade get none.
+            grades = [said[key].grades if settled.relevant else settled.grades[key] for key in keys]
+            marks = _one_each([settled.marks(key) for key in keys])
+            one_grade: dict[str, int | None] = {**_one_each(grades)}
+            items.append(ImportedQuery(query, one_grade, _quotes(one.labels), marks))
+    return ImportedQueries(items, settled.rel_threshold, settled.reading)
+
+
+def _one_each(given: Iterable[Mapping[str, _Label | None]]) -> dict[str, _Label]:
+    """Return one label for each passage that people labelled: the lower median of theirs."""
+    by_id: dict[str, list[_Label]] = {}
+    for of_person in given:
+        for chunk_id, label in of_person.items():
+            if label is not None:
+                by_id.setdefault(chunk_id, []).append(label)
+    return {chunk_id: median_low(labels) for chunk_id, labels in by_id.items()}
+
+
+def _quotes(labels: Iterable[Relevance]) -> tuple[Anchor, ...]:
+    """Return each quote once, with one grade of those that people gave it."""
+    given: dict[tuple[str, str], list[int]] = {}
+    for anchor in (anchor for relevance in labels for anchor in relevance.anchors):
+        given.setdefault((anchor.doc_id, anchor.quote), []).append(anchor.grade)
+    return tuple(Anchor(*place, median_low(grades)) for place, grades in sorted(given.items()))
+
+
+def _query(one: Asked) -> Query:
+    language = most(one.languages) if one.languages else LANGUAGE
+    return Query(
+        query_id=one.query_id or query_id(one.spelling, LANGUAGE),
+        query=one.spelling,
+        expected_answer=most(one.answers) if one.answers else None,
+        language=language,
+        origin="log",
+    )
+
+
+def _bare(real: RealQuery, given_id: str) -> Query:
+    """Return a question that nobody labelled as a query."""
+    name = given_id or query_id(real.query, LANGUAGE)
+    language = real.language or LANGUAGE
+    return Query(query_id=name, query=real.query, language=language, origin="log")

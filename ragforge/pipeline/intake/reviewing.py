@@ -1,0 +1,338 @@
+"""Taking in what people decided about queries: all of a sheet, or nothing of it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from ragforge.errors import DataError, UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.manifest import ReviewAudit
+from ragforge.files.review_sheet import SheetDecision, read_sheet, sheet_text
+from ragforge.files.values import shown
+from ragforge.measures.rates import wilson_interval
+from ragforge.pipeline.cards import renew_card
+from ragforge.pipeline.intake.reimporting import is_of_former_wording
+from ragforge.records import Pin, Query, Review
+from ragforge.stages.asking import visible
+
+DECISIONS: Final = ("approve", "edit", "reject", "pin")
+Outcome = Literal["approve", "edit", "reject"]
+
+
+def form_fault(row: SheetDecision, query: Query) -> str:
+    """Return what is wrong with a row by itself, "" where nothing is."""
+    if row.decision not in DECISIONS:
+        return f"decision: expected one of {', '.join(DECISIONS)}, got {shown(row.decision)}"
+    hidden = _hidden(row)
+    if hidden:
+        return hidden
+    if _overwritten(row, query):
+        return "the text was changed where it stands; put the new one into new_query or new_answer"
+    if row.decision != "edit":
+        given = has_new_text(row)
+        return f"has a new text, but its decision is {row.decision}; say edit" if given else ""
+    if query.standalone and bool(row.new_query) != bool(row.new_standalone):
+        return "is a follow-up: new_query and new_standalone (what it asks alone) go together"
+    if row.new_standalone and not query.standalone:
+        return "is no follow-up, and needs no new_standalone"
+    return "" if _changes(row, query) else "edit: expected a new text, got none or the same"
+
+
+def is_known(row: SheetDecision, query: Query, reviewer: str) -> bool:
+    """Whether this very decision was taken in before."""
+    past = query.reviewed
+    if past is None or row.decision not in DECISIONS or outcome(row.decision) != past.decision:
+        return False
+    if row.decision == "pin" and query.pinned is None:
+        return False
+    if not has_new_text(row):
+        return row.revision == query.revision
+    same = row.decision == "edit" and past.by == reviewer and not _changes(row, query)
+    return same and row.revision == query.revision - 1
+
+
+def _hidden(row: SheetDecision) -> str:
+    """Return which new text holds what nobody sees, "" where none does."""
+    pairs = (
+        ("new_query", row.new_query),
+        ("new_standalone", row.new_standalone),
+        ("new_answer", row.new_answer),
+        ("note", row.note),
+    )
+    for name, text in pairs:
+        plain = text.replace("\r\n", "\n")
+        found = next((sign for sign in plain if visible(sign) != sign), "")
+        if found:
+            code = f"U+{ord(found):04X}"
+            return f"{name}: expected text that can be seen, got the hidden character {code}"
+    return ""
+
+
+def _overwritten(row: SheetDecision, query: Query) -> bool:
+    """Whether a row shows another text than the query's; spreadsheets may change the blanks."""
+    if row.revision != query.revision:
+        return False
+    pairs = ((row.shown_query, query.query), (row.shown_answer, query.expected_answer or ""))
+    return any(
+        told is not None and sheet_text(told).split() != sheet_text(text).split()
+        for told, text in pairs
+    )
+
+
+def _changes(row: SheetDecision, query: Query) -> bool:
+    pairs = (
+        (row.new_query, query.query),
+        (row.new_standalone, query.standalone),
+        (row.new_answer, query.expected_answer),
+    )
+    return any(new and new != old for new, old in pairs)
+
+
+def has_new_text(row: SheetDecision) -> bool:
+    """Whether a row brings a text of its own."""
+    return bool(row.new_query or row.new_standalone or row.new_answer)
+
+
+def outcome(decision: str) -> Outcome:
+    """Return what a decision says about the query as it stands; a pin approves."""
+    outcomes: dict[str, Outcome] = {"edit": "edit", "reject": "reject"}
+    return outcomes.get(decision, "approve")
+
+
+_SHOWN: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewResult:
+    """What a sheet came to."""
+
+    counts: dict[str, int]
+    """Rows by decision; `undecided` for those without, `known` for those taken in before."""
+    stale_judgments: int
+    """Grades that a model gave for a wording that an edit replaced; they are taken out."""
+    own_facts: int
+    """Edited answers whose facts a person wrote; these stay and should be looked at."""
+    drawn_open: int
+    """Rows drawn at random and undecided: if they were left for being hard, the audit flatters."""
+    audit: ReviewAudit | None
+
+
+def review_dataset(
+    dataset: Dataset,
+    path: Path,
+    reviewer: str = "",
+    *,
+    overrule: bool = False,
+    dry_run: bool = False,
+) -> ReviewResult:
+    """Take the decisions of a sheet into a dataset.
+
+    An edited query keeps its id, which then is no longer the digest of its text, and gets the next
+    revision. Its evidence stays; what was found out about the former wording goes: verdicts of
+    checks, ranks, facts that a model drew from the former answer, and grades that a model gave
+    for the former question. A rejected query is retired.
+
+    Args:
+        dataset: Has queries.
+        path: What `read_sheet` reads.
+        reviewer: Who decided; may be "" where the sheet names them.
+        overrule: Whether decisions may differ from those of another reviewer.
+        dry_run: Whether nothing is written.
+
+    Raises:
+        UsageError: Nobody says who decided, or two names differ.
+        DataError: The sheet cannot be read, or a row cannot be taken; nothing is written then.
+    """
+    rows = read_sheet(path)
+    taking = _Taking(dataset.all_queries(), _name(rows, reviewer), overrule=overrule)
+    for row in rows:
+        taking.take(row)
+    taking.refuse_faults(path)
+    queries = list(taking.queries.values())
+    judgments = dataset.judgments() if taking.reworded else []
+    kept = [old for old in judgments if not is_of_former_wording(old, taking.reworded)]
+    audit = review_audit(queries)
+    if not dry_run:
+        if len(kept) < len(judgments):
+            dataset.write_judgments(kept)
+        dataset.write_queries(queries)
+        dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
+        renew_card(dataset)
+    counts = {name: taking.counts[name] for name in (*DECISIONS, "known", "undecided")}
+    return ReviewResult(
+        counts, len(judgments) - len(kept), taking.own_facts, taking.drawn_open, audit
+    )
+
+
+def review_audit(queries: Iterable[Query]) -> ReviewAudit | None:
+    """Return the share of queries drawn at random that were right; None where none is decided."""
+    drawn = [query.reviewed for query in queries if query.reviewed and query.reviewed.random]
+    n_right = sum(review.decision == "approve" for review in drawn)
+    interval = wilson_interval(n_right, len(drawn))
+    if interval is None:
+        return None
+    return ReviewAudit(
+        n=len(drawn),
+        n_right=n_right,
+        precision=n_right / len(drawn),
+        low=interval.low,
+        high=interval.high,
+        reviewers=tuple(sorted({review.by for review in drawn})),
+    )
+
+
+@dataclass(slots=True)
+class _Taking:
+    """Applies rows to queries, and collects what is wrong with them."""
+
+    before: Sequence[Query]
+    reviewer: str
+    overrule: bool = field(kw_only=True)
+    queries: dict[str, Query] = field(init=False)
+    counts: Counter[str] = field(default_factory=Counter)
+    reworded: set[str] = field(default_factory=set)
+    own_facts: int = 0
+    drawn_open: int = 0
+    _seen: dict[str, str] = field(default_factory=dict)
+    _faults: list[str] = field(default_factory=list)
+    _texts: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.queries = {query.query_id: query for query in self.before}
+        self._texts = {
+            _folded(query.query): query.query_id
+            for query in self.before
+            if query.status != "retired"
+        }
+
+    def take(self, row: SheetDecision) -> None:
+        """Apply a row, or note why it cannot be."""
+        query = self.queries.get(row.query_id)
+        first = self._seen.setdefault(row.query_id, row.where)
+        if first != row.where:
+            fault = f"comes twice, first in {first}"
+        elif query is None:
+            fault = "is no query of this dataset"
+        elif not row.decision and not has_new_text(row):
+            self.counts["undecided"] += 1
+            self.drawn_open += row.random
+            return
+        elif is_known(row, query, self.reviewer):
+            self._note_known(row, query)
+            return
+        else:
+            fault = form_fault(row, query) or self._standing_fault(row, query)
+            if not fault:
+                self._apply(row, query)
+                return
+        self._faults.append(f"{row.where}: query {shown(row.query_id)}: {fault}")
+
+    def refuse_faults(self, path: Path) -> None:
+        """Raise what is wrong with the rows.
+
+        Raises:
+            DataError: Something is, or no row holds a decision.
+        """
+        if self._faults:
+            more = len(self._faults) - _SHOWN
+            rest = f"\nand {more} more" if more > 0 else ""
+            told = "\n".join(self._faults[:_SHOWN])
+            raise DataError(f"{told}{rest}\n{path}: nothing was taken in")
+        if self.counts.total() == self.counts["undecided"]:
+            raise DataError(
+                f"{path}: holds no decision; write one of {', '.join(DECISIONS)} into the column "
+                "`decision`"
+            )
+
+    def _standing_fault(self, row: SheetDecision, query: Query) -> str:
+        """Return what in the present state of the query speaks against the decision."""
+        if row.revision != query.revision:
+            return f"is stale: revision {row.revision}, but now it is {query.revision}; export anew"
+        others = {
+            past.by: _verdict(past) for past in (query.reviewed, query.pinned) if past is not None
+        }
+        others.pop(self.reviewer, None)
+        for by, verdict in others.items():
+            if not self.overrule and verdict != outcome(row.decision):
+                return f"{by} decided {verdict}; settle it, then import with --overrule"
+        if query.status == "retired" and query.reviewed is None:
+            return "is retired"
+        holder = self._texts.get(_folded(row.new_query), query.query_id)
+        if row.new_query and holder != query.query_id:
+            return f"new_query is the question of {shown(holder)} already"
+        return ""
+
+    def _note_known(self, row: SheetDecision, query: Query) -> None:
+        self.counts["known"] += 1
+        review = query.reviewed
+        if review is not None and row.random and not review.random:
+            counted = review.model_copy(update={"random": True})
+            self._put(query.model_copy(update={"reviewed": counted}))
+
+    def _apply(self, row: SheetDecision, query: Query) -> None:
+        self.counts[row.decision] += 1
+        past = query.reviewed
+        review = Review(
+            decision=outcome(row.decision),
+            by=self.reviewer,
+            note=row.note,
+            random=row.random or (past is not None and past.random),
+        )
+        if past is not None and past.decision == "edit" and review.decision == "approve":
+            # What a person had to edit was not right as it was made, whoever approves it then.
+            review = past.model_copy(update={"random": review.random})
+        update: dict[str, object] = {"reviewed": review, "status": "accepted"}
+        match row.decision:
+            case "pin":
+                update["pinned"] = Pin(by=self.reviewer, note=row.note)
+            case "reject":
+                update |= {"status": "retired", "pinned": None}
+            case "edit":
+                update |= self._edits(row, query)
+        self._put(query.model_copy(update=update))
+
+    def _edits(self, row: SheetDecision, query: Query) -> dict[str, object]:
+        update: dict[str, object] = {
+            "query": row.new_query or query.query,
+            "standalone": row.new_standalone or query.standalone,
+            "expected_answer": row.new_answer or query.expected_answer,
+            "revision": query.revision + 1,
+            "gates": (),
+            "measured": None,
+        }
+        if (update["standalone"] or update["query"]) != query.asked:
+            self.reworded.add(query.query_id)
+        if update["expected_answer"] != query.expected_answer:
+            if query.facts_by is not None:
+                update |= {"facts": (), "facts_by": None, "facts_of": ""}
+            self.own_facts += bool(query.facts) and query.facts_by is None
+        return update
+
+    def _put(self, query: Query) -> None:
+        old = _folded(self.queries[query.query_id].query)
+        if self._texts.get(old) == query.query_id:
+            del self._texts[old]
+        if query.status != "retired":
+            self._texts[_folded(query.query)] = query.query_id
+        self.queries[query.query_id] = query
+
+
+def _name(rows: Sequence[SheetDecision], reviewer: str) -> str:
+    """Return who decided."""
+    names = sorted({row.reviewer for row in rows if row.reviewer})
+    name = " ".join(reviewer.split()) or (names[0] if len(names) == 1 else "")
+    if not name:
+        raise UsageError("who decided? say --reviewer NAME")
+    if any(other != name for other in names):
+        raise UsageError(f"--reviewer {name}: the sheet is for {', '.join(names)}")
+    return name
+
+
+def _verdict(past: Review | Pin) -> str:
+    return "approve" if isinstance(past, Pin) else past.decision
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,218 @@
+"""One run over pairs: in batches while their order does no harm, else text by text."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ragforge.measures.graders import Agreement
+from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.judged_spool import JudgedSpool
+from ragforge.pipeline.judges import Bench
+from ragforge.records import Failure, Judgment
+from ragforge.stages.judge.batches import Slate, slates
+from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.position import PositionEffect, PositionSums
+from ragforge.stages.judge.stage import Judging, judge_slates
+from ragforge.stages.judge.summary import QuerySummary
+
+PILOT_PAIRS = 200
+"""Pairs after which the effect of places is looked at for the first time; then at twice as many,
+and so on."""
+
+
+MOST_DOUBTFUL = 20
+_BETWEEN = 1.5
+"""The mean grade that lies between what is not relevant and what is."""
+
+
+@dataclass(slots=True)
+class JudgingResult:
+    """What judging came to.
+
+    Args:
+        judge: Name of the model or models, or `offline`.
+        n_pairs: Pairs in the pool or file.
+        n_judged, n_failed: Of those in work now.
+        n_copied: Judged pairs whose grade is that of a chunk with the same text.
+        n_texts: Distinct texts in work, query by query.
+        grades: How many of each.
+        flags: How many chunks hold what is suspicious, by what it is.
+        first_failure: None where none failed.
+        doubtful: Judgments that a person should look at first: those whose votes or probabilities
+            are most divided, the most undecided first.
+        position: Effect of the place in a batch; None without batches in several orders.
+        gave_up_batches: Whether that effect made each text be judged alone.
+        summaries: One a query, over everything judged for it.
+        estimate: What a dry run counted; None in earnest.
+        agreement: With people, where they graded pairs that were judged.
+    """
+
+    judge: str
+    n_pairs: int = 0
+    n_judged: int = 0
+    n_failed: int = 0
+    n_copied: int = 0
+    n_texts: int = 0
+    grades: Counter[int] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    first_failure: Failure | None = None
+    doubtful: list[Judgment] = field(default_factory=list)
+    position: PositionEffect | None = None
+    gave_up_batches: bool = False
+    summaries: list[QuerySummary] = field(default_factory=list)
+    estimate: dict[str, object] | None = None
+    agreement: Agreement | None = None
+
+    def result(self, result: Judgment) -> None:
+        """Count a judgment."""
+        if result.grade is not None:
+            self.n_judged += 1
+            self.n_copied += bool(result.copied_from)
+            self.grades[result.grade] += 1
+            self.flags.update(result.flags)
+            self._doubt(result)
+
+    def _doubt(self, result: Judgment) -> None:
+        if not result.entropy_bits or result.copied_from:
+            return
+        self.doubtful.append(result)
+        self.doubtful.sort(key=_certainty)
+        del self.doubtful[MOST_DOUBTFUL:]
+
+    def failure(self, failure: Failure) -> None:
+        """Count a failure."""
+        self.n_failed += 1
+        self.first_failure = self.first_failure or failure
+
+    def begin_anew(self) -> None:
+        """Forget what was counted of judgments that are made again."""
+        self.n_judged = self.n_failed = self.n_copied = self.n_texts = 0
+        self.grades.clear()
+        self.flags.clear()
+        self.doubtful.clear()
+        self.first_failure = None
+
+
+def _certainty(judgment: Judgment) -> tuple[float, float, str, str]:
+    """Order judgments by doubt: divided first, and of equals those next to being relevant."""
+    mean = judgment.grade_mean or 0.0
+    undecided = judgment.entropy_bits or 0.0
+    return -undecided, abs(mean - _BETWEEN), judgment.query_id, judgment.chunk_id
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A sink that counts and looks at the effect of places while judgments come in."""
+
+    counts: JudgingResult
+    inner: JudgedSpool
+    sums: PositionSums = field(default_factory=PositionSums)
+    next_look: int = PILOT_PAIRS
+    is_biased: bool = False
+
+    def result(self, result: Judgment) -> None:
+        self.counts.result(result)
+        self.inner.result(result)
+        self.sums.add(result)
+        if self.sums.n_pairs >= self.next_look:
+            self.next_look *= 2
+            self.look()
+
+    def failure(self, failure: Failure) -> None:
+        self.counts.failure(failure)
+        self.inner.failure(failure)
+
+    def look(self) -> None:
+        """Tell whether places move grades."""
+        self.counts.position = self.sums.effect()
+        found = self.counts.position
+        self.is_biased = self.is_biased or (found is not None and found.is_significant)
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """Who judges, and where judgments go.
+
+    Args:
+        bench: Who judges.
+        judged: Takes judgments and failures.
+        result: Counts them.
+        observer: Told of progress.
+    """
+
+    bench: Bench
+    judged: JudgedSpool
+    result: JudgingResult
+    observer: Observer
+
+    async def judge(
+        self,
+        pairs: Callable[[], Iterable[Pair]],
+        total: int | None,
+        singly: Callable[[Pair], bool] = lambda pair: False,
+    ) -> None:
+        """Judge pairs; begin anew without batches where their order moves grades, or may.
+
+        Args:
+            pairs: Makes the pairs, those of a query together; called again to begin anew.
+            total: How many there are, where that is known.
+            singly: Whether a pair is kept out of batches.
+
+        Raises:
+            EndpointError, BudgetError: What was done is in `judged`.
+        """
+        batch = self.bench.batch
+        watched = _Watched(self.result, self.judged)
+        await self._run(slates(pairs(), batch, singly), watched, total, batched=batch > 1)
+        watched.look()
+        effect = self.result.position
+        if effect is None or (effect.is_told and not watched.is_biased):
+            return
+        self.observer(Event("note", message=_why_alone(self.result.position)))
+        self.result.begin_anew()
+        self.result.gave_up_batches = True
+        self.judged.begin_anew()
+        alone = _Watched(self.result, self.judged, next_look=1 << 62)
+        await self._run(slates(pairs(), 1), alone, total, batched=False)
+
+    async def _run(
+        self, found: Iterable[Slate], watched: _Watched, total: int | None, *, batched: bool
+    ) -> None:
+        bench = self.bench
+        judging = Judging(
+            judge=bench.slate_judge(batched=batched),
+            concurrency=bench.workers(bench.settings.model.concurrency),
+            observer=silent if bench.is_dry else self.observer,
+            on_stop=bench.stop,
+        )
+        await judge_slates(self._counted(found, watched), judging, watched, total=total)
+
+    def _counted(self, found: Iterable[Slate], watched: _Watched) -> Iterator[Slate]:
+        for slate in found:
+            if watched.is_biased:
+                return
+            self.result.n_texts += len(slate.twins)
+            yield slate
+
+
+def _why_alone(effect: PositionEffect | None) -> str:
+    assert effect is not None
+    if not effect.is_told:
+        return (
+            f"whether the place in a batch moves a grade cannot be told from {effect.n_pairs} "
+            "pairs; each passage is judged alone"
+        )
+    return (
+        f"the place of a passage in its batch moves its grade ({told(effect)}); batches are given "
+        "up, and each passage is judged alone"
+    )
+
+
+def told(effect: PositionEffect) -> str:
+    """Return an effect in words."""
+    if not effect.is_told:
+        return f"{effect.n_pairs} pairs were seen at two places, too few to tell"
+    return (
+        f"{effect.shift:+.2f} from the first place to the last, 95 % interval "
+        f"[{effect.low:+.2f}, {effect.high:+.2f}], p {effect.p:.2g}, {effect.n_pairs} pairs"
+    )

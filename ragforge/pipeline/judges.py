@@ -1,0 +1,296 @@
+"""Who judges relevance: the offline baseline, one model, or a panel, alone or in batches."""
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ragforge.config import JudgeSettings, Settings
+from ragforge.config.values import address
+from ragforge.errors import ConfigError, UsageError
+from ragforge.files.dataset import Dataset
+from ragforge.files.examples import Example, load_examples
+from ragforge.llm.budget import Purse
+from ragforge.llm.chat import Message
+from ragforge.llm.families import kin
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.backend import Backend, Mode, open_backend
+from ragforge.prompts import is_overridden
+from ragforge.records import Failure, Provenance
+from ragforge.stages.asking import Asker
+from ragforge.stages.judge.batches import Alone, BatchedJudge, SlateJudge
+from ragforge.stages.judge.examples import example_turns, examples_sha256
+from ragforge.stages.judge.lexical import LexicalJudge
+from ragforge.stages.judge.llm import ALTERNATIVES, BARE_SCHEMA, SCHEMA, LLMJudge, PollingJudge
+from ragforge.stages.judge.pairs import Judge
+
+POINTWISE = "judge_relevance"
+BATCH = "judge_relevance_batch"
+BATCH_SCHEMA = "relevance_batch"
+
+_ELSEWHERE = re.compile(r"(.*?)@(https?://.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The models that judge.
+
+    Args:
+        backends: One a model; one without a model for the offline baseline.
+        settings: How they judge, and at which temperature.
+        examples: Shown to them first.
+    """
+
+    backends: tuple[Backend, ...]
+    settings: Settings
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The models' names, between plus signs."""
+        return "+".join(backend.name for backend in self.backends)
+
+    @property
+    def batch(self) -> int:
+        """Texts shown together; 1 where the baseline judges."""
+        return self.settings.judge.batch if self.backends[0].asker else 1
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether calls are only counted."""
+        return self.backends[0].tally is not None
+
+    def slate_judge(self, *, batched: bool) -> SlateJudge:
+        """Return who judges slates, in batches or text by text."""
+        if not batched:
+            return Alone(self.judge())
+        prompt = self.settings.judge.prompt or BATCH
+        return BatchedJudge(
+            askers=self._askers(prompt, BATCH_SCHEMA, self._protocol()),
+            alone=self.judge(),
+            permutations=self.settings.judge.permutations,
+            name=self.name,
+        )
+
+    def judge(self) -> Judge:
+        """Return who judges pair by pair: all pairs, or those that batches leave open."""
+        how = self.settings.judge
+        in_batches = self.batch > 1
+        prompt = POINTWISE if in_batches else how.prompt or POINTWISE
+        protocol = f"{self._protocol()}, alone" if in_batches else self._protocol()
+        askers = self._askers(prompt, SCHEMA, protocol)
+        logprobs = ALTERNATIVES if how.logprobs == "on" else 0
+        polled = tuple(
+            LLMJudge(asker, vote, logprobs) for asker in askers for vote in range(how.votes)
+        )
+        if not polled:
+            return LexicalJudge()
+        return polled[0] if len(polled) == 1 else PollingJudge(polled, self.name)
+
+    def provenance(self) -> Provenance:
+        """Return who judges, as the records will name it."""
+        return self.slate_judge(batched=self.batch > 1).provenance
+
+    def provenances(self) -> tuple[Provenance, ...]:
+        """Return all names that go for this judge: of batches, and of what they leave open."""
+        judge = self.slate_judge(batched=self.batch > 1)
+        if isinstance(judge, BatchedJudge):
+            return judge.provenance, judge.alone.provenance
+        return (judge.provenance,)
+
+    def stop(self) -> None:
+        """Make all further calls fail at once."""
+        for backend in self.backends:
+            backend.stop()
+
+    def workers(self, concurrency: int) -> int:
+        """Return how many slates to have in work; see `Backend.workers`."""
+        return max(backend.workers(concurrency) for backend in self.backends)
+
+    def estimate(self, n_texts: int) -> dict[str, object]:
+        """Return what a dry run counted, over all models.
+
+        Args:
+            n_texts: Texts to be judged, each of which a batch may leave to be asked for alone.
+        """
+        total = _sum([backend.estimate() for backend in self.backends])
+        calls = total.get("calls_high")
+        if self.batch > 1 and isinstance(calls, int):
+            # Each once more for what it left out, then each text alone; all with a repair turn.
+            total["calls_high"] = 2 * calls + 2 * n_texts * len(self.backends)
+        return total
+
+    def note_in(self, dataset: Dataset) -> None:
+        """Write models, prompts and what was spent into a dataset's manifest."""
+        for backend in self.backends:
+            backend.note_in(dataset)
+
+    def _askers(self, prompt: str, schema: str, protocol: str) -> tuple[Asker, ...]:
+        found = [backend.with_prompt(prompt) for backend in self.backends]
+        return tuple(
+            replace(asker, examples=_turns(asker, self.examples, schema), protocol=protocol)
+            for asker in found
+            if asker is not None
+        )
+
+    def _protocol(self) -> str:
+        how = self.settings.judge
+        parts = []
+        if self.batch > 1:
+            parts.append(f"batch {how.batch} x {how.permutations}")
+        if how.votes > 1:
+            parts.append(f"votes {how.votes} at {self.settings.model.temperature:g}")
+        if how.logprobs == "on":
+            parts.append("logprobs")
+        if self.examples:
+            parts.append(f"examples {examples_sha256(self.examples)[:8]}")
+        return ", ".join(parts)
+
+
+@asynccontextmanager
+async def open_bench(
+    settings: Settings,
+    store_path: Path,
+    observer: Observer,
+    *,
+    mode: Mode,
+    failures: Callable[[], Iterable[Failure]],
+    purse: Purse | None = None,
+) -> AsyncIterator[Bench]:
+    """Open the models that judge; those of a panel share one budget.
+
+    Args:
+        settings: Models, budget, prompts, and how to judge.
+        store_path: The call store.
+        observer: Told of calls and retries.
+        mode: Whether to ask, and what to ask again.
+        failures: Those of earlier runs.
+        purse: What other stages of the same run have spent; one of its own where None.
+
+    Raises:
+        UsageError: Ways of judging that exclude each other.
+        ConfigError, DataError: As for `open_backend`; an examples file cannot be taken.
+    """
+    how = settings.judge
+    _refuse_contradictions(how, settings.model.temperature)
+    examples = load_examples(Path(how.examples)) if how.examples else ()
+    _warn_of_kin(how.panel, observer)
+    _warn_of_other_rubric(settings, observer)
+    members = how.panel or (settings.model.name,)
+    prompt = how.prompt or (BATCH if how.batch > 1 else POINTWISE)
+    purse = purse or Purse()
+    async with AsyncExitStack() as stack:
+        backends = [
+            await stack.enter_async_context(
+                open_backend(
+                    of_member(settings, member),
+                    prompt,
+                    store_path,
+                    observer,
+                    mode=mode,
+                    failures=failures,
+                    purse=purse,
+                )
+            )
+            for member in members
+        ]
+        yield Bench(tuple(backends), settings, examples)
+
+
+def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:
+    if how.votes > 1 and temperature == 0:
+        raise UsageError(
+            f"--votes {how.votes}: at temperature 0 a model repeats itself; add --temperature 0.7, "
+            "or ask several models with --panel"
+        )
+    if how.batch > 1:
+        given = {
+            "--votes": how.votes > 1,
+            "--logprobs": how.logprobs == "on",
+            "--examples": how.examples != "",
+        }
+        for flag in (name for name, is_given in given.items() if is_given):
+            raise UsageError(f"{flag} goes with --batch 1: what it adds is for one passage a call")
+    if len(set(how.panel)) < len(how.panel):
+        raise UsageError("--panel: a model comes twice; --votes asks one model several times")
+    if "offline" in how.panel:
+        raise UsageError("--panel: the offline baseline is no judge to vote with others")
+
+
+def _warn_of_kin(panel: Iterable[str], observer: Observer) -> None:
+    related = kin(member.partition("@")[0] for member in panel)
+    if related:
+        observer(
+            Event(
+                "note",
+                message=f"--panel: several models are {' and '.join(related)}'s; models of one "
+                "family err alike, and their votes count as little more than one",
+            )
+        )
+
+
+def _warn_of_other_rubric(settings: Settings, observer: Observer) -> None:
+    """Tell where a folder of prompts overrides what is not used, and not what is."""
+    folder = settings.prompts.prompts_dir
+    if settings.judge.batch == 1 or settings.judge.prompt or not folder:
+        return
+    if is_overridden(POINTWISE, folder) and not is_overridden(BATCH, folder):
+        observer(
+            Event(
+                "note",
+                message=f"--prompts-dir {folder}: replaces {POINTWISE}, but batches are judged by "
+                f"the shipped {BATCH}; `ragforge prompts copy {BATCH} --to {folder}` makes one",
+            )
+        )
+
+
+def of_member(settings: Settings, member: str) -> Settings:
+    """Return the settings of one model of a panel, `NAME` or `NAME@URL`.
+
+    Raises:
+        ConfigError: There is no name, or the address cannot be asked.
+    """
+    elsewhere = _ELSEWHERE.fullmatch(member)
+    if elsewhere is None:
+        changed = {"name": member}
+    else:
+        changed = {"name": elsewhere[1], "base_url": _url(elsewhere[1], elsewhere[2])}
+    if not changed["name"].strip():
+        raise ConfigError("a model that checks or judges: expected NAME or NAME@URL, got no name")
+    model = settings.model.model_validate({**settings.model.model_dump(), **changed})
+    return settings.model_copy(update={"model": model})
+
+
+def _url(name: str, text: str) -> str:
+    try:
+        return address(text)
+    except ValueError as error:
+        raise ConfigError(f"the model {name!r} that checks or judges: {error}") from error
+
+
+def _turns(asker: Asker, examples: tuple[Example, ...], schema: str) -> tuple[Message, ...]:
+    bare = schema == SCHEMA and asker.prompt.schema == BARE_SCHEMA
+    if asker.prompt.schema != schema and not bare:
+        raise ConfigError(
+            f"prompt {asker.prompt.name!r}: has the schema {asker.prompt.schema!r}; "
+            f"{schema!r} is needed here"
+        )
+    return example_turns(asker.prompt, examples) if examples else ()
+
+
+def _sum(estimates: list[dict[str, object]]) -> dict[str, object]:
+    """Return several estimates as one: unknown where one is unknown, as long as the longest."""
+    if len(estimates) == 1:
+        return estimates[0]
+
+    def add(values: list[Any]) -> Any:  # noqa: ANN401  # numbers, or mappings of them
+        if isinstance(values[0], dict):
+            return {name: add([value[name] for value in values]) for name in values[0]}
+        return None if None in values else sum(values)
+
+    total: dict[str, object] = add(estimates)
+    seconds = [each["seconds"] for each in estimates if isinstance(each["seconds"], float)]
+    total["seconds"] = max(seconds) if len(seconds) == len(estimates) else None
+    return total

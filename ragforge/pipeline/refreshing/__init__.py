@@ -1,1 +1,0 @@
-"""Refreshing a set: from what changed in its corpus to its next version."""

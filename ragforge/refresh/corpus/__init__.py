@@ -1,0 +1,1 @@
+"""What changed in the documents and chunks between two versions."""

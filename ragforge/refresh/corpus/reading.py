@@ -1,0 +1,225 @@
+"""Reading a corpus against the documents that are known: only what is new is cut and kept."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.config import ChunkSettings
+from ragforge.corpus.cutting import (
+    CutDocuments,
+    cutter,
+    documents_of,
+    each_once,
+    id_and_document,
+    row_id,
+    rows_in,
+)
+from ragforge.corpus.document_rows import (
+    chunks_sha256,
+    document_row,
+    document_sha256,
+    refuse_twins,
+    rows_of_chunks,
+)
+from ragforge.corpus.documents import Document
+from ragforge.errors import DataError
+from ragforge.files.chunks import read_chunks
+from ragforge.files.spool import Spool
+from ragforge.observe import Event, Observer
+from ragforge.records import Chunk, SourceDocument
+from ragforge.refresh.corpus.known_documents import KnownDocuments
+
+STAGE = "documents"
+_AT_ONCE = 1000
+_UNMET, _SAME, _FRESH, _UNREAD = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a version knows of its documents.
+
+    Args:
+        known: The documents.
+        by_digest: Whether equal digests mean equal documents; else their chunks are compared.
+        is_cut_alike: Whether an equal document has the chunks that it had.
+        is_cut_anew: Whether all are known to be cut otherwise now.
+    """
+
+    known: KnownDocuments
+    by_digest: bool
+    is_cut_alike: bool
+    is_cut_anew: bool
+
+
+class Reading(AbstractContextManager["Reading"]):
+    """What was read: which known documents are as they were, and all that the others are now.
+
+    Args:
+        past: What is known.
+        folder: Where to sort what memory should not hold.
+    """
+
+    def __init__(self, past: Past, folder: Path) -> None:
+        self._past = past
+        self._folder = folder
+        self._states = bytearray(len(past.known))
+        self._unread: set[str] = set()
+        self._contents: dict[str, str] = {}
+        self._stack = ExitStack()
+        self._chunks = self._stack.enter_context(Spool(id_and_document, folder))
+        self._rows = self._stack.enter_context(Spool(row_id, folder))
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def read_documents(
+        self, documents: Sequence[Path], settings: ChunkSettings, observer: Observer
+    ) -> None:
+        """Read documents, and cut those that are not as they were.
+
+        Raises:
+            DataError: They cannot be read, one that is given by name cannot, or two have one id.
+            UsageError: The chunker cannot be used.
+        """
+        chunker = cutter(settings)
+        found = CutDocuments(settings, observer)
+        every = documents_of(documents, settings, observer, self._unread.add, named_must=True)
+        for document in _watched(every, len(self._past.known), observer):
+            if self._is_as_it_was(document):
+                continue
+            chunks = chunker(document)
+            found.count(document, chunks)
+            if self._take(document_row(document, len(chunks))):
+                self._contents[document.doc_id] = chunks_sha256(chunks)
+            for chunk in chunks:
+                self._chunks.add(chunk)
+        self._settle_unread()
+        found.tell(any_kept=_SAME in self._states)
+
+    def read_chunks(self, chunk_file: Path) -> None:
+        """Read ready-made chunks.
+
+        Raises:
+            DataError: They cannot be read.
+        """
+        for chunk in read_chunks(chunk_file):
+            self._chunks.add(chunk)
+        chunks = map(Chunk.model_validate_json, self._chunks.lines())
+        for row in rows_of_chunks(chunks, self._folder):
+            if self._take(row):
+                self._contents[row.doc_id] = row.sha256
+
+    @property
+    def is_all_as_it_was(self) -> bool:
+        """Whether nothing came, went or changed."""
+        return not self._rows.count and _UNMET not in self._states
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents there are now, with those that cannot be read."""
+        return self._rows.count + self._states.count(_SAME) + self._states.count(_UNREAD)
+
+    def chunks(self) -> Iterator[str]:
+        """Yield the lines of the chunks that were cut, sorted by id.
+
+        Raises:
+            DataError: Two have one id.
+        """
+        return each_once(self._chunks.lines())
+
+    def rows(self) -> Iterator[SourceDocument]:
+        """Yield the rows of the documents that were cut, sorted by id.
+
+        Raises:
+            DataError: Two have one id.
+        """
+        return refuse_twins(rows_in(self._rows))
+
+    def kept(self) -> Iterator[int]:
+        """Yield the numbers of the known rows that stay, ascending."""
+        return (at for at, state in enumerate(self._states) if state in (_SAME, _UNREAD))
+
+    def removed(self) -> dict[str, str]:
+        """Return the ids of the known documents that are gone, with their digests."""
+        return {row.doc_id: row.sha256 for row in self._known(_UNMET)}
+
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the ids of the known documents that cannot be read now, sorted."""
+        return tuple(row.doc_id for row in self._known(_UNREAD))
+
+    def added(self) -> dict[str, str]:
+        """Return the ids of the documents that are new, with digests as those of removed ones."""
+        known = self._past.known
+        if not self._past.by_digest:
+            return self._contents
+        return {row.doc_id: row.sha256 for row in self.rows() if known.find(row.doc_id) is None}
+
+    def reworded(self) -> frozenset[str]:
+        """Return the ids of the known documents whose digest is another now."""
+        return frozenset(row.doc_id for row in self.rows() if self._is_reworded(row))
+
+    def is_replaced(self) -> Callable[[str], bool]:
+        """Return what tells whether the chunks that a known document had are no longer valid."""
+        if self._past.is_cut_alike:
+            stale = frozenset(row.doc_id for row in self._known(_UNMET, _FRESH))
+            return stale.__contains__
+        unread = frozenset(self.unreadable())
+        return lambda doc_id: doc_id not in unread
+
+    def _known(self, *states: int) -> Iterator[SourceDocument]:
+        found = (at for at, state in enumerate(self._states) if state in states)
+        return map(self._past.known.row, found)
+
+    def _is_reworded(self, row: SourceDocument) -> bool:
+        number = self._past.known.find(row.doc_id)
+        return number is not None and not self._past.known.says(number, row.sha256)
+
+    def _is_as_it_was(self, document: Document) -> bool:
+        """Take note of a document that is known and says what it said."""
+        number = self._past.known.find(document.doc_id)
+        if number is None:
+            return False
+        if self._states[number] != _UNMET:
+            raise DataError(
+                f"document {document.doc_id} comes twice; expected an id for each document: "
+                "rename the file or the row"
+            )
+        digest = document_sha256(document)
+        is_same = self._past.is_cut_alike and self._past.known.says(number, digest)
+        self._states[number] = _SAME if is_same else _FRESH
+        return is_same
+
+    def _take(self, row: SourceDocument) -> bool:
+        """Take a row, and say whether it is of a new document that its chunks tell apart."""
+        number = self._past.known.find(row.doc_id)
+        if number is not None:
+            self._states[number] = _FRESH
+        self._rows.add(row)
+        return number is None and not self._past.by_digest
+
+    def _settle_unread(self) -> None:
+        if not self._unread:
+            return
+        for number, state in enumerate(self._states):
+            if state == _UNMET and _is_of(self._past.known.row(number).doc_id, self._unread):
+                self._states[number] = _UNREAD
+
+
+def _watched(documents: Iterable[Document], total: int, observer: Observer) -> Iterator[Document]:
+    """Yield documents, and tell how many were read."""
+    observer(Event("stage.start", STAGE, numbers={"total": total}))
+    try:
+        for number, document in enumerate(documents, start=1):
+            yield document
+            if number % _AT_ONCE == 0:
+                observer(Event("unit", STAGE, "done", numbers={"count": _AT_ONCE}))
+                observer(Event("tick", STAGE))
+    finally:
+        observer(Event("stage.end", STAGE))
+
+
+def _is_of(doc_id: str, files: Iterable[str]) -> bool:
+    """Whether a document is one of the files, or a row of one."""
+    ends = [at for at, letter in enumerate(doc_id) if letter == "#"]
+    return any(doc_id[:end] in files for end in (*ends, len(doc_id)))

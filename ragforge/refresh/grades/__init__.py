@@ -1,0 +1,1 @@
+"""Which grades of relevance still hold, and which were given by people."""

@@ -1,0 +1,196 @@
+"""Labels that name whole documents, under a changed corpus.
+
+A label stays with its document however that is edited, and goes with it where it is renamed. Where
+the document is gone the label waits; a query that has no other relevant label is out of the set
+until the document is back.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ragforge.files.dataset import Dataset
+from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, Query
+from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.grades.moved_chunks import MovedChunks
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+
+_CUT_BY: Final = ", cut by "
+_DIGEST_CHARS: Final = 16
+_USUAL_THRESHOLD: Final = 2
+
+
+def with_documents(moves: MovedChunks, parent: Dataset, diff: CorpusDiff) -> MovedChunks:
+    """Return where chunks are now, and documents too where labels of the set name these.
+
+    Args:
+        moves: Of chunks.
+        parent: The version before.
+        diff: What changed in its corpus.
+    """
+    if parent.manifest.level is None:
+        return moves
+    # Ready-made chunks may be called as documents are; a label of a chunk stays one.
+    chunks = {item.chunk_id for item in parent.each_judgment() if item.level == "chunk"}
+    renamed = {item.before: (item.after,) for item in diff.documents.renamed}
+    gone = {*diff.documents.removed, *renamed} - chunks
+    now = {doc_id: ids for doc_id, ids in renamed.items() if doc_id in gone}
+    return MovedChunks(moves.gone | gone, {**now, **moves.now})
+
+
+def documents_back(
+    dormant: Iterable[DormantGrade], diff: CorpusDiff
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return which documents that waiting labels name are in the corpus again.
+
+    A document is the same by its id, else by its text.
+
+    Returns:
+        The id that it has now, by document and digest of the label.
+    """
+    added = {doc_id: _digest(diff, doc_id) for doc_id in diff.documents.added}
+    by_text = {digest: doc_id for doc_id, digest in added.items()}
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for one in dormant:
+        if one.judgment.level == "document":
+            now = one.doc_id if one.doc_id in added else by_text.get(one.text_sha256)
+            if now is not None:
+                found[one.doc_id, one.text_sha256] = (now,)
+    return found
+
+
+def waiting_label(judgment: Judgment, doc_id: str, diff: CorpusDiff) -> DormantGrade:
+    """Return the label of a document that is gone."""
+    move = diff.moves.get(judgment.chunk_id)
+    before = move.before.sha256 if move is not None and move.before is not None else "-"
+    digest = before.partition(_CUT_BY)[0]
+    return DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
+
+
+def settle_labelled(
+    settled: SettledSet, parent: Dataset, diff: CorpusDiff, version: int
+) -> list[SettledItem]:
+    """Return the queries that are out as their documents are gone, or back as these are.
+
+    Only queries without evidence are looked at: of others the quotes decide. A pinned one that
+    would be lost becomes one of the `broken_pins`.
+
+    Args:
+        settled: The queries as their quotes settled them.
+        parent: The version before.
+        diff: What changed in its corpus.
+        version: The number of the one that is made.
+    """
+    if parent.manifest.level is None or diff.is_empty:
+        return []
+    plain = {item.query.query_id: item for item in settled.items if not item.query.evidence}
+    lost = _without_label(parent, diff)
+    back = _with_label_again(parent, diff)
+    found = []
+    for query_id, item in plain.items():
+        query = item.query
+        if query.status == "accepted" and query.answerable and query_id in lost:
+            out = _changed(item, "retired", lost[query_id], version)
+            if query.pinned is not None and out.change is not None:
+                settled.broken_pins.append(out.change)
+            else:
+                found.append(out)
+        elif query.status == "retired" and query_id in back and not _is_rejected(query):
+            found.append(_changed(item, "revived", back[query_id], version))
+    return found
+
+
+def counts_of_labelled(items: Iterable[SettledItem], plan: Mapping[str, int]) -> dict[str, int]:
+    """Return what of a plan changes as documents that labels name are gone or back.
+
+    Args:
+        items: As `settle_labelled` returns them.
+        plan: Queries by what they need.
+    """
+    counts = Counter(item.change.action for item in items if item.change is not None)
+    if not counts:
+        return {}
+    kept, revived = plan["kept"] - counts["retired"], plan["revived"] + counts["revived"]
+    return {"kept": kept, "revived": revived, "retired": counts["retired"]}
+
+
+def _without_label(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause]]:
+    """Return why queries have no relevant label left, by id, of those that lose a document now."""
+    gone = set(diff.documents.removed)
+    judgments = [item for item in parent.each_judgment() if not item.is_failed]
+    highest = max((item.grade or 0 for item in judgments), default=0)
+    least = parent.manifest.rel_threshold or min(highest, _USUAL_THRESHOLD)
+    relevant: dict[str, list[Judgment]] = {}
+    for item in judgments:
+        by_grade = (item.grade or 0) >= max(1, least)
+        if by_grade if item.relevant is None else item.relevant:
+            relevant.setdefault(item.query_id, []).append(item)
+    chunks_gone = {chunk.chunk_id for chunk in diff.removed()}
+    found = {}
+    for query_id, labels in relevant.items():
+        lost = [item for item in labels if item.level == "document" and item.chunk_id in gone]
+        rest = [item for item in labels if item not in lost and item.chunk_id not in chunks_gone]
+        if lost and not rest:
+            found[query_id] = [_cause("document removed", item.chunk_id, diff) for item in lost]
+    return found
+
+
+def _with_label_again(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause]]:
+    """Return why queries are back, by id: those that a refresh put out for lack of a label."""
+    last = {change.query_id: change for change in parent.past.events()}
+    dormant = parent.past.dormant_grades()
+    back = documents_back(dormant, diff)
+    found: dict[str, list[Cause]] = {}
+    for one in dormant:
+        query_id, now = one.judgment.query_id, back.get((one.doc_id, one.text_sha256))
+        change = last.get(query_id)
+        is_relevant = one.judgment.grade or one.judgment.relevant
+        if now and is_relevant and change is not None and _is_for_lack(change):
+            found.setdefault(query_id, []).append(_cause("document added", now[0], diff))
+    return found
+
+
+def _is_for_lack(change: ItemChange) -> bool:
+    kinds = {cause.kind for cause in change.causes}
+    return change.action == "retired" and kinds == {"document removed"}
+
+
+def _cause(kind: str, doc_id: str, diff: CorpusDiff) -> Cause:
+    move = diff.moves.get(doc_id)
+    before = move.before.sha256 if move is not None and move.before is not None else ""
+    after = move.now.sha256 if move is not None and move.now is not None else ""
+    told = "gone" if kind == "document removed" else "back"
+    return Cause.model_validate(
+        {
+            "kind": kind,
+            "doc_id": doc_id,
+            "before": before[:_DIGEST_CHARS],
+            "after": after[:_DIGEST_CHARS],
+            "detail": f"the document that a label names is {told}",
+        }
+    )
+
+
+def _changed(
+    item: SettledItem, action: Action, causes: Iterable[Cause], version: int
+) -> SettledItem:
+    status = "retired" if action == "retired" else "accepted"
+    query = item.query.model_copy(update={"status": status})
+    change = ItemChange(
+        version=version,
+        query_id=query.query_id,
+        action=action,
+        revision=query.revision,
+        causes=tuple(dict.fromkeys(causes)),
+    )
+    return replace(item, query=query, change=change)
+
+
+def _is_rejected(query: Query) -> bool:
+    return query.reviewed is not None and query.reviewed.decision == "reject"
+
+
+def _digest(diff: CorpusDiff, doc_id: str) -> str:
+    move = diff.moves.get(doc_id)
+    return move.now.sha256.partition(_CUT_BY)[0] if move is not None and move.now else ""

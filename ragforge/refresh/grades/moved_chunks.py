@@ -1,0 +1,120 @@
+"""Chunks whose id is gone, and the new chunks that read the same."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragforge.corpus.chunking import text_sha256
+from ragforge.files.dataset import Dataset
+from ragforge.records import MovedChunk
+from ragforge.refresh.corpus.diff import CorpusDiff
+
+
+@dataclass(frozen=True, slots=True)
+class MovedChunks:
+    """Under which ids some chunks of a version are found in the next; fulfils `ChunkMoves`.
+
+    Args:
+        gone: Of these, the ids that are gone.
+        now: For those whose text is found again its new ids, sorted.
+    """
+
+    gone: frozenset[str]
+    now: Mapping[str, tuple[str, ...]]
+
+    def of(self, chunk_id: str) -> Sequence[str]:
+        """Return the ids that a chunk has now: its own where it is not gone."""
+        return self.now.get(chunk_id, ()) if chunk_id in self.gone else (chunk_id,)
+
+
+def find_moved(diff: CorpusDiff, wanted: Collection[str]) -> MovedChunks:
+    """Return which of some chunks are gone, and where their texts stand now.
+
+    A text is looked for among the new chunks of its document, by whatever id that goes now; where
+    it is not there, among all new chunks. Blanks are folded.
+
+    Args:
+        diff: What changed. The chunks are read as streams; only digests of those wanted are held.
+        wanted: Ids of chunks of the version before.
+    """
+    gone = {
+        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), text_sha256(chunk.text))
+        for chunk in diff.removed()
+        if chunk.chunk_id in wanted
+    }
+    places = new_places(diff, gone.values())
+    now = {chunk_id: places[text] for chunk_id, text in gone.items() if text in places}
+    return MovedChunks(frozenset(gone), now)
+
+
+def new_places(
+    diff: CorpusDiff, texts: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the ids of the new chunks with some texts, sorted; texts that are in none left out.
+
+    Args:
+        diff: What changed.
+        texts: Each as the id of the document where it is looked for first, and its digest.
+    """
+    texts = {*texts}
+    digests = {digest for _, digest in texts}
+    added: dict[str, dict[str, list[str]]] = {}
+    for chunk in diff.added() if digests else ():
+        digest = text_sha256(chunk.text)
+        if digest in digests:
+            added.setdefault(digest, {}).setdefault(chunk.doc_id, []).append(chunk.chunk_id)
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for doc_id, digest in texts:
+        places = added.get(digest, {})
+        here = places.get(doc_id) or [other for others in places.values() for other in others]
+        if here:
+            found[doc_id, digest] = tuple(sorted(here))
+    return found
+
+
+def moved_since(
+    earlier: Mapping[str, Sequence[str]], moved: MovedChunks, diff: CorpusDiff
+) -> list[MovedChunk]:
+    """Return what moved now, and where that stands now which moved before, by its ids of then.
+
+    An id that is in the corpus again is left out: it needs no other.
+
+    Args:
+        earlier: The moves that the version before knows of.
+        moved: Those since.
+        diff: What changed since.
+    """
+    back = (
+        {chunk.chunk_id for chunk in diff.added() if chunk.chunk_id in earlier}
+        | earlier.keys() & diff.documents.added
+        if earlier
+        else ()
+    )
+    found = {
+        before: tuple(sorted({now for chunk_id in then for now in moved.of(chunk_id)}))
+        for before, then in earlier.items()
+        if before not in back
+    }
+    found |= moved.now
+    return [
+        MovedChunk(before=before, now=found[before]) for before in sorted(found) if found[before]
+    ]
+
+
+def doc_id_now(diff: CorpusDiff, doc_id: str) -> str:
+    """Return the id that a document of the version before has now; its own where it is gone."""
+    move = diff.moves.get(doc_id)
+    if move is None or move.before is None or move.now is None or move.before.doc_id != doc_id:
+        return doc_id
+    return move.now.doc_id
+
+
+def named_chunks(dataset: Dataset) -> set[str]:
+    """Return the ids of chunks that a version names: in grades, pools, runs and earlier moves."""
+    found = {one.chunk_id for one in dataset.each_judgment()}
+    found |= {entry.chunk_id for entry in dataset.each_pool_entry()}
+    found |= {check.chunk_id for check in dataset.label_checks()}
+    found |= {chunk_id for then in dataset.past.moved_chunks().values() for chunk_id in then}
+    for name in dataset.run_names():
+        for ranking in dataset.each_ranking(name):
+            found |= {hit.chunk_id for hit in ranking.ranking}
+    return found

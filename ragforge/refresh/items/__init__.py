@@ -1,0 +1,1 @@
+"""What becomes of each query: kept, rechecked, quarantined or retired."""

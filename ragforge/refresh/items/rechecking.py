@@ -1,0 +1,231 @@
+"""Checking queries again: first around their quotes, then wherever the corpus may answer them."""
+
+import functools
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ragforge.config import Settings
+from ragforge.observe import Observer
+from ragforge.pipeline.backend import Backend
+from ragforge.pipeline.surveying import Surveyed
+from ragforge.records import Failure, Provenance
+from ragforge.refresh.items.drafts import Draft, steps_of
+from ragforge.refresh.items.passages import (
+    CorpusNow,
+    Shown,
+    Surroundings,
+    best_part,
+    gathered,
+    searched,
+)
+from ragforge.refresh.quotes.locations import ItemSight
+from ragforge.stages.asking import Asker
+from ragforge.stages.collecting import Collected, collect
+from ragforge.stages.generate.checks.absence import Corpus, near, search
+from ragforge.stages.generate.checks.batches import item_of_query
+from ragforge.stages.recheck.lexical import LexicalRecheck
+from ragforge.stages.recheck.llm import PROMPT, LLMRecheck
+from ragforge.stages.recheck.subject import Rechecker, Subject
+from ragforge.stages.runner import Work, nothing
+
+SEARCH_PROMPT = "find_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Recheckers:
+    """Who checks again.
+
+    Args:
+        recheck: Whether passages still give an expected answer.
+        find: A model with the prompt for looking for answers that should not be there; None for
+            the offline baseline, which cannot tell that there is none.
+        concurrency: Queries in work at once.
+        observer: Told of progress.
+        on_stop: As in `Work`.
+    """
+
+    recheck: Rechecker
+    find: Asker | None
+    concurrency: int
+    observer: Observer
+    on_stop: Callable[[], None] = nothing
+
+
+def recheckers_of(backend: Backend, settings: Settings, observer: Observer) -> Recheckers:
+    """Return who checks again, made from an open model; its prompts count as used from now on.
+
+    Raises:
+        ConfigError: A prompt cannot be taken.
+    """
+    concurrency = backend.workers(settings.model.concurrency)
+    asker, find = backend.with_prompt(PROMPT), backend.with_prompt(SEARCH_PROMPT)
+    recheck = LexicalRecheck() if asker is None else LLMRecheck(asker)
+    return Recheckers(recheck, find, concurrency, observer, backend.stop)
+
+
+Outcome = Literal["answered", "open", "none", "absent"]
+"""answered: every step is proved. open: there is an answer, and not all of it could be put in its
+place. none: no passage that was shown answers it. absent: it was looked for, and is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of checking a query.
+
+    Args:
+        sight: Of the query.
+        outcome: How it ended.
+        draft: With what was found.
+        by: Who said the last of it; None where there was nothing to look at.
+    """
+
+    sight: ItemSight
+    outcome: Outcome
+    draft: Draft
+    by: Provenance | None
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the offline baseline that says so."""
+        return self.by is not None and self.by.kind == "baseline"
+
+
+@dataclass(slots=True)
+class Rechecking:
+    """Checks queries again, and counts the calls.
+
+    Args:
+        corpus: As it is now.
+        who: Checks.
+        calls: By query id.
+        failures: Of checks that gave nothing, by query id.
+    """
+
+    corpus: CorpusNow
+    who: Recheckers
+    calls: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    _surroundings: Surroundings | None = None
+    _survey: Callable[[], Surveyed] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._survey = functools.cache(self.corpus.survey)
+
+    async def check(self, sights: Sequence[ItemSight]) -> list[Checked]:
+        """Return what came of each query that could be checked, sorted by id.
+
+        Raises:
+            EndpointError, BudgetError: Nothing can be asked any more; replies are in the call
+                store, so that a rerun has them for nothing.
+        """
+        if not sights:
+            return []
+        self._surroundings = Surroundings(self.corpus.chunks_path, sights)
+        return await self._each(sights, self._check)
+
+    async def look_for(self, sights: Sequence[ItemSight]) -> list[Checked]:
+        """Return likewise what came of looking for answers that should not be there.
+
+        Where one is found, the query is checked once more by it.
+        """
+        return await self._each(sights, self._look) if sights else []
+
+    def near(self, sight: ItemSight) -> list[Shown]:
+        """Return what stands around the quotes of a query, or where they stood."""
+        return self._surroundings.of(sight) if self._surroundings else []
+
+    async def _each(
+        self, sights: Sequence[ItemSight], do: Callable[[ItemSight], Awaitable[Checked]]
+    ) -> list[Checked]:
+        work: Work[ItemSight, Checked] = Work(
+            stage="recheck",
+            key=_key,
+            do=do,
+            concurrency=self.who.concurrency,
+            observer=self.who.observer,
+            on_stop=self.who.on_stop,
+        )
+        done: Collected[Checked] = await collect(sights, work, blank=None, keep=_nothing)
+        self.failures |= {failure.key: failure for failure in done.failures}
+        return sorted(done.results, key=lambda one: _key(one.sight))
+
+    async def _check(self, sight: ItemSight) -> Checked:
+        draft = Draft(sight.query, steps_of(sight))
+        for focus in draft.focuses:
+            outcome = await self._settle(sight, draft, focus)
+            if outcome != "answered":
+                return Checked(sight, outcome, draft, draft.by)
+        return Checked(sight, "answered", draft, draft.by)
+
+    async def _settle(self, sight: ItemSight, draft: Draft, focus: int | None) -> Outcome:
+        """Check a step around the quotes, unless they are gone, and then by what a search finds."""
+        around = self.near(sight)
+        is_gone = focus is not None and draft.steps[focus].is_gone
+        if not is_gone:
+            outcome = await self._ask(draft, focus, around, is_found=False)
+            if outcome != "none":
+                return outcome
+        hits = await searched(sight, draft.expected, self._survey())
+        shown = gathered([*around, *hits])
+        if shown == around and not is_gone:
+            return "none"
+        return await self._ask(draft, focus, shown, is_found=True)
+
+    async def _look(self, sight: ItemSight) -> Checked:
+        find, survey = self.who.find, self._survey()
+        assert find is not None
+        around = self.near(sight)
+        update = {"source_chunk_ids": tuple(shown.chunk.chunk_id for shown in around)}
+        item = item_of_query(sight.query.model_copy(update=update), ())
+        corpus = Corpus(survey.bm25, lambda name: survey.chunk(name).text, survey.neighbours)
+        texts = await near(item, corpus)
+        self._count(sight.query.query_id)
+        found = await search(item, texts, find)
+        draft = Draft(sight.query, steps_of(sight))
+        if not found.chunk_id:
+            return Checked(sight, "absent", draft, found.by)
+        part = best_part(survey.chunk(found.chunk_id), f"{item.asked} {found.quote}")
+        shown = gathered([*around, part])
+        for focus in draft.focuses:
+            outcome = await self._ask(draft, focus, shown, is_found=True)
+            if outcome != "answered":
+                return Checked(sight, outcome, draft, draft.by)
+        return Checked(sight, "answered", draft, draft.by)
+
+    async def _ask(
+        self, draft: Draft, focus: int | None, shown: Sequence[Shown], *, is_found: bool
+    ) -> Outcome:
+        if not shown:
+            return "none"
+        query = draft.query
+        subject = Subject(
+            key=query.query_id,
+            question=query.asked,
+            expected=draft.expected,
+            expects=query.expected_behaviour,
+            language=query.language,
+            quotes=draft.quotes(focus),
+            others=draft.others(focus),
+            passages=tuple(part.passage for part in shown),
+            around=draft.around(focus),
+        )
+        self._count(query.query_id)
+        finding = await self.who.recheck.recheck(subject)
+        draft.by = finding.by
+        if finding.verdict == "none":
+            return "none"
+        return "answered" if draft.take(focus, finding, shown, is_found=is_found) else "open"
+
+    def _count(self, query_id: str) -> None:
+        if self.who.find is not None:
+            self.calls[query_id] += 1
+
+
+def _key(sight: ItemSight) -> str:
+    return sight.query.query_id
+
+
+def _nothing(_: object) -> None:
+    """Keep nothing: replies are in the call store."""

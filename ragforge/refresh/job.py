@@ -1,0 +1,317 @@
+"""Refreshing a set: its next version, or none where nothing changed; never a worse one."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+from types import MappingProxyType
+from typing import Final
+
+from ragforge.config import RefreshSettings, Settings
+from ragforge.corpus.origins.fetching import fetched
+from ragforge.errors import (
+    ChangedMeanwhileError,
+    ChurnError,
+    DataError,
+    LockedError,
+    RagforgeError,
+    UsageError,
+)
+from ragforge.files.dataset import Dataset
+from ragforge.files.folders import MIRRORS
+from ragforge.files.opening import open_dataset
+from ragforge.files.versions.store import (
+    next_version,
+    prune,
+    publish,
+    refresh_lock,
+    reject,
+    stage_version,
+)
+from ragforge.files.versions.wholeness import require_whole
+from ragforge.llm.connect import OFFLINE
+from ragforge.llm.store import CallStore
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.generation.team import assemble
+from ragforge.pipeline.notifying import EventKind, check_hooks, notify
+from ragforge.records import Failure, VersionDiff
+from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.corpus.documents import diff_chunks, diff_corpus
+from ragforge.refresh.items.rechecking import recheckers_of
+from ragforge.refresh.plan import plan_version
+from ragforge.refresh.publish.checks import CHURN, check_churn
+from ragforge.refresh.publish.version import Version
+from ragforge.refresh.spending import Counting
+from ragforge.report.refresh.words import RefreshSummary, Status
+from ragforge.stages.runner import recorded
+
+_KINDS: Final[Mapping[Status, EventKind]] = MappingProxyType(
+    {"published": "published", "rejected": "rejected", "pins broken": "pins_broken"}
+)
+"""Of the endings that anybody wants to hear of; a night without a change is none."""
+
+
+def tell_of_summary(summary: RefreshSummary, settings: RefreshSettings, observer: Observer) -> None:
+    """Tell how a refresh ended, where it made a version or was to make one."""
+    kind = _KINDS.get(summary.status)
+    if kind is None:
+        return
+    found = summary.as_json()
+    kept = ("version", "parent", "items", "documents", "calls", "spent", "checks", "shortfall")
+    event = {"kind": kind, "dataset": summary.name, "exit_code": summary.exit_code}
+    more = {name: found[name] for name in (*kept, "broken_pins", "unreadable") if name in found}
+    notify({**event, **more}, settings, observer)
+
+
+def tell_of_failure(
+    path: Path, error: RagforgeError, settings: RefreshSettings, observer: Observer
+) -> None:
+    """Tell that a refresh could not be made; the published version stays.
+
+    That another refresh is running is not told: that one tells its own end.
+    """
+    if isinstance(error, LockedError):
+        return
+    kind: EventKind = "churn" if isinstance(error, ChurnError) else "failed"
+    event = {
+        "kind": kind,
+        "dataset": path.resolve().name,
+        "error": str(error),
+        "exit_code": error.exit_code,
+    }
+    notify(event, settings, observer)
+
+
+def try_again(store: CallStore, failures: Iterable[Failure]) -> None:
+    """Put the replies of failed checks aside, so that they are asked for again.
+
+    What was asked for again since then stays, so that a run that was stopped buys nothing twice.
+
+    Args:
+        store: Has the replies.
+        failures: Of the published version.
+    """
+    for failure in failures:
+        if failure.what != "recheck" or not failure.call_keys:
+            continue
+        last = store.get(failure.call_keys[-1])
+        if last and failure.raw in (recorded(last.text), recorded(last.refusal)):
+            store.forget(failure.call_keys)
+
+
+_WORK = "refresh-"
+_MOST_STARTS = 3
+_OVERTAKEN = "another command wrote into the set meanwhile; the refresh starts over from that"
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshOptions:
+    """What is asked of one refresh.
+
+    Args:
+        mode: In earnest, or counting only.
+        chunk_file: Ready-made chunks instead of documents.
+        accept_churn: Go on however much is gone, and publish however much changed.
+        allow_baseline: Let the offline baseline check and write for a set that a model made.
+    """
+
+    mode: Mode = EARNEST
+    chunk_file: Path | None = None
+    accept_churn: bool = False
+    allow_baseline: bool = False
+
+
+async def refresh_dataset(
+    path: Path,
+    settings: Settings,
+    observer: Observer,
+    options: RefreshOptions = RefreshOptions(),
+) -> RefreshSummary:
+    """Make and publish the next version of a dataset; hooks are told how it ended.
+
+    Nothing is published that a check stops, that lost a pinned query, or that was not finished.
+    Replies that were bought are kept, so that the next run goes on with them.
+
+    Args:
+        path: The directory of the dataset.
+        settings: Documents, models, budget and limits.
+        observer: Told of progress.
+        options: What is asked of this run.
+
+    Raises:
+        ChurnError: Too much of the corpus is gone.
+        DataError: The set or its documents cannot be read, or a file cannot be written.
+        UsageError: Another refresh of the set is running, or a setting does not fit, such as a hook
+            that can never be told.
+        EndpointError, BudgetError: The run was stopped.
+    """
+    check_hooks(settings.refresh)
+    counting = Counting(observer)
+    try:
+        with refresh_lock(path):
+            summary = await _undisturbed(path, settings, counting, options)
+    except RagforgeError as error:
+        if not options.mode.dry_run:
+            tell_of_failure(path, error, settings.refresh, observer)
+        raise
+    summary = replace(summary, spent=counting.spent)
+    tell_of_summary(summary, settings.refresh, observer)
+    return summary
+
+
+async def _undisturbed(
+    path: Path, settings: Settings, observer: Counting, options: RefreshOptions
+) -> RefreshSummary:
+    """Refresh, and start over where another command wrote into the set meanwhile.
+
+    Replies that were bought are in the call store, so that starting over costs time alone.
+    """
+    for _ in range(_MOST_STARTS - 1):
+        try:
+            return await _refresh(path, settings, observer, options)
+        except ChangedMeanwhileError:
+            observer(Event("note", message=_OVERTAKEN))
+    return await _refresh(path, settings, observer, options)
+
+
+async def _refresh(
+    path: Path, settings: Settings, observer: Counting, options: RefreshOptions
+) -> RefreshSummary:
+    parent, number = open_dataset(path), next_version(path)
+    require_whole(parent)
+    with _work_folder(parent) as place:
+        diff = _diff(parent, settings, observer, options, place, number)
+        if diff.is_empty and not _is_asked_for(parent, settings, options):
+            return _summary("unchanged", parent, unreadable=diff.documents.unreadable)
+        if not options.accept_churn:
+            check_churn(diff, settings.refresh)
+        if not options.allow_baseline:
+            _refuse_baseline(parent, settings)
+        with stage_version(parent, number) as staged:
+            summary = await _make(parent, staged, diff, settings, observer, options)
+            return replace(summary, unreadable=diff.documents.unreadable)
+
+
+def _diff(
+    parent: Dataset,
+    settings: Settings,
+    observer: Counting,
+    options: RefreshOptions,
+    place: Path,
+    number: int,
+) -> CorpusDiff:
+    if options.chunk_file is not None:
+        return diff_chunks(parent, options.chunk_file, place, observer, number)
+    sources = parent.own_place / MIRRORS
+    with fetched(settings.refresh.documents, sources, observer, settings.chunk) as documents:
+        told = documents.naming(observer)
+        return diff_corpus(parent, documents, settings.chunk, place, told, number)
+
+
+async def _make(
+    parent: Dataset,
+    staged: Dataset,
+    diff: CorpusDiff,
+    settings: Settings,
+    observer: Counting,
+    options: RefreshOptions,
+) -> RefreshSummary:
+    """Make a version of what changed, and publish it if it may be."""
+    diff = _taken(staged, diff)
+    async with AsyncExitStack() as stack:
+        team = await assemble(stack, settings, parent, observer, options.mode)
+        checker = team.checker or team.writer
+        if (
+            checker.store is not None
+            and not options.mode.dry_run
+            and not options.mode.offline_replay
+        ):
+            try_again(checker.store, parent.failures())
+        who = recheckers_of(checker, settings, observer)
+        version = Version(parent, staged, diff, settings, observer, options.mode, team, who, stack)
+        if options.mode.dry_run:
+            plan = await plan_version(version)
+            return _summary("planned", parent, version=version.number, plan=plan)
+        made = await version.make()
+    if made is None:
+        pins = tuple(version.settled.broken_pins)
+        return _summary("pins broken", parent, version=version.number, broken_pins=pins)
+    if diff.is_empty and not made.changes:
+        return _summary("unchanged", parent)
+    if _stops(made, options):
+        reject(staged, parent.home)
+        return _summary("rejected", parent, version=made.version, diff=made)
+    publish(staged, parent.home)
+    removed = tuple(prune(parent.home, settings.refresh.keep))
+    return _summary("published", parent, version=made.version, diff=made, removed=removed)
+
+
+def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
+    """Check that a set which a model made is not checked and filled by rules unasked.
+
+    A schedule that lost the name of its model would make the set worse, night by night.
+
+    Raises:
+        UsageError: No model is named.
+    """
+    models = [name for name in parent.manifest.models if name != OFFLINE]
+    if settings.model.name == OFFLINE and models:
+        raise UsageError(
+            f"{parent.path}: was made with {', '.join(models)}, and no model is named now; name "
+            "one (--model, or name under [model]), or let the offline baseline do it with "
+            "--allow-baseline"
+        )
+
+
+def _is_asked_for(parent: Dataset, settings: Settings, options: RefreshOptions) -> bool:
+    """Whether there is something to do although the corpus did not change."""
+    at_least = settings.refresh.at_least
+    return options.mode.retry_failed or (at_least is not None and at_least > len(parent.queries()))
+
+
+def _taken(staged: Dataset, diff: CorpusDiff) -> CorpusDiff:
+    """Put the corpus as it is now into a version, and say where it is now."""
+    if not diff.is_empty:
+        staged.take_chunks(diff.chunks_path, diff.chunks)
+        staged.take_documents(diff.documents_path, diff.documents_entry)
+    return replace(
+        diff, chunks_path=staged.chunks_path, documents_path=staged.files / "documents.jsonl"
+    )
+
+
+def _stops(made: VersionDiff, options: RefreshOptions) -> bool:
+    return any(
+        not check.passed and not (options.accept_churn and check.name == CHURN)
+        for check in made.checks
+    )
+
+
+def _summary(status: Status, parent: Dataset, **more: object) -> RefreshSummary:
+    manifest = parent.manifest
+    summary = RefreshSummary(
+        status, str(parent.path), manifest.name, manifest.version, manifest.version
+    )
+    return replace(summary, **more)  # type: ignore[arg-type]  # fields of it, by name
+
+
+@contextmanager
+def _work_folder(parent: Dataset) -> Iterator[Path]:
+    """Give a folder for files on the way to a version; what killed runs left is removed.
+
+    The caller has the `refresh_lock`, so that nobody else has one.
+    """
+    own = parent.own_place
+    try:
+        own.mkdir(exist_ok=True)
+        for stray in own.glob(f"{_WORK}*/"):
+            shutil.rmtree(stray, ignore_errors=True)
+        folder = Path(mkdtemp(prefix=_WORK, dir=own))
+    except OSError as error:
+        raise DataError(f"{own}: cannot be written: {error.strerror or error}") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,132 @@
+"""What a refresh would do and take: the plan of a dry run, without a call."""
+
+from collections.abc import Iterable, Mapping
+
+from ragforge.observe import silent
+from ragforge.pipeline.backend import of_stages, open_backend
+from ragforge.pipeline.generation.source import real_queries
+from ragforge.pipeline.judges import of_member
+from ragforge.records import Query
+from ragforge.refresh.coverage.plans import estimate_coverage, plan_coverage
+from ragforge.refresh.grades.documents import counts_of_labelled, settle_labelled
+from ragforge.refresh.items.decisions import Ledger
+from ragforge.refresh.items.items import plan_items, settle_items
+from ragforge.refresh.items.passages import CorpusNow
+from ragforge.refresh.items.rechecking import recheckers_of
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.items.transitions import with_places
+from ragforge.refresh.publish.version import Version
+from ragforge.refresh.quotes.locations import ItemSight
+from ragforge.refresh.sources import with_sources
+from ragforge.report.refresh.words import RefreshPlan
+from ragforge.stages.recheck.llm import PROMPT
+
+_AMOUNTS = ("low", "expected", "high")
+
+
+async def plan_version(version: Version) -> RefreshPlan:
+    """Return what is to be done to how many queries and pairs, and calls, tokens and money.
+
+    Checks are counted as if each took its first call; pools and new queries as if all queries that
+    are to be checked passed.
+
+    Args:
+        version: In a dry run, with the chunks of its corpus; what is written to it is thrown away.
+    """
+    sights = version.sights()
+    quoted = [sight for sight in sights if sight.quotes]
+    plain = [sight.query for sight in sights if not sight.quotes]
+    ledger = version.ledger(sights)
+    items = plan_items(sights, ledger)
+    verify = await _verify(version, quoted, plain, ledger)
+    version.settled = SettledSet(
+        sorted(
+            [_assumed(sight) for sight in quoted] + [SettledItem(query, query) for query in plain],
+            key=lambda item: item.query.query_id,
+        )
+    )
+    version.settled.replace(with_sources(version.settled.items, version.diff))
+    labelled = settle_labelled(version.settled, version.parent, version.diff, version.number)
+    version.settled.replace(labelled)
+    items |= counts_of_labelled(labelled, items)
+    version.staged.write_queries(version.settled.queries)
+    await version.carry()
+    pools = await version.estimate_pools()
+    cells = plan_coverage(
+        version.parent,
+        version.settled,
+        version.survey(),
+        version.diff,
+        version.settings,
+        version.number,
+    )
+    real = real_queries(version.parent, version.settings.generate.like)
+    generate = await estimate_coverage(
+        cells, version.team, version.survey(), version.settings, real
+    )
+    asked: dict[str, list[Mapping[str, object]]] = {
+        "verify": [verify],
+        "judge": [*pools.estimates],
+        "generate": [generate],
+    }
+    parts = [part for of in asked.values() for part in of if "tokens" in part]
+    return RefreshPlan(
+        documents=version.diff.documents,
+        items=items,
+        n_pairs=pools.n_pairs,
+        n_new=len(cells.cells),
+        calls={purpose: sum(map(_calls, of)) for purpose, of in asked.items()},
+        tokens=_added(parts, "tokens"),
+        cost_usd=_added(parts, "cost_usd"),
+    )
+
+
+async def _verify(
+    version: Version, sights: list[ItemSight], others: list[Query], ledger: Ledger
+) -> Mapping[str, object]:
+    """Return what the first calls of all checks take."""
+    settings = version.settings
+    if settings.generate.checker and settings.generate.checks != "off":
+        settings = of_member(settings, settings.generate.checker)
+    async with open_backend(
+        settings,
+        PROMPT,
+        version.parent.store_path,
+        silent,
+        mode=version.mode,
+        failures=of_stages(version.parent.failures, "recheck"),
+    ) as backend:
+        await settle_items(
+            sights,
+            others,
+            CorpusNow(version.staged.chunks_path, version.survey),
+            recheckers_of(backend, version.settings, silent),
+            version.settings,
+            ledger,
+        )
+        return backend.estimate()
+
+
+def _assumed(sight: ItemSight) -> SettledItem:
+    """Return a query as it is if its quotes still prove it."""
+    now = with_places(sight)
+    return SettledItem(sight.query, now, is_moved=now != sight.query)
+
+
+def _calls(estimate: Mapping[str, object]) -> int:
+    calls = estimate.get("calls", 0)
+    assert isinstance(calls, int)
+    return calls
+
+
+def _added(estimates: Iterable[Mapping[str, object]], name: str) -> dict[str, float] | None:
+    """Return the sums of low, expected and high amounts; None where one of them is not known."""
+    sums = dict.fromkeys(_AMOUNTS, 0.0)
+    for estimate in estimates:
+        amounts = estimate[name]
+        assert isinstance(amounts, dict)
+        for amount in _AMOUNTS:
+            if amounts[amount] is None:
+                return None
+            sums[amount] += amounts[amount]
+    return {amount: round(value, 6) for amount, value in sums.items()}

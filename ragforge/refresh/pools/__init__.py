@@ -1,0 +1,1 @@
+"""What must be judged anew, as chunks came or changed."""

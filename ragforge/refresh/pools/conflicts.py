@@ -1,0 +1,353 @@
+"""New chunks that say otherwise than a query expects: what is then in doubt is set aside."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from ragforge.corpus.quote_locations import Location
+from ragforge.corpus.survey import Survey
+from ragforge.files.dataset import Dataset
+from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
+from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.items.rechecking import Recheckers
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.report.completion import RELEVANT
+from ragforge.stages.collecting import Collected, collect
+from ragforge.stages.recheck.subject import Finding, Passage, Subject, widened
+from ragforge.stages.runner import Work
+
+_ITEM: Final = re.compile(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)
+_APART: Final = re.compile(r"\n\s*\n")
+"""Between paragraphs; a single line break may be of a wrap."""
+_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])")
+_HEADING: Final = re.compile(r"\s*#{1,6}\s")
+_RULE: Final = re.compile(r"\s*([=\-~^\"'`#*+.:_])\1{2,}\s*")
+"""Under a heading, or a line across the page."""
+
+
+def with_new_text(diff: CorpusDiff, chunk_ids: Collection[str]) -> frozenset[str]:
+    """Return those of some new chunks that hold a sentence which is new.
+
+    A chunk of a document whose text is to the byte as before holds none, however it is cut or named
+    now. In another document a sentence is new where it stood in none of the chunks that are gone;
+    blanks are folded, and headings left aside.
+
+    Args:
+        diff: What changed. Its new and its removed chunks are read as streams; held are digests of
+            the sentences of those chunks that are asked for.
+        chunk_ids: Of new chunks.
+    """
+    found = {
+        chunk.chunk_id: {*_digests(chunk)}
+        for chunk in (diff.added() if chunk_ids else ())
+        if chunk.chunk_id in chunk_ids and not _is_of_same_text(diff, chunk.doc_id)
+    }
+    new = {digest for digests in found.values() for digest in digests}
+    for chunk in diff.removed() if new else ():
+        new.difference_update(_digests(chunk))
+    return frozenset(chunk_id for chunk_id, digests in found.items() if digests & new)
+
+
+def _is_of_same_text(diff: CorpusDiff, doc_id: str) -> bool:
+    move = diff.moves.get(doc_id)
+    if move is None or move.before is None or move.now is None or move.now.doc_id != doc_id:
+        return False
+    return bool(move.now.sha256) and move.before.sha256 == move.now.sha256
+
+
+def _digests(chunk: Chunk) -> Iterator[bytes]:
+    for sentence in _sentences(chunk):
+        yield hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
+
+
+def _sentences(chunk: Chunk) -> Iterator[str]:
+    for part in _APART.split(_ITEM.sub("\n\n", "\n".join(_told(chunk)))):
+        for sentence in _END.split(part):
+            if folded := " ".join(sentence.split()):
+                yield folded
+
+
+def _told(chunk: Chunk) -> Iterator[str]:
+    """Yield the lines of a chunk; for a heading an empty one."""
+    for line, below in pairwise([*chunk.text.splitlines(), ""]):
+        is_title = line.strip() in chunk.heading_path or bool(_RULE.fullmatch(below))
+        yield "" if is_title or _HEADING.match(line) or _RULE.fullmatch(line) else line
+
+
+MOST_PASSAGES: Final = 8
+"""Chunks that one check looks at; more are looked at in further checks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """What new chunks put in doubt.
+
+    Args:
+        items: Queries that are quarantined now, sorted by id.
+        broken_pins: What would have become of queries that a person pinned; nothing may be
+            published.
+        failures: Checks that gave no result, pair by pair; their queries stay.
+        n_calls: Checks that were made, those that the store answered included.
+    """
+
+    items: Sequence[SettledItem] = ()
+    broken_pins: Sequence[ItemChange] = ()
+    failures: Sequence[Failure] = ()
+    n_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """Chunks to be looked at for queries, by id; the more relevant first.
+
+    Args:
+        unanswerable: That answer a query which is to have no answer.
+        answerable: That may give another answer than a query expects.
+        earlier: Keys of the failed checks of an earlier refresh that are made again, or needless.
+    """
+
+    unanswerable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    answerable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    earlier: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    item: SettledItem
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """Name its pairs in failures."""
+        return [f"{self.item.query.query_id}/{chunk.chunk_id}" for chunk in self.chunks]
+
+    @property
+    def key(self) -> str:
+        """Names it while it is in work: by its first pair."""
+        return self.keys[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    check: _Check
+    finding: Finding
+
+
+def doubted(
+    staged: Dataset,
+    parent: Dataset,
+    settled: SettledSet,
+    new_chunks: Collection[str],
+    whole: Collection[str] = (),
+    *,
+    diff: CorpusDiff,
+) -> Doubted:
+    """Return which chunks may say otherwise than accepted queries expect.
+
+    These are new ones that a judge found relevant, where they do not hold evidence of the query,
+    and with them those of which an earlier refresh failed to tell. One whose text is not new was
+    there when the query was accepted, in whatever chunk; see `with_new_text`.
+
+    Args:
+        staged: With the grades of all that is in pools.
+        parent: The version before; it knows which checks failed.
+        settled: The queries as they are now.
+        new_chunks: Ids of the chunks that the version before did not have.
+        whole: Ids of queries that were never held against the corpus; all chunks count for them.
+        diff: What changed in the corpus.
+    """
+    queries = {query.query_id: query for query in settled.queries if query.status == "accepted"}
+    failed = {failure.key for failure in parent.failures() if failure.what == "recheck"}
+    earlier = failed - {query.query_id for query in settled.queries} if new_chunks else set[str]()
+    retried = _Retried(earlier, staged)
+    found: dict[str, list[tuple[int, str]]] = {}
+    relevant = [*_relevant(staged, queries)]
+    unseen = {one.chunk_id for one in relevant if _is_new(one, new_chunks)}
+    told = with_new_text(diff, unseen)
+    for judgment in relevant:
+        query = queries[judgment.query_id]
+        is_new = _is_new(judgment, told) or retried.has(judgment)
+        if is_new if query.answerable else is_new or query.query_id in whole:
+            of_query = found.setdefault(query.query_id, [])
+            of_query.append((-(judgment.listed_grade or 0), judgment.chunk_id))
+    chunks = {name: [chunk_id for _, chunk_id in sorted(of)] for name, of in found.items()}
+    return Doubted(
+        {name: of for name, of in chunks.items() if not queries[name].answerable},
+        {
+            name: others
+            for name, of in chunks.items()
+            if queries[name].answerable and (others := _besides(queries[name], of))
+        },
+        frozenset(earlier),
+    )
+
+
+async def find_conflicts(
+    staged: Dataset,
+    survey: Survey,
+    settled: SettledSet,
+    recheckers: Recheckers,
+    *,
+    found: Doubted,
+    version: int,
+) -> Conflicts:
+    """Quarantine queries that new chunks contradict.
+
+    An unanswerable query that a chunk answers is one; so is another query where a model finds
+    another answer in chunks than the one that is expected. Where the check fails the query stays,
+    as its own evidence does; the failure is recorded, and the next refresh tries again.
+
+    Args:
+        staged: Gets the failures.
+        survey: The corpus as it is now.
+        settled: The queries; nothing is changed in it.
+        recheckers: Say whether chunks give the expected answer.
+        found: The chunks; see `doubted`.
+        version: Number of the version that is made.
+
+    Raises:
+        EndpointError, BudgetError: The run was stopped.
+    """
+    items = {item.query.query_id: item for item in settled.items}
+    causes = {
+        name: [_answered(survey.chunk(chunk_ids[0]))]
+        for name, chunk_ids in found.unanswerable.items()
+    }
+    checks = [
+        check for name in sorted(found.answerable) for check in _checks(items[name], survey, found)
+    ]
+    done = await _check_all(checks, recheckers)
+    for checked in sorted(done.results, key=lambda one: one.check.key):
+        if checked.finding.verdict == "changed":
+            name = checked.check.item.query.query_id
+            causes.setdefault(name, []).append(_contradicted(checked))
+    failures = list(_by_pair(checks, done.failures))
+    tried = {key for check in checks for key in check.keys} | found.earlier
+    staged.replace_failures("recheck", failures, tried.__contains__)
+    calls = Counter(check.item.query.query_id for check in checks)
+    return _sorted_out(items, causes, calls, failures, version)
+
+
+async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collected[_Checked]:
+    async def recheck(check: _Check) -> _Checked:
+        return _Checked(check, await recheckers.recheck.recheck(_subject(check)))
+
+    work: Work[_Check, _Checked] = Work(
+        stage="recheck",
+        key=lambda check: check.key,
+        do=recheck,
+        concurrency=recheckers.concurrency,
+        observer=recheckers.observer,
+        on_stop=recheckers.on_stop,
+    )
+    return await collect(checks, work, blank=None, keep=lambda collected: None)
+
+
+def _sorted_out(
+    items: Mapping[str, SettledItem],
+    causes: Mapping[str, Sequence[Cause]],
+    calls: Mapping[str, int],
+    failures: Sequence[Failure],
+    version: int,
+) -> Conflicts:
+    changed, pins = [], []
+    for name in sorted(causes):
+        item = items[name]
+        before = item.change
+        change = ItemChange(
+            version=version,
+            query_id=name,
+            action="quarantined",
+            revision=item.query.revision,
+            causes=(*(before.causes if before else ()), *causes[name]),
+            calls=calls.get(name, 0) + (before.calls if before else 0),
+        )
+        if item.query.pinned is not None:
+            pins.append(change)
+            continue
+        query = item.query.model_copy(update={"status": "quarantined"})
+        changed.append(SettledItem(item.before, query, change, item.is_moved))
+    return Conflicts(changed, pins, failures, sum(calls.values()))
+
+
+class _Retried:
+    """Pairs of which an earlier refresh could not tell whether they are in conflict."""
+
+    def __init__(self, keys: Collection[str], staged: Dataset) -> None:
+        self._keys = keys
+        self._before: dict[str, list[str]] = {}
+        for before, now in staged.past.moved_chunks().items() if keys else ():
+            for chunk_id in now:
+                self._before.setdefault(chunk_id, []).append(before)
+
+    def has(self, judgment: Judgment) -> bool:
+        if not self._keys:
+            return False
+        names = (judgment.chunk_id, *self._before.get(judgment.chunk_id, ()))
+        return any(f"{judgment.query_id}/{name}" in self._keys for name in names)
+
+
+def _relevant(staged: Dataset, queries: Collection[str]) -> Iterator[Judgment]:
+    """Yield what people and judges found relevant to some queries."""
+    for judgment in staged.each_judgment():
+        is_found = judgment.source != "evidence" and (judgment.listed_grade or 0) >= RELEVANT
+        if is_found and judgment.query_id in queries:
+            yield judgment
+
+
+def _is_new(judgment: Judgment, new_chunks: Collection[str]) -> bool:
+    """Whether a judge saw a text that was not there before."""
+    original = judgment.copied_from or judgment.chunk_id
+    return judgment.source == "judge" and judgment.chunk_id in new_chunks and original in new_chunks
+
+
+def _besides(query: Query, chunk_ids: Iterable[str]) -> list[str]:
+    """Return the chunks without those of the evidence; none where no answer is expected."""
+    own = {item.chunk_id for item in query.evidence}
+    return [one for one in chunk_ids if one not in own] if query.expected_answer else []
+
+
+def _checks(item: SettledItem, survey: Survey, found: Doubted) -> Iterator[_Check]:
+    chunks = [survey.chunk(chunk_id) for chunk_id in found.answerable[item.query.query_id]]
+    for first in range(0, len(chunks), MOST_PASSAGES):
+        yield _Check(item, tuple(chunks[first : first + MOST_PASSAGES]))
+
+
+def _subject(check: _Check) -> Subject:
+    query = check.item.query
+    return Subject(
+        key=query.query_id,
+        question=query.asked,
+        expected=query.expected_answer or "",
+        expects=query.expected_behaviour,
+        language=query.language,
+        quotes=tuple(item.quote for item in query.evidence),
+        others=(),
+        passages=tuple(Passage(chunk.text, chunk.heading_path) for chunk in check.chunks),
+    )
+
+
+def _answered(chunk: Chunk) -> Cause:
+    detail = f"chunk {chunk.chunk_id} is relevant to a query that is to have no answer"
+    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail, quote=chunk.text)
+
+
+def _contradicted(checked: _Checked) -> Cause:
+    proof = checked.finding.proof
+    chunk = checked.check.chunks[proof.passage if proof else 0]
+    detail = f"chunk {chunk.chunk_id} gives another answer: {checked.finding.answer}"
+    held = widened(proof.place, chunk.text) if proof else Location(0, len(chunk.text))
+    quote = chunk.text[held.start : held.end]
+    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail, quote=quote)
+
+
+def _by_pair(checks: Iterable[_Check], failures: Iterable[Failure]) -> Iterator[Failure]:
+    """Yield the failure of a check for each of its chunks: that is how they are found again."""
+    by_key = {check.key: check for check in checks}
+    for failure in failures:
+        for key in by_key[failure.key].keys:
+            yield failure.model_copy(update={"key": key})

@@ -1,0 +1,348 @@
+"""Pools under a changed corpus: what is new and comes into them is judged, and nothing else."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ragforge.config import Settings
+from ragforge.files.dataset import Dataset
+from ragforge.llm.budget import Purse
+from ragforge.observe import Observer
+from ragforge.pipeline.backend import EARNEST, Mode, of_stages
+from ragforge.pipeline.completing import (
+    Completion,
+    complete_dataset,
+    estimate_of,
+    free_retrievers,
+    judging_settings,
+    look_for,
+)
+from ragforge.pipeline.judge_run import JudgingResult
+from ragforge.pipeline.judges import open_bench
+from ragforge.pipeline.judging import refused_if_all_failed
+from ragforge.pipeline.pool_waves import Asked, Waves, items_of
+from ragforge.pipeline.surveying import Surveyed
+from ragforge.records import Failure
+from ragforge.retrieval import Retriever
+from ragforge.retrieval.stored import Newcomers
+from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
+from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
+from ragforge.stages.judge.examples import refuse_shared_queries
+
+_MOST_NEW: Final = 0.25
+"""Share of the chunks up to which it pays to ask whether a search can bring one that is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """New chunks in pools.
+
+    Args:
+        ranked: For each query into whose pool something comes, the new chunks that probes found
+            at any rank, and those of its pool that could not be judged before.
+        depths: Of the pools, by query id.
+        n_searched: Queries for which the corpus was searched.
+        tried: Keys of the probes that were asked.
+        failures: Of these.
+    """
+
+    ranked: Sequence[Ranked] = ()
+    depths: Mapping[str, int] = field(default_factory=dict)
+    n_searched: int = 0
+    tried: frozenset[str] = frozenset()
+    failures: Sequence[Failure] = ()
+
+
+@dataclass(slots=True)
+class _Pools:
+    """What the pools of some queries hold.
+
+    Args:
+        growth: Which depths there are.
+        known: Ids of their chunks, and of others that have a grade, by query.
+        deepest: The highest rank in each.
+        failed: Chunks that could not be judged, with their ranks, by query.
+    """
+
+    growth: Growth
+    known: dict[str, set[str]]
+    deepest: dict[str, int]
+    failed: dict[str, dict[str, Mapping[str, int]]]
+
+    def depth(self, query_id: str) -> int:
+        """Return how deep a pool is, as deep as a new one at least."""
+        deepest = self.deepest.get(query_id, 0)
+        return next((one for one in self.growth.depths() if one >= deepest), self.growth.most)
+
+
+async def entering_chunks(
+    staged: Dataset,
+    survey: Surveyed,
+    retrievers: Mapping[str, Retriever],
+    settings: Settings,
+    observer: Observer,
+    query_ids: Collection[str],
+    new: frozenset[str],
+) -> Entering:
+    """Return which new chunks come into the pools of some queries.
+
+    Args:
+        staged: With the pools as they were, under the ids that chunks have now.
+        survey: The corpus as it is now.
+        retrievers: Who looks. The survey's own BM25 is asked only where a new chunk may be within
+            the depth of the pool; the outcome is that of a full search.
+        settings: Depth of the pools.
+        observer: Told of progress.
+        query_ids: The queries.
+        new: Ids of the new chunks.
+    """
+    growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
+    pools = _read(staged, query_ids, growth)
+    queries = [query for query in staged.queries() if query.query_id in query_ids]
+    items = items_of(staged, queries, survey, observer) if new else []
+    own = {name for name, one in retrievers.items() if one is survey.bm25}
+    others = {name: one for name, one in retrievers.items() if name not in own}
+    most, at_once = growth.most, settings.model.concurrency
+    probes = probes_of(items, others)
+    found = await look(probes, others, most=most, concurrency=at_once, observer=observer)
+    hit = {one.query_id for one in found.results if _enters(one, pools, new)}
+    newcomers = survey.newcomers(new) if len(new) <= _MOST_NEW * survey.n_chunks else None
+    doubts = _Doubts(survey, newcomers, pools, new, sorted(own))
+    searched = [item for item in items if item.query_id in hit or doubts.may_enter(item)]
+    mine = {name: retrievers[name] for name in own}
+    more = await look_for(searched, survey, mine, settings, observer)
+    ranked = ranked_items(items, [*found.results, *more.results])
+    narrowed = _narrowed(ranked, pools, new)
+    return Entering(
+        ranked=[one for one in narrowed if one.pool(pools.depth(one.query_id))],
+        depths={one.query_id: pools.depth(one.query_id) for one in narrowed},
+        n_searched=len(items) if others else len(searched),
+        tried=frozenset(one.key for one in (*probes, *probes_of(searched, mine))),
+        failures=[*found.failures, *more.failures],
+    )
+
+
+def _read(staged: Dataset, query_ids: Collection[str], growth: Growth) -> _Pools:
+    pools = _Pools(growth, {query_id: set() for query_id in query_ids}, {}, {})
+    failed = set()
+    for judgment in staged.each_judgment():
+        if judgment.query_id in query_ids:
+            pools.known[judgment.query_id].add(judgment.chunk_id)
+            if judgment.is_failed:
+                failed.add((judgment.query_id, judgment.chunk_id))
+    for entry in staged.each_pool_entry():
+        if entry.query_id not in query_ids:
+            continue
+        pools.known[entry.query_id].add(entry.chunk_id)
+        deepest = max(entry.probes.values(), default=0)
+        pools.deepest[entry.query_id] = max(deepest, pools.deepest.get(entry.query_id, 0))
+        if entry.probes and (entry.query_id, entry.chunk_id) in failed:
+            pools.failed.setdefault(entry.query_id, {})[entry.chunk_id] = entry.probes
+    return pools
+
+
+def _enters(found: Found, pools: _Pools, new: Collection[str]) -> bool:
+    depth = pools.depth(found.query_id)
+    return any(rank <= depth and chunk_id in new for chunk_id, rank in found.ranks.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubts:
+    """For which items a search may bring new chunks within the depth of the pool."""
+
+    survey: Surveyed
+    newcomers: Newcomers | None
+    pools: _Pools
+    new: Collection[str]
+    own: Sequence[str]
+    """Names of the survey's own retriever."""
+
+    def may_enter(self, item: Item) -> bool:
+        """Whether the survey's retriever, or the place beside a source, may bring a new chunk."""
+        depth, known = self.pools.depth(item.query_id), self.pools.known[item.query_id]
+        near = beside(item, self.survey, self.pools.growth.most)
+        if any(_enters(one, self.pools, self.new) for one in near):
+            return True
+        texts = (text for probe in probes_of([item], self.own) for text in probe.texts)
+        return self.newcomers is None or any(
+            self.newcomers.may_enter(text, depth, known) for text in texts
+        )
+
+
+def _narrowed(ranked: Sequence[Ranked], pools: _Pools, new: Collection[str]) -> list[Ranked]:
+    """Return what was found without what is not new, and what is to be tried again, by query."""
+    sources = {one.query_id: one.sources for one in ranked}
+    ranks: dict[str, dict[str, Mapping[str, int]]] = {
+        one.query_id: {chunk_id: of for chunk_id, of in one.ranks.items() if chunk_id in new}
+        for one in ranked
+    }
+    for query_id, failed in pools.failed.items():
+        of_query = ranks.setdefault(query_id, {})
+        for chunk_id, of in failed.items():
+            of_query.setdefault(chunk_id, of)
+    return [
+        Ranked(query_id, sources.get(query_id, frozenset()), ranks[query_id])
+        for query_id in sorted(ranks)
+        if ranks[query_id]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaPools:
+    """What judging the new chunks came to.
+
+    Args:
+        n_pairs: That had no grade and were judged or tried; in a dry run those of the first wave.
+        n_judged, n_failed: Of these.
+        n_calls: Calls that this took, those that the store answered included.
+        n_searched: Queries for which the corpus was searched.
+        conflicts: Ids of unanswerable queries that got a whole pool, and an answer in it; sorted.
+        failed_probes: For how many queries a probe failed, by its name.
+        estimates: What a dry run counted, for whole pools and for new chunks; () in earnest.
+    """
+
+    n_pairs: int = 0
+    n_judged: int = 0
+    n_failed: int = 0
+    n_calls: int = 0
+    n_searched: int = 0
+    conflicts: tuple[str, ...] = ()
+    failed_probes: Mapping[str, int] = field(default_factory=dict)
+    estimates: tuple[Mapping[str, object], ...] = ()
+
+
+async def judge_new_chunks(
+    staged: Dataset,
+    survey: Surveyed,
+    retrievers: Mapping[str, Retriever],
+    settings: Settings,
+    observer: Observer,
+    *,
+    new_chunks: Collection[str],
+    whole: Collection[str] = (),
+    mode: Mode = EARNEST,
+    purse: Purse | None = None,
+) -> DeltaPools:
+    """Judge the new chunks that come into the pools of accepted queries.
+
+    A pool stays as deep as it was, with what it holds; new chunks within its depth are added and
+    judged, and it grows where a new chunk at its end is relevant. A pair of the pool that could not
+    be judged before is tried again. Some queries get a whole pool anew: those named, and those of
+    which a probe failed before. Without any new chunk only those named are looked at.
+
+    Args:
+        staged: With the queries, grades and pools that the changed corpus leaves.
+        survey: The corpus as it is now.
+        retrievers: Who looks, by the name that the pool gives them.
+        settings: Depth of the pools, models and budget.
+        observer: Told of progress.
+        new_chunks: Ids of the chunks that the version before did not have.
+        whole: Ids of queries that are new, or whose evidence or answer changed.
+        mode: A dry run writes nothing, and asks no retriever that has to be built first.
+        purse: What was spent of the budget before; nothing where None.
+
+    Raises:
+        UsageError: Another model or prompt graded a part of a whole pool, and is not marked so.
+        EndpointError, BudgetError: The run was stopped; or nothing could be judged.
+    """
+    purse = purse or Purse()
+    before = _call_keys(staged)
+    accepted = {query.query_id for query in staged.queries()}
+    again = _unprobed(staged.failures()) if new_chunks else set[str]()
+    entire = accepted & again.union(whole)
+    done = Completion(JudgingResult(""), None, {})
+    if entire:
+        done = await complete_dataset(
+            staged, survey, retrievers, settings, observer, mode, sorted(entire), purse
+        )
+    if mode.dry_run:
+        retrievers = free_retrievers(retrievers, observer)
+    entering = Entering()
+    if new_chunks:
+        new, others = frozenset(new_chunks), accepted - entire
+        entering = await entering_chunks(
+            staged, survey, retrievers, settings, observer, others, new
+        )
+    if not mode.dry_run and entering.tried:
+        staged.replace_failures("retrieve", entering.failures, entering.tried.__contains__)
+    result, estimate = await _judge(staged, survey, settings, observer, entering, mode, purse)
+    if not before and not mode.dry_run:
+        refused_if_all_failed(result, result.n_failed)
+    found = _in_all(done, Completion(result, None, _failed_probes(entering), estimate))
+    n_calls = len(_call_keys(staged) - before)
+    return replace(found, n_calls=n_calls, n_searched=len(entire) + entering.n_searched)
+
+
+def _in_all(whole: Completion, new: Completion) -> DeltaPools:
+    """Return what judging whole pools and new chunks of others came to together."""
+    return DeltaPools(
+        n_pairs=_n_new(whole.judging, whole.estimate) + _n_new(new.judging, new.estimate),
+        n_judged=whole.judging.n_judged + new.judging.n_judged,
+        n_failed=whole.judging.n_failed + new.judging.n_failed,
+        conflicts=whole.conflicts,
+        failed_probes=Counter(new.failed_probes) + Counter(whole.failed_probes),
+        estimates=tuple(one.estimate for one in (whole, new) if one.estimate is not None),
+    )
+
+
+def _failed_probes(entering: Entering) -> Counter[str]:
+    return Counter(failure.key.partition("/")[0] for failure in entering.failures)
+
+
+async def _judge(
+    staged: Dataset,
+    survey: Surveyed,
+    settings: Settings,
+    observer: Observer,
+    entering: Entering,
+    mode: Mode,
+    purse: Purse,
+) -> tuple[JudgingResult, dict[str, object] | None]:
+    if not entering.ranked:
+        return JudgingResult(""), None
+    queries = {query.query_id: query for query in staged.queries()}
+    asked = {
+        found.query_id: Asked(
+            queries[found.query_id].asked, queries[found.query_id].answerable, found
+        )
+        for found in entering.ranked
+    }
+    async with open_bench(
+        judging_settings(settings),
+        staged.store_path,
+        observer,
+        mode=mode,
+        failures=of_stages(staged.failures, "judge"),
+        purse=purse,
+    ) as bench:
+        refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})
+        growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
+        waves = Waves(
+            staged, survey, bench, asked, growth, mode, observer, starts=entering.depths, adds=True
+        )
+        await waves.judge()
+        return waves.result, estimate_of(waves) if mode.dry_run else None
+
+
+def _n_new(result: JudgingResult, estimate: Mapping[str, object] | None) -> int:
+    if estimate is None:
+        return result.n_judged + result.n_failed
+    pairs = estimate["pairs"]
+    assert isinstance(pairs, Mapping)
+    return int(pairs["new"])
+
+
+def _unprobed(failures: Sequence[Failure]) -> set[str]:
+    """Return the ids of queries of which a probe failed; a run's name has no colon."""
+    parts = (failure.key.partition("/") for failure in failures if failure.what == "retrieve")
+    return {query_id for name, _, query_id in parts if ":" in name}
+
+
+def _call_keys(dataset: Dataset) -> set[str]:
+    """Return the keys of all calls that grades, or failures to grade, rest on."""
+    keys = {key for old in dataset.failures() if old.what == "judge" for key in old.call_keys}
+    for judgment in dataset.each_judgment():
+        if judgment.source != "evidence" and judgment.provenance:
+            keys |= {judgment.provenance.call_key, *(vote.call_key for vote in judgment.votes)}
+    return keys - {""}

@@ -1,0 +1,1 @@
+"""Making a version: checks, ledgers, splits, and the switch to it."""

@@ -1,0 +1,340 @@
+"""What a version has to hold to before it is published: it is never worse than the last one."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from ragforge.config import RefreshSettings, Settings
+from ragforge.corpus.chunking import text_sha256
+from ragforge.errors import ChurnError
+from ragforge.evaluating.wording import plural
+from ragforge.files.arrays import Array
+from ragforge.files.chunk_lines import each_chunk
+from ragforge.files.dataset import Dataset
+from ragforge.pipeline.generation.inputs import is_kept
+from ragforge.records import Chunk, Query, VersionCheck
+from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.corpus.document_chunks import DocumentChunks
+from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.pools.graded import graded_pools
+from ragforge.stages.generate.gates.repeated_questions import Taken, normal_question
+
+_HEX = 16
+_SHOWN = 3
+_ANYWAY = "--accept-churn refreshes all the same"
+
+
+def check_churn(diff: CorpusDiff, settings: RefreshSettings) -> None:
+    """Check that a corpus is still the same one, and that it is all there.
+
+    Documents that were renamed or cannot be read have not vanished, and a chunk is not gone where
+    its text stands under another id. Chunks that were cut anew are no sign: all are others then.
+
+    Raises:
+        ChurnError: More vanished than the settings allow.
+    """
+    found = diff.documents
+    n_gone = len(found.removed)
+    if n_gone > settings.vanished_most * found.n_before:
+        some = ", ".join(found.removed[:_SHOWN])
+        raise ChurnError(
+            f"{n_gone} of {found.n_before} documents vanished, such as {some}; at most "
+            f"{settings.vanished_most:.0%} may (refresh.vanished_most). Is a mount missing, is "
+            f"this another folder, or do include and exclude leave them out? {_ANYWAY}"
+        )
+    n_before = found.chunks_kept + found.chunks_removed
+    most = settings.chunks_gone_most * n_before
+    if found.is_cut_anew or found.chunks_removed <= most:
+        return
+    if (n_lost := chunks_lost(diff)) > most:
+        raise ChurnError(
+            f"the text of {n_lost} of {n_before} chunks is gone; at most "
+            f"{settings.chunks_gone_most:.0%} may be (refresh.chunks_gone_most). Are these other "
+            "documents, another branch or language of them, or were they written by another "
+            f"program? {_ANYWAY}"
+        )
+
+
+def chunks_lost(diff: CorpusDiff) -> int:
+    """Return how many chunks of the version before have a text that no chunk has now.
+
+    Blanks do not count. All chunks are read.
+    """
+    gone = _texts(diff.removed())
+    now = np.unique(_texts(chunk for _, chunk in each_chunk(diff.chunks_path)))
+    return int(np.count_nonzero(~np.isin(gone, now)))
+
+
+def _texts(chunks: Iterable[Chunk]) -> Array:
+    """Return 8 bytes of the digest of each text; an accident among millions would not matter."""
+    return np.fromiter((int(text_sha256(chunk.text)[:_HEX], 16) for chunk in chunks), np.uint64)
+
+
+CHURN: Final = "churn"
+"""Name of the check of how much of the set changed."""
+
+_NAMED: Final = 5
+"""Ids that a sentence names."""
+
+
+def check_version(
+    parent: Dataset,
+    staged: Dataset,
+    settled: SettledSet,
+    diff: CorpusDiff,
+    settings: Settings,
+) -> list[VersionCheck]:
+    """Return what was checked of a version that is ready to be published, in a fixed order.
+
+    What the parent has as well is no fault of the version: duplicates are looked for among pairs
+    with a new query, evidence in documents that changed and of queries that did, and an
+    unanswerable query with relevant chunks counts where it had none.
+
+    Args:
+        parent: The version before.
+        staged: The version, its files written.
+        settled: Its queries.
+        diff: What changed in its corpus.
+        settings: With the limits.
+
+    Raises:
+        DataError: A file of a version cannot be read.
+    """
+    ids = {query.query_id for query in settled.queries if query.status == "accepted"}
+    pools = graded_pools(staged, ids)
+    return [
+        _accepted(settled, settings.refresh.accepted_least),
+        _churn(settled, settings.refresh.churn_most),
+        _duplicates(parent, settled),
+        _holes(pools.n_pairs, pools.n_holes, settings.refresh.holes_most),
+        _evidence(staged, settled, diff),
+        _unanswerable(parent, settled, pools.relevant),
+        _splits(settled),
+        _precision(staged, settings.refresh.precision_least),
+    ]
+
+
+def _accepted(settled: SettledSet, least: float) -> VersionCheck:
+    before = len(_accepted_before(settled))
+    now = sum(query.status == "accepted" for query in settled.queries)
+    share = now / before if before else None
+    return VersionCheck(
+        name="accepted queries",
+        passed=share is None or share >= least,
+        found=share,
+        limit=least,
+        detail=f"{now} accepted, {before} before",
+    )
+
+
+def _churn(settled: SettledSet, most: float) -> VersionCheck:
+    """Check how many of the parent's queries ask or expect something else now, or are out.
+
+    One that was remapped, verified again or proven by another quote asks and expects what it did.
+    """
+    before = _accepted_before(settled)
+    changed = [item for item in before if _is_another(item)]
+    kinds = Counter(_what_happened(item) for item in changed)
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    share = len(changed) / len(before) if before else None
+    return VersionCheck(
+        name=CHURN,
+        passed=share is None or share <= most,
+        found=share,
+        limit=most,
+        detail=f"{len(changed)} of {plural(len(before), 'query', 'queries')}"
+        + (f": {told}" if told else ""),
+    )
+
+
+def _accepted_before(settled: SettledSet) -> list[SettledItem]:
+    return [
+        item
+        for item in settled.items
+        if item.before is not None and item.before.status == "accepted"
+    ]
+
+
+def _is_another(item: SettledItem) -> bool:
+    assert item.before is not None
+    return item.query.status != "accepted" or _meaning(item.before) != _meaning(item.query)
+
+
+def _meaning(query: Query) -> tuple[str, str | None, bool]:
+    return query.asked, query.expected_answer, query.answerable
+
+
+def _what_happened(item: SettledItem) -> str:
+    if item.change is not None:
+        return item.change.action.replace("_", " ")
+    return item.query.status if item.query.status != "accepted" else "changed"
+
+
+def _duplicates(parent: Dataset, settled: SettledSet) -> VersionCheck:
+    found = [f"{new} as {old}" for new, old in _doubled(parent, settled)]
+    return _none(
+        "duplicates",
+        "asked twice",
+        found,
+        f"{plural(len(settled.items), 'query', 'queries')} of any status, each asked once",
+    )
+
+
+def _doubled(parent: Dataset, settled: SettledSet) -> Iterator[tuple[str, str]]:
+    """Yield each new query that is asked already with the one that asks for the same."""
+    new = [item.query for item in settled.items if item.before is None]
+    if not new:
+        return
+    old = [item.query for item in settled.items if item.before is not None]
+    taken = Taken((query.query_id, query.asked) for query in (*old, *parent.past.revisions()))
+    for query in new:
+        clash = taken.clash(query.asked)
+        # Another order of the two can be no clash: spelling follows what was there before.
+        if clash is not None and (clash.exact or _is_mutual(query.asked, clash.question)):
+            yield query.query_id, clash.query_id
+        taken.add(query.query_id, query.asked)
+
+
+def _is_mutual(one: str, other: str) -> bool:
+    if normal_question(one) == normal_question(other):
+        return True
+    return Taken([("", one)]).clash(other) is not None
+
+
+def _holes(n_pairs: int, n_holes: int, most: float) -> VersionCheck:
+    share = n_holes / n_pairs if n_pairs else None
+    detail = f"{n_holes:,} of {plural(n_pairs, 'pooled pair')} without a grade"
+    return VersionCheck(
+        name="holes",
+        passed=share is None or share <= most,
+        found=share,
+        limit=most,
+        detail=detail if n_pairs else "no pool was judged",
+    )
+
+
+def _evidence(staged: Dataset, settled: SettledSet, diff: CorpusDiff) -> VersionCheck:
+    looked_at = sorted(
+        (item.query for item in settled.items if _rests_on_change(item, diff)),
+        key=lambda query: (sorted({one.doc_id for one in query.evidence}), query.query_id),
+    )
+    documents = {one.doc_id for query in looked_at for one in query.evidence}
+    lost = []
+    with DocumentChunks(staged.chunks_path, documents) as chunks:
+        for query in looked_at:
+            index = chunks.index(frozenset(one.doc_id for one in query.evidence))
+            if any(index.place(one) is None for one in query.evidence):
+                lost.append(query.query_id)
+    whole = plural(len(looked_at), "query", "queries")
+    return _none(
+        "evidence",
+        "quotes that stand nowhere",
+        lost,
+        f"{whole} on changed documents, all quotes verbatim",
+    )
+
+
+def _rests_on_change(item: SettledItem, diff: CorpusDiff) -> bool:
+    """Whether the quotes of a query have to be looked up: it or one of its documents changed."""
+    query = item.query
+    if query.status != "accepted" or not query.answerable or not query.evidence:
+        return False
+    is_touched = item.before is None or item.change is not None or item.is_moved
+    return is_touched or any(one.doc_id in diff.moves for one in query.evidence)
+
+
+def _unanswerable(parent: Dataset, settled: SettledSet, relevant: frozenset[str]) -> VersionCheck:
+    """Check that no query without an answer has a relevant chunk, unless a person vouches for it.
+
+    Args:
+        parent: The version before.
+        settled: The queries.
+        relevant: Ids of the accepted ones that a chunk of grade 2 or 3 is known of.
+    """
+    suspects = {
+        item.query.query_id: item
+        for item in settled.items
+        if item.query.query_id in relevant and not item.query.answerable and not is_kept(item.query)
+    }
+    if suspects:
+        before = graded_pools(parent, suspects.keys()).relevant
+        known = {
+            name
+            for name, item in suspects.items()
+            if item.before is not None and not item.before.answerable and name in before
+        }
+        suspects = {name: item for name, item in suspects.items() if name not in known}
+    return _none(
+        "unanswerable",
+        "chunks answer what should have no answer",
+        sorted(suspects),
+        "no chunk answers what should have no answer",
+    )
+
+
+def _splits(settled: SettledSet) -> VersionCheck:
+    moved = [
+        item.query.query_id
+        for item in settled.items
+        if item.before is not None
+        and item.before.split is not None
+        and item.before.split != (item.query.split or item.query.split_before)
+    ]
+    if moved:
+        return _none("splits", "in another split", moved, "")
+    in_one = [query for query in settled.queries if query.split is not None]
+    clashes = settled.connections.clashes(in_one)
+    n_out = sum(query.split_before is not None for query in settled.queries)
+    left = f"; {plural(n_out, 'query is', 'queries are')} in none" if n_out else ""
+    return _none(
+        "splits",
+        "connected with the other split through documents",
+        [f"{name} with {other}" for name, other in sorted(clashes.items())],
+        f"every query is in the split that it was in, and no document connects the two{left}",
+    )
+
+
+def _precision(staged: Dataset, least: float) -> VersionCheck:
+    audit = staged.manifest.audit
+    if not least:
+        detail = audit.in_words() if audit else "not asked for"
+        found = audit.low if audit else None
+        return VersionCheck(name="precision", passed=True, found=found, limit=least, detail=detail)
+    if audit is None:
+        return VersionCheck(
+            name="precision",
+            passed=False,
+            limit=least,
+            detail="nobody decided about queries drawn at random (`ragforge review`), which "
+            "refresh.precision_least asks for",
+        )
+    return VersionCheck(
+        name="precision",
+        passed=audit.low >= least,
+        found=audit.low,
+        limit=least,
+        detail=audit.in_words(),
+    )
+
+
+def _none(name: str, fault: str, found: Iterable[str], otherwise: str) -> VersionCheck:
+    """Return a check that passes where nothing was found.
+
+    Args:
+        name: Of the check.
+        fault: What is wrong with what was found.
+        found: A text for each of them.
+        otherwise: What is right where nothing is wrong.
+    """
+    listed = list(found)
+    shown = ", ".join(listed[:_NAMED])
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return VersionCheck(
+        name=name,
+        passed=not listed,
+        found=float(len(listed)),
+        limit=0.0,
+        detail=f"{fault}: {shown}{more}" if listed else otherwise,
+    )

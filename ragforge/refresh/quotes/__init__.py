@@ -1,0 +1,1 @@
+"""Where the quotes that prove an answer stand now."""

@@ -1,0 +1,282 @@
+"""Quotes that are not in their document any more: in another one, in other words, or gone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from ragforge.config import RefreshSettings
+from ragforge.corpus.quote_locations import (
+    FoldedText,
+    Location,
+    Page,
+    Placement,
+    Surroundings,
+    alike,
+    fold,
+    standing_at,
+)
+from ragforge.files.chunk_lines import DocumentLines, each_chunk
+from ragforge.records import Cause, Chunk, Evidence
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
+from ragforge.refresh.quotes.locations import QuoteSight, QuoteState
+from ragforge.refresh.quotes.similar import Similar, in_percent, most_similar
+from ragforge.refresh.quotes.traces import candidate_documents
+
+_MOST_SPOTS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a quote stood in the version before.
+
+    Args:
+        placement: None where it did not stand in its document any more.
+        around: The text around it; where it did not stand, what its evidence tells of that.
+    """
+
+    placement: Placement | None
+    around: Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A verbatim place of a quote.
+
+    Args:
+        placement: Where it is.
+        is_same_chunks: Whether the chunks that held the quote before still hold it there.
+        is_same_around: Whether the text around it is as it was.
+        n_alike: Characters around it that are as they were, counted from the quote on.
+    """
+
+    placement: Placement
+    is_same_chunks: bool
+    is_same_around: bool
+    n_alike: int
+
+    @property
+    def rank(self) -> tuple[bool, bool, int]:
+        """What tells the likelier of two places; higher is better."""
+        return self.is_same_chunks, self.is_same_around, self.n_alike
+
+
+def standing(evidence: Evidence, page: Page, chars: int) -> Standing:
+    """Return how a quote stands in the version before.
+
+    Args:
+        evidence: With the quote.
+        page: Its document there.
+        chars: How much of the text around it counts, to either side.
+    """
+    spot = page.spot(evidence)
+    if spot is None:
+        before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
+        return Standing(None, Surroundings(before.lstrip(), after.rstrip()))
+    return Standing(page.placed(spot), page.around(spot, chars))
+
+
+def likeliest(quote: str, was: Standing, page: Page, chars: int) -> Place | None:
+    """Return the place of a quote on a page that is most like where it stood; None for no place.
+
+    Of equals it is the first. Of a quote that stands there more than 10,000 times, as only one of
+    next to nothing does, those are looked at.
+    """
+    spots = islice(page.spots(quote), _MOST_SPOTS)
+    places = (_place(spot, was, page, chars) for spot in spots)
+    return max(places, key=lambda place: place.rank, default=None)
+
+
+def state_at(evidence: Evidence, place: Place, *, is_same_text: bool) -> QuoteState:
+    """Return what became of a quote that stands in its document, or in that under a new id.
+
+    Args:
+        evidence: As the set has it.
+        place: Where it stands now.
+        is_same_text: Whether the document has the same text, so that nothing around it changed.
+    """
+    if place.is_same_chunks and standing_at(evidence, place.placement) == evidence:
+        return "kept"
+    if place.is_same_chunks or place.is_same_around or is_same_text:
+        return "moved"
+    return "nearby change"
+
+
+def _place(spot: Location, was: Standing, page: Page, chars: int) -> Place:
+    placement, around = page.placed(spot), page.around(spot, chars)
+    return Place(
+        placement,
+        is_same_chunks=was.placement is not None and _read(was.placement) == _read(placement),
+        is_same_around=was.placement is not None and was.around == around,
+        n_alike=alike(was.around.before[::-1], around.before[::-1])
+        + alike(was.around.after, around.after),
+    )
+
+
+def _read(placement: Placement) -> list[tuple[str, str]]:
+    return [(chunk.chunk_id, chunk.text) for chunk in placement.chunks]
+
+
+_DIGITS = 16
+
+
+def cause_of(doc_id: str, move: DocumentMove | None, detail: str = "") -> Cause:
+    """Return what happened to the document of a quote.
+
+    Args:
+        doc_id: Of the document, as the set has it.
+        move: Its document before and now; None where it is as it was, so that the quote was not
+            there before either.
+        detail: What was seen, in a sentence.
+    """
+    if move is None:
+        return Cause(kind="document changed", doc_id=doc_id, detail=detail)
+    before, now = move.before, move.now
+    if before is None or now is None:
+        return _one_sided(doc_id, move, detail)
+    if before.doc_id != now.doc_id:
+        return Cause(
+            kind="document renamed",
+            doc_id=now.doc_id,
+            before=before.doc_id,
+            after=now.doc_id,
+            detail=detail,
+        )
+    return Cause(
+        kind="document cut anew" if before.sha256 == now.sha256 else "document changed",
+        doc_id=now.doc_id,
+        before=before.sha256[:_DIGITS],
+        after=now.sha256[:_DIGITS],
+        detail=detail,
+    )
+
+
+def _one_sided(doc_id: str, move: DocumentMove, detail: str) -> Cause:
+    if move.before:
+        digest = move.before.sha256[:_DIGITS]
+        return Cause(kind="document removed", doc_id=doc_id, before=digest, detail=detail)
+    digest = move.now.sha256[:_DIGITS] if move.now else ""
+    return Cause(kind="document added", doc_id=doc_id, after=digest, detail=detail)
+
+
+_MOST_READ = 4
+"""Documents of each quote in which other words of it are looked for."""
+
+
+@dataclass(slots=True)
+class LostQuote:
+    """A quote that does not stand in its document.
+
+    Args:
+        evidence: As the set has it.
+        move: Its document before and now; None where it is as it was.
+        document_now: Id of its document now; "" where that is gone.
+        was: How it stood before.
+        is_sought_everywhere: Whether documents that did not change are searched too.
+        similar: Other words of it, and the document that has them; first its own.
+        place: Where it stands verbatim, and the document.
+    """
+
+    evidence: Evidence
+    move: DocumentMove | None
+    document_now: str
+    was: Standing
+    is_sought_everywhere: bool
+    similar: tuple[str, Similar] | None = None
+    place: tuple[str, Place] | None = field(default=None, init=False)
+
+
+def sight_lost(
+    lost: Sequence[LostQuote], diff: CorpusDiff, settings: RefreshSettings
+) -> list[QuoteSight]:
+    """Say of each lost quote where it stands now: elsewhere, in other words, or nowhere.
+
+    New chunks are searched first, then in one stream all chunks for the quotes that are not among
+    the new ones. Of several documents with a quote it is the one where the text around it is most
+    like it was, then the first by id; 16 are looked at. Other words in its own document go before
+    those in others.
+    """
+    _search(lost, diff.added(), diff, settings, is_last=False)
+    rest = [quote for quote in lost if quote.is_sought_everywhere and not quote.place]
+    chunks = (chunk for _, chunk in each_chunk(diff.chunks_path))
+    _search(rest, chunks, diff, settings, is_last=True)
+    return [_sight(quote, diff) for quote in lost]
+
+
+def _search(
+    lost: Sequence[LostQuote],
+    chunks: Iterable[Chunk],
+    diff: CorpusDiff,
+    settings: RefreshSettings,
+    *,
+    is_last: bool,
+) -> None:
+    """Look for quotes where the chunks say that they may be; other words only in the last search.
+
+    Changed are the quotes: what was found is noted with them.
+    """
+    if not lost:
+        return
+    candidates = _candidates(lost, chunks)
+    with DocumentLines(diff.chunks_path, candidates) as lines:
+        for doc_id in sorted(candidates):
+            page = Page(lines.of(doc_id))
+            for quote, is_read in candidates[doc_id]:
+                _note_place(quote, doc_id, page, settings.near_chars)
+                if is_last and is_read and not quote.place:
+                    _note_similar(quote, doc_id, page, settings.similar_least)
+
+
+def _candidates(
+    lost: Sequence[LostQuote], chunks: Iterable[Chunk]
+) -> dict[str, list[tuple[LostQuote, bool]]]:
+    """Return by document the quotes that may be in it, and whether to look for other words too."""
+    texts = list(dict.fromkeys(fold(quote.evidence.quote) for quote in lost))
+    likely = dict(zip(texts, candidate_documents(texts, chunks), strict=True))
+    found: dict[str, list[tuple[LostQuote, bool]]] = {}
+    for quote in lost:
+        others = _others(quote, likely[fold(quote.evidence.quote)])
+        for rank, doc_id in enumerate(others):
+            found.setdefault(doc_id, []).append((quote, rank < _MOST_READ))
+    return found
+
+
+def _others(quote: LostQuote, doc_ids: Iterable[str]) -> Iterator[str]:
+    return (doc_id for doc_id in doc_ids if doc_id != quote.document_now)
+
+
+def _note_place(quote: LostQuote, doc_id: str, page: Page, chars: int) -> None:
+    place = likeliest(quote.evidence.quote, quote.was, page, chars)
+    if place and (quote.place is None or place.rank > quote.place[1].rank):
+        quote.place = (doc_id, place)
+
+
+def _note_similar(quote: LostQuote, doc_id: str, page: Page, least: float) -> None:
+    if quote.similar and quote.similar[0] == quote.document_now:
+        return
+    similar = most_similar(quote.evidence.quote, page, least)
+    if similar and (quote.similar is None or similar.likeness > quote.similar[1].likeness):
+        quote.similar = (doc_id, similar)
+
+
+def _sight(quote: LostQuote, diff: CorpusDiff) -> QuoteSight:
+    if quote.place:
+        doc_id, place = quote.place
+        causes = (_cause(quote, diff, doc_id, f"the quote stands in {doc_id} now"),)
+        return QuoteSight(quote.evidence, "elsewhere", doc_id, place.placement, causes=causes)
+    if quote.similar:
+        doc_id, similar = quote.similar
+        share = in_percent(similar.likeness)
+        causes = (_cause(quote, diff, doc_id, f"{share} of the quote stands in {doc_id} now"),)
+        found = similar.placement
+        return QuoteSight(quote.evidence, "similar", doc_id, found, similar.likeness, causes)
+    own = quote.evidence.doc_id
+    causes = (_cause(quote, diff, own, "the quote stands nowhere now"),)
+    return QuoteSight(quote.evidence, "gone", own, None, 0.0, causes)
+
+
+def _cause(quote: LostQuote, diff: CorpusDiff, doc_id: str, detail: str) -> Cause:
+    """Return what happened to the document of a quote; where nothing did, to that which has it."""
+    if quote.move is None and doc_id in diff.moves:
+        return cause_of(doc_id, diff.moves[doc_id], detail)
+    return cause_of(quote.evidence.doc_id, quote.move, detail)

@@ -1,1 +1,0 @@
-"""Answers of RAG systems: what their grades come to."""

@@ -1,1 +1,0 @@
-"""Why a run does badly on a query, by rules."""

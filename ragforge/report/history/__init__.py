@@ -1,1 +1,0 @@
-"""Evaluations over time: what changed, and where measures go."""

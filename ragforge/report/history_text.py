@@ -1,0 +1,393 @@
+"""The history of runs as text for a terminal."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from ragforge.evaluating.graded_by import judge_command, judges_shown, missing_grades, silent_of
+from ragforge.evaluating.history.of_run import Moved, RunHistory, Step
+from ragforge.evaluating.history.trends import (
+    LEAST_DIFFERENCE,
+    Trend,
+    has_several_judges,
+    is_open,
+    is_same_set,
+    queries_needed_by,
+)
+from ragforge.evaluating.text_table import display_width, render_table
+from ragforge.evaluating.wording import MISSING, duration, number, one_line, plural, share
+from ragforge.measures.intervals import Ends
+from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
+
+NOTE: Final = (
+    "Verdicts are by the 95 % interval of the difference, each by itself: of twenty where nothing "
+    "moved, one is wrong."
+)
+_LEAST_BAR: Final = 20
+_MOST_ITEMS: Final = 1_000_000
+"""Beyond so many nobody asks how many exactly."""
+_LEAST_SPAN: Final = 0.05
+"""Of the axis; noise is not to look like a trend."""
+_OF_CAUSES: Final = {
+    "system": "the system moved",
+    "set": "the set moved, not the system as far as the same items show",
+    "judgments": "the grades moved, not the system as far as the same items show",
+    "both": "the system moved, and the set",
+    "failures": "it is over other queries, as some failed; neither system nor set is shown to have "
+    "moved",
+    "neither": "neither system nor set is shown to have moved",
+}
+
+
+def history_text(
+    found: RunHistory, rows: int = 20, width: int = 80, least: float = LEAST_DIFFERENCE
+) -> str:
+    """Return what a run's history says, what changed first.
+
+    Args:
+        found: The run.
+        rows: Evaluations to list, the newest; those that only repeat one another are one row.
+        width: Columns of the terminal.
+        least: The least difference that matters.
+    """
+    last = found.evaluations[-1]
+    count = plural(len(found.evaluations), "evaluation")
+    queries = plural(last.n_queries, "query", "queries")
+    if last.selection is not None:
+        queries += f" ({last.selection.in_words})"
+    title = f"{one_line(found.run)}: {count}, the last of {queries} at {_time(last)}"
+    shown = found.steps[-rows:]
+    listed = _listed(shown, found.measures[0]) if found.measures else ""
+    drawn = _drawn(shown, found.measures[0], width) if found.measures else []
+    parts = ["\n".join([title, *_changes(found)]), _trends(found, least), listed, "\n".join(drawn)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def missing(found: RunHistory) -> list[str]:
+    """Return what keeps the last two states from being compared, and the command that buys it."""
+    return list(_mixed(found)) if found.before is not None else []
+
+
+def _changes(found: RunHistory) -> list[str]:
+    alike = f"; {plural(found.n_repeats, 'repeat')} since" if found.n_repeats else ""
+    if found.before is None:
+        return ["All evaluations are alike." if alike else "There is no evaluation before it."]
+    between = f"from {_from(found.before, found.now)}{alike}"
+    if not found.changes:
+        return [f"Nothing changed {between}."]
+    causes = [_moved(item) for item in found.moved if _is_of_head(found, item)][:1]
+    told = [f"  - {item.text}" for item in found.changes]
+    return [f"Changed {between}:", *told, *filter(None, causes)]
+
+
+def _is_of_head(found: RunHistory, moved: Moved) -> bool:
+    """Whether it is of the measure that is told first, and between the states that are."""
+    of = found.trends[0]
+    ends = found.before.evaluation_id if found.before else "", found.now.evaluation_id
+    return moved.measure == of.measure and (of.since, of.until) == ends
+
+
+def _moved(found: Moved) -> str:
+    if found.same is None or found.cause not in _OF_CAUSES:
+        return ""
+    full = "" if found.full is None else f"{_signed(found.full)} over all items, "
+    return (
+        f"{found.measure}: {full}{_signed(found.same.diff)} on the "
+        f"{found.same.n:,} that are the same{_again(found.same)}: {_OF_CAUSES[found.cause]}."
+    )
+
+
+def _again(of: BridgeMean) -> str:
+    """Say on how many items the earlier ranking was scored again, and on how many it cannot be."""
+    told = []
+    if of.n_rescored:
+        told.append(f"{of.n_rescored:,} of them scored again on the later grades")
+    if of.n_left_out:
+        told.append(f"{of.n_left_out:,} more left out, as they cannot be")
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _trends(found: RunHistory, least: float) -> str:
+    if found.before is None:
+        return ""
+    window = {item.measure: item for item in found.window}
+    headers = ["measure", "all items", "same items", "difference", "verdict", "over"]
+    if window:
+        headers.append(f"first to last of {found.window_size}")
+    same = {item.measure: item.same for item in found.moved}
+    rows = []
+    for item in found.trends:
+        row = [item.measure, _all(found, item), _same(same.get(item.measure))]
+        row += [_difference(item), item.verdict, _over(item)]
+        if window:
+            long = window.get(item.measure)
+            row.append(f"{long.verdict} {_difference(long)}, {_over(long)}" if long else MISSING)
+        rows.append(row)
+    needed = "\n".join(_needed(found.trends, least))
+    table = render_table(headers, rows)
+    return "\n".join(filter(None, [table, *_trend_notes(found), needed]))
+
+
+def needed_text(found: Trend, least: float) -> str:
+    """Say how many items a verdict would need; "" where there is one, or nothing tells.
+
+    Args:
+        found: Where a measure went.
+        least: The least difference that matters.
+    """
+    needed = queries_needed_by(found, least)
+    if needed is None:
+        return ""
+    more = "at least " if needed.is_lower_end else ""
+    text = f"one of {least:.3g} takes {_count(needed.for_least, more)}"
+    if needed.for_seen is not None:
+        text = f"{_signed(found.diff)} as seen takes {_count(needed.for_seen, more)}, {text}"
+    return f"{found.measure}, over {found.n:,}: {text}"
+
+
+def _count(n: int, more: str) -> str:
+    return f"more than {_MOST_ITEMS:,}" if n > _MOST_ITEMS else f"{more}{n:,}"
+
+
+def _needed(trends: Iterable[Trend], least: float) -> Iterator[str]:
+    """Say how many items it takes where no difference was shown."""
+    listed = list(filter(None, (needed_text(item, least) for item in trends)))
+    if listed:
+        yield "Items that would show a difference in 4 of 5 samples, were they spread as these:"
+        yield from (f"  {text}" for text in listed)
+
+
+def _all(found: RunHistory, trend: Trend) -> str:
+    old, new = found.find(trend.since), found.find(trend.until) or found.now
+    return _from_to(
+        _mean(old.measures.get(trend.measure) if old else None),
+        _mean(new.measures.get(trend.measure)),
+    )
+
+
+def _same(of: BridgeMean | None) -> str:
+    return MISSING if of is None else _from_to(of.before, of.now)
+
+
+def _trend_notes(found: RunHistory) -> Iterator[str]:
+    """Say why verdicts are unknown, and which are between other evaluations than the head names."""
+    yield from _left_out(found.moved)
+    yield from _mixed(found)
+    if (silent := silent_of(found.now.graders)).any:
+        yield (
+            f"UNKNOWN where grades are {silent.basis}: these differences say nothing about quality."
+        )
+    head = found.before, found.now
+    is_other_set = False
+    elsewhere: dict[str, list[str]] = {}
+    for item in found.trends:
+        old, new = found.find(item.since), found.find(item.until)
+        if old is None or new is None:
+            continue
+        if (old, new) != head:
+            elsewhere.setdefault(_from(old, new), []).append(item.measure)
+        is_other = item.on == "all items" and not is_same_set(old, new)
+        is_other_set |= is_other and not has_several_judges(old, new)
+    for times, measures in elsewhere.items():
+        yield f"{', '.join(measures)}: from {times}, the last two states measured by it."
+    if is_other_set:
+        yield (
+            "UNKNOWN over all items: the set changed and none of its items is known to be the "
+            "same; easier queries or other grades would pass for a better retriever."
+        )
+
+
+def _left_out(moved: Iterable[Moved]) -> Iterator[str]:
+    """Say which measures leave out some of the same items: such a ranking cannot be scored now."""
+    of_count: dict[tuple[int, int], list[str]] = {}
+    for item in moved:
+        if item.same is not None and item.same.n_left_out > item.same.n_mixed:
+            of = item.same
+            count = of.n_left_out - of.n_mixed, of.n + of.n_left_out
+            of_count.setdefault(count, []).append(item.measure)
+    for (n, n_all), measures in of_count.items():
+        are = "is" if n == 1 else "are"
+        yield (
+            f"{n:,} of {plural(n_all, 'same item')} {are} left out of {', '.join(measures)}: the "
+            "earlier ranking held chunks that are gone, or was not kept as deep."
+        )
+
+
+def _mixed(found: RunHistory) -> Iterator[str]:
+    """Say which items are not graded by one judge in both rankings, and what is to be done."""
+    seen: set[tuple[str, str]] = set()
+    for item in found.trends:
+        old, new = found.find(item.since), found.find(item.until)
+        if old is None or new is None or (item.since, item.until) in seen:
+            continue
+        seen.add((item.since, item.until))
+        if new.mixed is not None and new.bridge_to == old.evaluation_id:
+            yield from _missing(found, old, new.mixed)
+        elif is_open(old, new):
+            yield (
+                "UNKNOWN: the judge changed, and the values of an evaluation are not kept any "
+                "more; a difference may be one of the judges."
+            )
+
+
+def _missing(found: RunHistory, before: Evaluation, mixed: MixedGrades) -> Iterator[str]:
+    n_of: dict[int, list[str]] = {}
+    for name in found.measures:
+        if count := mixed.measures.get(name):
+            n_of.setdefault(count, []).append(name)
+    if not n_of:
+        return
+    for count, names in n_of.items():
+        yield (
+            f"{count:,} of {plural(mixed.n, 'same item')} left out of {', '.join(names)}: no one "
+            "judge graded both rankings, and a difference would be one of the judges."
+        )
+    if len(mixed.judges) > 1:
+        yield f"Their grades are of {judges_shown(mixed.judges)}."
+    command = judge_command(mixed.ask, found.dataset, [found.run], n_earlier=_n_back(found, before))
+    yield f"{missing_grades(mixed, command)}."
+
+
+def _n_back(found: RunHistory, before: Evaluation) -> int:
+    """Return how many rankings back an evaluation is, from the newest one."""
+    later = found.evaluations[found.evaluations.index(before) :]
+    return max(1, len({item.digests.rankings for item in later}) - 1)
+
+
+def _listed(steps: Sequence[Step], measure: str) -> str:
+    headers = ["time (UTC)", "", "version", "n", measure, "failures", "holes", "judge"]
+    headers += ["cost", "p50 latency", "changed"]
+    return render_table(headers, [_row(step, measure) for step in steps])
+
+
+def _row(step: Step, measure: str) -> list[str]:
+    item = step.evaluation
+    of = item.measures.get(measure)
+    judges = sorted({grader.model or grader.kind or "" for grader in item.graders} - {""})
+    return [
+        _time(item),
+        f"x{step.count}" if step.count > 1 else "",
+        str(item.version),
+        _n(item, of),
+        _with_interval(of),
+        str(item.n_failed),
+        share(item.n_holes, item.n_retrieved),
+        one_line(", ".join(judges), 30) or MISSING,
+        _cost(step),
+        MISSING if item.timing is None else duration(item.timing.median_s),
+        ", ".join(dict.fromkeys(change.what for change in step.changes)),
+    ]
+
+
+def _n(item: Evaluation, of: MeasuredMean | None) -> str:
+    if of is None:
+        return MISSING
+    if item.selection is None:
+        return str(of.n)
+    return f"{of.n} ({item.selection.in_words})"
+
+
+def _drawn(steps: Sequence[Step], measure: str, width: int) -> list[str]:
+    """Return one line for each evaluation: its interval on an axis that all share."""
+    measured = [step.evaluation.measures.get(measure) for step in steps]
+    values = [value for of in measured if of is not None for value in _points(of)]
+    if not values:
+        return []
+    labels = [_label(step) for step in steps]
+    indent = max(map(display_width, labels))
+    space = max(_LEAST_BAR, width - indent - 4)
+    axis = _axis(values)
+    low = number(axis.low)
+    ends = f"{low}{number(axis.high):>{space - len(low)}}"
+    head = f"{measure:<{indent}}  {ends}"
+    lines = [
+        f"{label:<{indent}}  {_bar(of, axis, space)}"
+        for label, of in zip(labels, measured, strict=True)
+    ]
+    return [head, *lines]
+
+
+def _label(step: Step) -> str:
+    return f"{_time(step.evaluation)}{f' x{step.count}' if step.count > 1 else ''}"
+
+
+def _axis(values: Iterable[float]) -> Ends:
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[-1]
+    missing = max(0.0, _LEAST_SPAN - (high - low)) / 2
+    return Ends(low - missing, high + missing)
+
+
+def _bar(of: MeasuredMean | None, axis: Ends, space: int) -> str:
+    if of is None or of.mean is None:
+        return "(no value)"
+    cells = [" "] * space
+    if of.low is not None and of.high is not None:
+        low, high = _cell(of.low, axis, space), _cell(of.high, axis, space)
+        cells[low : high + 1] = "-" * (high + 1 - low)
+        cells[low], cells[high] = "[", "]"
+    cells[_cell(of.mean, axis, space)] = "o"
+    return "".join(cells).rstrip()
+
+
+def _cell(value: float, axis: Ends, space: int) -> int:
+    return round((value - axis.low) / (axis.high - axis.low) * (space - 1))
+
+
+def _points(of: MeasuredMean) -> list[float]:
+    return [value for value in (of.low, of.mean, of.high) if value is not None]
+
+
+def _time(of: Evaluation) -> str:
+    return one_line(of.at[:16].replace("T", " ")) or MISSING
+
+
+def _from(old: Evaluation, new: Evaluation) -> str:
+    """Return both times, with seconds where minutes do not part them."""
+    times = _time(old), _time(new)
+    if times[0] == times[1]:
+        times = _second(old), _second(new)
+    return " to ".join(times)
+
+
+def _second(of: Evaluation) -> str:
+    return one_line(of.at[:19].replace("T", " ")) or MISSING
+
+
+def _mean(of: MeasuredMean | None) -> float | None:
+    return None if of is None else of.mean
+
+
+def _from_to(old: float | None, new: float | None) -> str:
+    return f"{number(old)} → {number(new)}"
+
+
+def _with_interval(of: MeasuredMean | None) -> str:
+    if of is None or of.mean is None:
+        return MISSING
+    return (
+        number(of.mean)
+        if of.low is None
+        else f"{number(of.mean)} [{number(of.low)}, {number(of.high)}]"
+    )
+
+
+def _difference(of: Trend) -> str:
+    if of.is_identity:
+        return f"{_signed(of.diff)}, the same rankings"
+    if of.low is None:
+        return _signed(of.diff)
+    return f"{_signed(of.diff)} [{_signed(of.low)}, {_signed(of.high)}]"
+
+
+def _signed(value: float | None) -> str:
+    return MISSING if value is None else f"{value:+.3f}"
+
+
+def _over(of: Trend) -> str:
+    return f"{of.n:,} {of.on}"
+
+
+def _cost(step: Step) -> str:
+    if step.cost_usd is not None:
+        return f"{step.cost_usd:.4f} USD"
+    return MISSING if step.calls is None else plural(step.calls, "call")

@@ -1,0 +1,294 @@
+"""Questions that are asked already, the same or nearly, found without comparing each with each.
+
+Two questions of which each has a telling word that the other lacks ask for two things. So one of a
+pair that asks for the same has all telling words of the other, the rarest too: only those are
+compared, and none is missed. MinHash would find all questions of one template ("What is the default
+of X in Y?") near each other, and compare them all.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.retrieval.tokens import tokenize
+from ragforge.stages.words import function_words, stem, words
+
+_FEWEST: Final = 6
+"""Shorter words are too near each other: form and from, http and https."""
+_WORD: Final = re.compile(r"(?<![\w.])[^\W\d_]{6,}(?![\w.]?\w)")
+
+_VOWELS: Final = frozenset("aeiouyäöüéèáíóú")
+
+
+class Spellings:
+    """The long words that were seen, by what is left of them without one letter."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._seen: set[str] = set()
+        self._without: dict[str, str] = {}
+
+    def add(self, question: str) -> None:
+        """Take the words of a question."""
+        for word in set(_words(question)) - self._seen:
+            self._seen.add(word)
+            for key in _keys(word):
+                self._without.setdefault(key, word)
+
+    def respelt(self, question: str) -> str:
+        """Return a question with each unseen word that is a seen one but for a slip as that one.
+
+        A slip is a vowel or one of two equal letters left out or put in, or two letters turned
+        round, but not at the ends, where words are inflected. Any other letter makes another
+        word too often: contact and contract.
+        """
+        return _WORD.sub(lambda found: self._meant(found.group()), question)
+
+    def _meant(self, written: str) -> str:
+        word = written.casefold()
+        if word in self._seen:
+            return written
+        for key in _keys(word):
+            seen = self._without.get(key)
+            if seen is not None and _is_slip(word, seen):
+                return seen
+        return written
+
+
+def _words(question: str) -> Iterator[str]:
+    return (found.group().casefold() for found in _WORD.finditer(question))
+
+
+def _keys(word: str) -> Iterator[str]:
+    yield word
+    yield from (word[:at] + word[at + 1 :] for at in range(1, len(word) - 1))
+
+
+def _is_slip(one: str, other: str) -> bool:
+    if len(one) == len(other):
+        apart = [at for at in range(len(one)) if one[at] != other[at]]
+        return len(apart) == 2 and one[apart[0]] == other[apart[1]] and one[-1] == other[-1]
+    short, long = sorted((one, other), key=len)
+    at = next(place for place in range(len(long)) if short[place : place + 1] != long[place])
+    more = long[at]
+    return 0 < at < len(long) - 1 and (more in _VOWELS or more == long[at - 1])
+
+
+NEARLY: Final = 0.8
+"""Jaccard similarity of the words of two questions from which on they may be one."""
+
+_SHARP: Final = re.compile(r"(?<=\w)[#\u266f](?!\w)")
+_PLUSES: Final = re.compile(r"(?<=\w)\+\+")
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+)
+_BLANKS: Final = re.compile(r"\s+")
+_MOST_TITLED: Final = 2
+_SAYS_SO: Final = re.compile(r"\w[_./\\:@=()<>]\w|\w[A-Z]")
+_DECISIVE: Final = frozenset(
+    "not no never without neither nor none cannot isn't aren't doesn't don't didn't can't won't "
+    "shouldn't wasn't weren't haven't hasn't couldn't wouldn't except only un non "
+    "nicht kein keine keinen keinem keiner ohne nie niemals außer nur ne pas sans jamais aucun "
+    "aucune sauf sin nunca ningún ninguna excepto senza mai nessun nessuna tranne não sem jamais "
+    "nenhum nenhuma exceto niet geen zonder nooit behalve inte utan aldrig ikke uden uten aldri "
+    "nie bez nigdy ne yok değil не нет без никогда кроме ні немає لا لم لن ليس بدون غير не "
+    "不 没 無 无 未 非 否 勿 "
+    "who when where why before after".split()
+)
+_GENERIC: Final = frozenset(
+    stem(word)
+    for word in "set configure specify define change use using make create add get obtain find "
+    "need want handle perform work works happen happens occur occurs exist exists give given "
+    "allow allows possible available way ways one best right correct proper correctly properly "
+    "exactly actually really just please explain describe tell name state say purpose mean means "
+    "go going about able let lets help called know many much type types kind kinds apply supply "
+    "provide pass choose pick adjust modify alter establish setup".split()
+)
+"""Words that may stand for each other in a question about the same."""
+_HARMLESS: Final = frozenset(
+    "what which is are was were the a an of does do did has have had by in for on at its their it "
+    "be been there you i my we one".split()
+)
+"""Words that may stand or not, in any order, where all others are the same."""
+_FEWEST_ALIKE: Final = 4
+_POSSESSIVE: Final = re.compile(r"(?<=[a-z])['\u2019]s?(?!\w)", re.IGNORECASE)
+_PLAIN: Final = function_words("en") | function_words("zh") | function_words("ja")
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A question that is asked already.
+
+    Args:
+        query_id: Of the one that was first.
+        question: That one.
+        similarity: Jaccard similarity of their words; 1 where they are the same.
+        exact: Whether they differ in case, blanks and punctuation only.
+    """
+
+    query_id: str
+    question: str
+    similarity: float
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question and what of it decides whether another is the same.
+
+    Args:
+        query_id: Of the question.
+        question: As it stands.
+        tokens: Its words; of scripts without blanks characters and pairs of them.
+        core: The stems of those that tell what is asked for.
+        fixed: Numbers, negations and such words, which both have to have.
+        names: Tokens of names and identifiers, which the other must not lack.
+    """
+
+    query_id: str
+    question: str
+    tokens: frozenset[str]
+    core: frozenset[str]
+    fixed: frozenset[str]
+    names: frozenset[str]
+
+
+class Taken:
+    """The questions that are asked already, whatever became of them."""
+
+    def __init__(self, questions: Iterable[tuple[str, str]] = ()) -> None:
+        """Take questions, each with its query id; retired ones too, or they would come again."""
+        self._asked: list[_Asked] = []
+        self._exact: dict[str, int] = {}
+        self._holding: dict[str, list[int]] = {}
+        self._by_rarest: dict[str, list[int]] = {}
+        self._spellings = Spellings()
+        for query_id, question in questions:
+            self.add(query_id, question)
+
+    def __len__(self) -> int:
+        """Return how many different questions are taken."""
+        return len(self._asked)
+
+    def add(self, query_id: str, question: str) -> None:
+        """Take a question; one that is taken already stays under its first id."""
+        normal, at = normal_question(question), len(self._asked)
+        if normal in self._exact:
+            return
+        asked = _read(query_id, question)
+        self._exact[normal] = at
+        self._by_rarest.setdefault(self._rarest(asked.core), []).append(at)
+        for stemmed in asked.core:
+            self._holding.setdefault(stemmed, []).append(at)
+        self._asked.append(asked)
+        self._spellings.add(question)
+
+    def clash(self, question: str) -> Clash | None:
+        """Return the question that is the same or nearest, None where none is near.
+
+        Two questions whose words differ in a number, a name, a negation, or each in a word that
+        tells what it asks for, are two, however much else they share: "in 0.27" and "in 0.28",
+        "enable" and "disable". So are two of which one asks for something narrower: the words
+        that tell what is asked for have to be as similar as all words.
+        """
+        same = self._exact.get(normal_question(question))
+        if same is not None:
+            return Clash(self._asked[same].query_id, self._asked[same].question, 1.0, True)
+        asked = _read("", self._spellings.respelt(question))
+        likely = {
+            *self._holding.get(self._rarest(asked.core), ()),
+            *(at for key in (*asked.core, "") for at in self._by_rarest.get(key, ())),
+        }
+        near = [
+            (-_likeness(asked, self._asked[at]), at)
+            for at in likely
+            if _one_thing(asked, self._asked[at])
+        ]
+        similarity, at = min(near, default=(0.0, 0))
+        if -similarity < NEARLY:
+            return None
+        return Clash(self._asked[at].query_id, self._asked[at].question, -similarity, False)
+
+    def _rarest(self, core: frozenset[str]) -> str:
+        return min(core, key=lambda word: (len(self._holding.get(word, ())), word), default="")
+
+
+def normal_question(question: str) -> str:
+    """Return what two questions share when they are the same but for case and punctuation."""
+    return " ".join(words(_spelt(question)))
+
+
+def _spelt(question: str) -> str:
+    """Return a question with the signs of C++ and C# as words."""
+    return _SHARP.sub(" sharp ", _PLUSES.sub(" plus plus ", question))
+
+
+def _read(query_id: str, question: str) -> _Asked:
+    question = _POSSESSIVE.sub("", question)
+    tokens = frozenset(tokenize(_spelt(question)))
+    telling = {token for token in tokens - _PLAIN if len(token) == 1 or not _dense(token)}
+    return _Asked(
+        query_id,
+        question,
+        tokens,
+        core=frozenset(map(stem, telling)) - _GENERIC,
+        fixed=frozenset(filter(_decides, tokens)),
+        names=_names(question, tokens) - _PLAIN,
+    )
+
+
+def _one_thing(one: _Asked, other: _Asked) -> bool:
+    """Whether what two questions do not share leaves it open that they ask for the same."""
+    return (
+        (one.core <= other.core or other.core <= one.core)
+        and (one.core == other.core or _jaccard(one.core, other.core) >= NEARLY)
+        and one.fixed == other.fixed
+        and one.names <= other.tokens
+        and other.names <= one.tokens
+    )
+
+
+def _likeness(one: _Asked, other: _Asked) -> float:
+    """Return how alike two questions are: 1 where they differ in harmless words only."""
+    alike = len(one.core) >= _FEWEST_ALIKE and one.core == other.core
+    if alike and _frame(one) == _frame(other) and _seeks(one) == _seeks(other):
+        return 1.0
+    return _jaccard(one.tokens, other.tokens)
+
+
+def _frame(asked: _Asked) -> set[str]:
+    """Return the words that neither tell what is asked for nor are harmless."""
+    return {token for token in asked.tokens - _HARMLESS if stem(token) not in asked.core}
+
+
+def _seeks(asked: _Asked) -> bool:
+    return bool(asked.tokens & {"what", "which"})
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    shared = len(one & other)
+    return shared / max(1, len(one) + len(other) - shared)
+
+
+def _decides(token: str) -> bool:
+    return token in _DECISIVE or any(map(str.isdigit, token))
+
+
+def _dense(token: str) -> bool:
+    return not token.isascii() and _UNSPACED.search(token) is not None
+
+
+def _names(question: str, tokens: frozenset[str]) -> frozenset[str]:
+    """Return the tokens of names and identifiers: capitals but for the first word, or signs.
+
+    Among characters of a script without blanks all other words are. Where many words have
+    capitals the language or the style gives them.
+    """
+    if _dense(question):
+        return frozenset(token for token in tokens if not _dense(token))
+    first, *others = _BLANKS.split(question.strip().rstrip("?.!")) or [""]
+    signed = [word for word in (first, *others) if _SAYS_SO.search(word)]
+    titled = [word for word in others if word[:1].isupper() and word != "I"]
+    named = [*signed, *(titled if len(titled) <= _MOST_TITLED else ())]
+    return frozenset(token for word in named for token in tokenize(_spelt(word)))

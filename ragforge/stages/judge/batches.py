@@ -1,0 +1,424 @@
+"""Several passages in one call: cheaper, and open to what stands beside and before a passage.
+
+So each batch is shown in several orders, every verdict is tied to its passage by an id that cannot
+be guessed and by the words it quotes, and what a batch leaves open is asked for alone.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from ragforge.errors import CallError
+from ragforge.llm.chat import ChatReply
+from ragforge.llm.dry_run import DryRunError
+from ragforge.records import Failure, Judgment, Provenance, Vote
+from ragforge.stages.asking import Asker, Way, locate_shown, quoted, visible
+from ragforge.stages.grouped_calls import together
+from ragforge.stages.judge.llm import flagged
+from ragforge.stages.judge.pairs import Judge, Pair
+from ragforge.stages.judge.reply import (
+    Ballot,
+    RelevanceReply,
+    broken_rule,
+    evidence_in,
+    find_evidence,
+)
+from ragforge.stages.judge.votes import NoQuorumError, in_order, last_key, settle
+from ragforge.stages.runner import failure_of
+
+TOGETHER = 2000
+"""Pairs of one query that are looked at together for equal texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """Pairs of one query whose chunks read alike: the first is judged for all."""
+
+    pairs: tuple[Pair, ...]
+
+    @property
+    def first(self) -> Pair:
+        """The pair that is judged."""
+        return self.pairs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Slate:
+    """Distinct texts that are judged for one query in one go."""
+
+    twins: tuple[Twins, ...]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """All pairs."""
+        return [pair for twins in self.twins for pair in twins.pairs]
+
+    @property
+    def key(self) -> str:
+        """The ids of the first pair, for its failure record."""
+        return self.twins[0].first.key
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What became of a slate: a judgment a pair, and a failure for each that has no grade."""
+
+    judgments: tuple[Judgment, ...]
+    failures: tuple[Failure, ...] = ()
+
+
+class SlateJudge(Protocol):
+    """Grades slates."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Who judges, for the pairs that get no judgment."""
+
+    async def mark(self, slate: Slate) -> Marked:
+        """Return a judgment for each pair.
+
+        Called concurrently from one event loop; must not block it.
+
+        Raises:
+            CallError: No pair can be judged.
+            EndpointError, BudgetError: No slate can be judged any more.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A slate judge that has each text judged by itself."""
+
+    judge: Judge
+
+    @property
+    def provenance(self) -> Provenance:
+        """That of the judge."""
+        return self.judge.provenance
+
+    async def mark(self, slate: Slate) -> Marked:
+        """Return the judgments; see `SlateJudge`."""
+        return joined([await self._marked(twins) for twins in slate.twins])
+
+    async def _marked(self, twins: Twins) -> Marked:
+        try:
+            judgment = await self.judge.judge(twins.first)
+        except NoQuorumError as error:
+            return unmarked(self.provenance, twins, error, error.votes)
+        return Marked(tuple(for_all(judgment, twins)))
+
+
+def slates(
+    pairs: Iterable[Pair], most: int, singly: Callable[[Pair], bool] = lambda pair: False
+) -> Iterator[Slate]:
+    """Yield the pairs in slates; those of a query are looked at together while they are neighbours.
+
+    Texts of a query come in an order that their content decides, so that the slates that are left
+    of an interrupted run are the slates of the run.
+
+    Args:
+        pairs: Read as slates are taken, TOGETHER of a query at once.
+        most: Distinct texts in a slate.
+        singly: Whether a pair is to have a slate of its own.
+    """
+    for _, group in groupby(pairs, key=lambda pair: (pair.query_id, pair.query)):
+        while found := _twins(islice(group, TOGETHER)):
+            apart = [twins for twins in found if any(map(singly, twins.pairs))]
+            yield from (Slate((twins,)) for twins in apart)
+            shared = [twins for twins in found if twins not in apart] if apart else found
+            if most > 1:
+                shared.sort(key=lambda twins: _shuffle_key(twins.first))
+            for start in range(0, len(shared), most):
+                yield Slate(tuple(shared[start : start + most]))
+
+
+def for_all(judgment: Judgment, twins: Twins) -> list[Judgment]:
+    """Return a judgment and its copies for the pairs whose chunk reads the same."""
+    first, *others = twins.pairs
+    return [
+        judgment,
+        *(
+            judgment.model_copy(
+                update={
+                    "chunk_id": pair.chunk_id,
+                    "evidence": _in_words_of(pair, judgment.evidence, first),
+                    "copied_from": first.chunk_id,
+                }
+            )
+            for pair in others
+        ),
+    ]
+
+
+def unmarked(
+    provenance: Provenance, twins: Twins, error: CallError, votes: tuple[Vote, ...] = ()
+) -> Marked:
+    """Return what stands for a text that could not be judged, with the votes there are."""
+    judgments, failures = [], []
+    for pair in twins.pairs:
+        failures.append(failure_of("judge", pair.key, error))
+        judgments.append(
+            Judgment(
+                query_id=pair.query_id,
+                chunk_id=pair.chunk_id,
+                grade=None,
+                failure=failures[-1].kind,
+                votes=votes,
+                copied_from="" if pair is twins.first else twins.first.chunk_id,
+                provenance=provenance,
+            )
+        )
+    return Marked(tuple(judgments), tuple(failures))
+
+
+def joined(parts: Sequence[Marked]) -> Marked:
+    """Return what became of the parts of a slate as one."""
+    return Marked(
+        tuple(judgment for part in parts for judgment in part.judgments),
+        tuple(failure for part in parts for failure in part.failures),
+    )
+
+
+def _twins(pairs: Iterable[Pair]) -> list[Twins]:
+    by_text: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        by_text.setdefault(visible(pair.text), []).append(pair)
+    return [Twins(tuple(found)) for found in by_text.values()]
+
+
+def _shuffle_key(pair: Pair) -> bytes:
+    return hashlib.sha256(f"{pair.query}\n{visible(pair.text)}".encode("utf-8", "replace")).digest()
+
+
+def _in_words_of(pair: Pair, evidence: str, first: Pair) -> str:
+    """Return evidence as it stands in a text that differs at most in what no reader sees."""
+    if pair.text == first.text or not evidence:
+        return evidence
+    at = locate_shown(evidence, pair.text)
+    return pair.text[at.start : at.end] if at else evidence
+
+
+ROUNDS = 2
+"""Times that a batch is asked for what it left out or got wrong, the first included."""
+
+_TOKENS_EACH = 256
+"""Room in the reply for each passage beyond the first."""
+
+
+class BatchVerdict(RelevanceReply):
+    """What is said of one passage; the id comes first in the prompt's order."""
+
+    id: str
+
+
+class BatchReply(BaseModel):
+    """What the judge is asked for: one verdict a passage."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    verdicts: list[BatchVerdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A passage as it is shown in one call."""
+
+    opaque: str
+    position: int
+    pair: Pair
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedJudge:
+    """Judges the passages of a slate together, in several orders.
+
+    Args:
+        askers: One a model, with the prompt for batches.
+        alone: Judges by itself what the batches leave open.
+        permutations: Orders in which each batch is shown.
+        name: What stands for all models in provenance.
+    """
+
+    askers: tuple[Asker, ...]
+    alone: Judge
+    permutations: int
+    name: str
+
+    @property
+    def provenance(self) -> Provenance:
+        """All models under one name, with the prompt they share."""
+        return self.askers[0].provenance().model_copy(update={"model": self.name})
+
+    async def mark(self, slate: Slate) -> Marked:
+        """Return the judgments, more than half of the votes cast for each; see `SlateJudge`.
+
+        A text without others beside it is judged alone.
+        """
+        if len(slate.twins) == 1:
+            return await self._alone(slate.twins[0])
+        pairs = [twins.first for twins in slate.twins]
+        orders = [
+            _in_order(asker, pairs, permutation)
+            for asker in self.askers
+            for permutation in range(self.permutations)
+        ]
+        outcomes = await together(orders)
+        for outcome in outcomes:
+            if isinstance(outcome, DryRunError):
+                raise outcome
+        votes = [one if isinstance(one, dict) else _all_failed(pairs, one) for one in outcomes]
+        marked = await together([self._settled(twins, votes) for twins in slate.twins])
+        return joined([one for one in marked if isinstance(one, Marked)])
+
+    async def _settled(
+        self, twins: Twins, votes: Sequence[Mapping[str, Ballot | CallError]]
+    ) -> Marked:
+        cast = [one[twins.first.chunk_id] for one in votes]
+        ballots = [one for one in cast if isinstance(one, Ballot)]
+        numbered = enumerate(cast)
+        lost = [self._lost(at, one) for at, one in numbered if isinstance(one, CallError)]
+        if 2 * len(ballots) <= len(cast):
+            return await self._alone(twins, [*(ballot.vote for ballot in ballots), *lost])
+        provenance = self.provenance
+        if len(cast) == 1:
+            key = ballots[0].vote.call_key
+            provenance = provenance.model_copy(update={"call_key": key})
+        judgment = settle(twins.first, ballots, lost, provenance)
+        return Marked(tuple(for_all(flagged(judgment, twins.first), twins)))
+
+    async def _alone(self, twins: Twins, votes: Sequence[Vote] = ()) -> Marked:
+        """Judge a text by itself; the votes of its batches are kept where that fails too."""
+        try:
+            judgment = await self.alone.judge(twins.first)
+        except DryRunError:
+            raise
+        except CallError as error:
+            own = error.votes if isinstance(error, NoQuorumError) else ()
+            return unmarked(self.alone.provenance, twins, error, in_order([*votes, *own]))
+        return Marked(tuple(for_all(judgment, twins)))
+
+    def _lost(self, at: int, error: CallError) -> Vote:
+        asker = self.askers[at // self.permutations]
+        failed = {"model": asker.name, "grade": None, "failure": error.kind}
+        order = {"permutation": at % self.permutations, "call_key": last_key(error)}
+        return Vote.model_validate({**failed, **order})
+
+
+def _all_failed(pairs: Sequence[Pair], error: CallError) -> dict[str, Ballot | CallError]:
+    return {pair.chunk_id: error for pair in pairs}
+
+
+async def _in_order(
+    asker: Asker, pairs: Sequence[Pair], permutation: int
+) -> dict[str, Ballot | CallError]:
+    """Return a vote or an error for each pair, by chunk id; only what is missing is asked again."""
+    found: dict[str, Ballot | CallError] = {}
+    left = list(pairs)
+    missing = CallError("invalid", "the reply leaves out this passage, even when asked again")
+    for round_ in range(ROUNDS):
+        shown = _shuffled(left, asker.settings.seed, permutation, round_)
+        try:
+            verdicts = await _ask(asker, shown, permutation)
+        except CallError as error:
+            if not found:
+                raise
+            missing = error
+            break
+        for verdict, reply, one in verdicts:
+            rule = broken_rule(verdict, one.pair.text)
+            if rule is None:
+                found[one.pair.chunk_id] = _ballot(asker, verdict, reply, one, permutation)
+            else:
+                keys = (reply.key,) if reply.key else ()
+                found[one.pair.chunk_id] = CallError("invalid", rule, reply.text, call_keys=keys)
+        left = [pair for pair in left if not isinstance(found.get(pair.chunk_id), Ballot)]
+        if not left:
+            break
+    return {pair.chunk_id: found.get(pair.chunk_id, missing) for pair in pairs}
+
+
+async def _ask(
+    asker: Asker, shown: Sequence[_Shown], permutation: int
+) -> list[tuple[BatchVerdict, ChatReply, _Shown]]:
+    by_id = {one.opaque: one for one in shown}
+    found = await asker.ask(
+        batch_holes(shown[0].pair.query, [(one.opaque, one.pair.text) for one in shown]),
+        BatchReply,
+        lambda reply: _broken_ids(reply, by_id) or _slipped(reply, by_id),
+        Way(permutation=permutation, more_tokens=_TOKENS_EACH * (len(shown) - 1)),
+    )
+    return [(verdict, found.reply, by_id[verdict.id]) for verdict in found.value.verdicts]
+
+
+def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return what a batch puts into the holes of the prompt.
+
+    Args:
+        query: Its text.
+        passages: Id and text of each, in the order shown.
+    """
+    listed = [{"id": opaque, "passage": visible(text)} for opaque, text in passages]
+    return {"query": quoted(query), "passages": json.dumps(listed, ensure_ascii=False)}
+
+
+def _broken_ids(reply: BatchReply, known: Mapping[str, _Shown]) -> str | None:
+    """Return what is wrong with the ids; one that is missing is no reason to doubt the others."""
+    said = [verdict.id for verdict in reply.verdicts]
+    unknown = next((each for each in said if each not in known), None)
+    if unknown is not None:
+        return f"no passage has the id {unknown!r}; the ids are {', '.join(known)}"
+    twice = next((each for each in said if said.count(each) > 1), None)
+    if twice is not None:
+        return f"the id {twice!r} comes twice; each passage gets exactly one verdict"
+    return None if said else "verdicts is empty; each passage gets exactly one verdict"
+
+
+def _slipped(reply: BatchReply, shown: Mapping[str, _Shown]) -> str | None:
+    """Return what shows that verdicts stand under other passages' ids; then none can be trusted."""
+    for verdict in reply.verdicts:
+        if not verdict.evidence.strip() or _holds(shown[verdict.id], verdict):
+            continue
+        other = next((each for each in shown.values() if _holds(each, verdict)), None)
+        if other is not None:
+            return (
+                f"the evidence under the id {verdict.id!r} stands in the passage {other.opaque!r}; "
+                "each verdict must have the id of its own passage"
+            )
+    return None
+
+
+def _holds(shown: _Shown, verdict: BatchVerdict) -> bool:
+    return find_evidence(verdict.evidence, shown.pair.text) is not None
+
+
+def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -> list[_Shown]:
+    """Return the passages in the order of a permutation, under ids that no text can foresee."""
+    content = json.dumps(
+        [seed, permutation, round_, pairs[0].query, *(pair.text for pair in pairs)]
+    )
+    digest = hashlib.sha256(content.encode()).digest()
+    order = list(pairs)
+    random.Random(digest).shuffle(order)  # noqa: S311  # an order, not a secret
+    drawn = random.Random(digest[::-1])  # noqa: S311
+    ids = [f"{number:05x}" for number in drawn.sample(range(16**5), len(order))]
+    return [_Shown(*each) for each in zip(ids, range(len(order)), order, strict=True)]
+
+
+def _ballot(
+    asker: Asker, verdict: BatchVerdict, reply: ChatReply, shown: _Shown, permutation: int
+) -> Ballot:
+    vote = Vote(
+        model=asker.name,
+        grade=verdict.grade,
+        permutation=permutation,
+        position=shown.position,
+        call_key=reply.key,
+    )
+    evidence = evidence_in(verdict, shown.pair.text)
+    return Ballot(vote, verdict.reasoning, evidence, is_mock=reply.is_mock)
