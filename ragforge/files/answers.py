@@ -50,6 +50,13 @@ SHAPES: Final = (
 
 
 _VERDICTS: Final[Mapping[str, Verdict]] = {word: word for word in get_args(Verdict)}
+_VERDICT_OF_SCORE: Final[Mapping[float | None, Verdict]] = {
+    0.0: "incorrect",
+    0.5: "partial",
+    1.0: "correct",
+}
+"""What a score says that stands alone; between these it may be anything, such as a similarity."""
+_CONTRADICTED_BY: Final[Mapping[Verdict, float]] = {"correct": 0.0, "incorrect": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,8 @@ class AnswerRow:
     """"" where the row has an id."""
     grade: GivenGrade | None = None
     """None where the row brings none."""
+    lone_score: str = field(default="", compare=False)
+    """The score of a row that says no verdict, as a message repeats it; "" without."""
     expected_answer: str | None = None
     """What the file says is right; None where it does not say."""
     where: str = field(default="", compare=False)
@@ -92,8 +101,8 @@ def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
     """Yield the answers of a file in its order, one at a time but for `.json`.
 
     An answer may be empty; that is what the system said. A row that says whether its answer is
-    correct, or its verdict, brings a grade; `groundTruth` and the like is the expected answer.
-    Further fields are passed over.
+    correct, or its verdict, brings a grade, and so does a score of 0, 0.5 or 1 alone; `groundTruth`
+    and the like is the expected answer. Further fields are passed over.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `fields` lists.
@@ -149,6 +158,7 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         latency_s=latency_of(row),
         question=row.text(QUERY) if by_question else "",
         grade=_grade(row, source),
+        lone_score=_lone_score(row),
         expected_answer=_text(row, GROUND_TRUTH) or None,
         where=row.where,
         asked=_text(row, QUERY) if not by_question else "",
@@ -157,7 +167,7 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
 
 
 def _grade(row: Row, source: str) -> GivenGrade | None:
-    """Return the grade that a row brings; None where it says neither correct nor a verdict.
+    """Return the grade that a row brings; None where neither flags, verdict nor score say it.
 
     Raises:
         DataError: Its parts contradict each other, or one has a wrong type.
@@ -168,12 +178,18 @@ def _grade(row: Row, source: str) -> GivenGrade | None:
             return GivenGrade.model_validate(kept)
         except ValidationError as error:
             raise DataError(f"{row.where}: given: {explain(error)}") from error
-    verdict = _verdict(row)
-    if verdict is None:
-        return None
+    said = _verdict(row)
+    if said is not None:
+        score = _score(row, said)
+        verdict = said
+    else:
+        score = parse_number(row.get(ANSWER_SCORE))
+        if not _lone_score(row) or score not in _VERDICT_OF_SCORE:
+            return None
+        verdict = _VERDICT_OF_SCORE[score]
     return GivenGrade(
         verdict=verdict,
-        score=_score(row),
+        score=score,
         has_hallucination=truth_of(row, HALLUCINATION),
         explanation=_text(row, EXPLANATION),
         provenance=Provenance(kind="file", model=source),
@@ -195,13 +211,25 @@ def _verdict(row: Row) -> Verdict | None:
     raise row.wrong(VERDICT, f"{verdict}, as is_correct and is_partially_correct say", said)
 
 
-def _score(row: Row) -> float | None:
+def _lone_score(row: Row) -> str:
+    value = row.get(ANSWER_SCORE)
+    says_verdict = any(
+        row.get(name) not in (None, "") for name in (IS_CORRECT, IS_PARTIAL, VERDICT)
+    )
+    is_alone = value not in (None, "") and not says_verdict and row.given.get("given") is None
+    return shown(value) if is_alone else ""
+
+
+def _score(row: Row, verdict: Verdict) -> float | None:
     value = row.get(ANSWER_SCORE)
     if value is None or value == "":
         return None
     score = parse_number(value)
     if score is None or not 0 <= score <= 1:
         raise row.wrong(ANSWER_SCORE, "a number from 0 to 1, as the row grades its answer", value)
+    if score == _CONTRADICTED_BY.get(verdict):
+        expected = "more than 0" if verdict == "correct" else "less than 1"
+        raise row.wrong(ANSWER_SCORE, f"{expected}, as the row says {verdict}", value)
     return score
 
 

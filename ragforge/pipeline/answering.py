@@ -26,7 +26,7 @@ from ragforge.pipeline.backend import (
 )
 from ragforge.pipeline.contexts import Contexts
 from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
-from ragforge.pipeline.given_grades import expected_answers, given_grades, wrong_totals
+from ragforge.pipeline.given_grades import expected_answers, given_grades, lone_scores, wrong_totals
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
 from ragforge.stages.answer.cases import Case, cases, unknown_passages
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
@@ -282,8 +282,9 @@ def _read(dataset: Dataset, path: Path, observer: Observer, graded_by: str) -> _
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
     everything = dataset.require_accepted_queries()
     given = list(read_answers(path, graded_by=graded_by))
-    for told in wrong_totals(given, read_totals(path)):
-        observer(Event("note", message=f"{path}: {told}; the rows count"))
+    totals = (f"{told}; the rows count" for told in wrong_totals(given, read_totals(path)))
+    for told in (*totals, *lone_scores(given)):
+        observer(Event("note", message=f"{path}: {told}"))
     rows = with_query_ids(given, everything, observer)
     expected, notes = expected_answers(rows, everything)
     if (chosen := dataset.chosen) is not None:

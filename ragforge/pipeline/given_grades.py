@@ -79,6 +79,22 @@ def expected_answers(
     return new, told
 
 
+def lone_scores(rows: Iterable[AnswerRow]) -> Iterator[str]:
+    """Yield what is to be told of rows that have a score and no verdict."""
+    alone = [row for row in rows if row.lone_score]
+    taken = [row for row in alone if row.grade is not None]
+    left = [row for row in alone if row.grade is None]
+    if taken:
+        n = plural(len(taken), "answer brings", "answers bring")
+        yield f"{n} a score alone: 1 is taken as correct, 0.5 as partial, 0 as incorrect"
+    if left:
+        n = plural(len(left), "answer brings a score", "answers bring scores")
+        yield (
+            f"{n} alone that are not 0, 0.5 or 1, such as {left[0].lone_score}: no grade, and not "
+            "used; say isCorrect or verdict beside a score"
+        )
+
+
 def wrong_totals(rows: Sequence[AnswerRow], totals: Mapping[str, float]) -> Iterator[str]:
     """Yield the totals of a file that its rows contradict, in words.
 

@@ -222,3 +222,57 @@ def test_answers_of_a_dataset_are_graded_again_with_what_they_brought(here, caps
 
     answer = open_dataset(here / "set").answers("mine")[0]
     assert (answer.given.verdict, answer.given.provenance.model) == ("partial", "mine")
+
+
+def scored(row, score):
+    """Return a row that brings a score and no verdict."""
+    return {"query": row["query"], "aiAnswer": row["aiAnswer"], "score": score}
+
+
+def test_scores_alone_are_the_grades(here, capsys):
+    """Scores 1 and 0 have the mean 0.5; an offline judge would have called both partial."""
+    write("set.json", [{**row, "expected_answer": "It is so."} for row in SET])
+    assert main(["import", "set.json", "--chunks", "chunks.json", "--out", "set", "-q"]) == 0
+
+    found, told = graded(capsys, scored(LID, 1.0), scored(INVOICE, 0), totals={})
+
+    assert found["graded_by_file"] == "mine.json"
+    assert found["verdicts"] == {"correct": 1, "incorrect": 1}
+    assert found["rates"]["score"]["mean"] == 0.5
+    assert "2 answers bring a score alone: 1 is taken as correct, 0.5 as partial" in told
+
+
+def test_scores_that_may_be_anything_are_not_used_and_told(here, capsys):
+    """0.87 may be a similarity; nobody is to believe that it is in the mean."""
+    write("set.json", [{**row, "expected_answer": "It is so."} for row in SET])
+    assert main(["import", "set.json", "--chunks", "chunks.json", "--out", "set", "-q"]) == 0
+
+    found, told = graded(capsys, scored(LID, 0.87), scored(INVOICE, 7), totals={})
+
+    assert found["graded_by_file"] is None
+    assert "2 answers bring scores alone that are not 0, 0.5 or 1, such as 0.87: no grade" in told
+
+
+def test_an_unknown_verdict_is_not_made_up_from_the_score(here, capsys):
+    """A row that says its verdict in other words is not the one that its score suggests."""
+    rows = [{**scored(row, 1), "verdict": "useless"} for row in (LID, INVOICE)]
+    write("set.json", [{**row, "expected_answer": "It is so."} for row in SET])
+    assert main(["import", "set.json", "--chunks", "chunks.json", "--out", "set", "-q"]) == 0
+
+    found, _ = graded(capsys, *rows, totals={})
+
+    assert found["graded_by_file"] is None
+
+
+@pytest.mark.parametrize(
+    ("row", "score", "expected"),
+    [
+        (INVOICE, 0.0, "more than 0, as the row says correct"),
+        ({**INVOICE, "isCorrect": False}, 1.0, "less than 1, as the row says incorrect"),
+    ],
+)
+def test_a_score_that_contradicts_the_verdict_is_refused(here, capsys, row, score, expected):
+    """One of both is wrong, and each goes into another rate."""
+    _, told = graded(capsys, LID, {**row, "score": score}, code=3)
+
+    assert f"score: expected {expected}, got {score}" in told
