@@ -60,6 +60,7 @@ from ragforge.evaluating.text_table import render_table
 from ragforge.evaluating.wording import MISSING, duration, number, one_line, plural
 from ragforge.files.dataset import Dataset
 from ragforge.measures import Scores, Summary, parse_measure
+from ragforge.measures.strata import weighted_median
 from ragforge.observe import Observer
 from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
@@ -380,8 +381,13 @@ def _set_interval(scores: Scores, measure: str) -> str:
 
 
 def _median_rank(scores: Scores) -> str:
-    ranks = [rank for rank in scores.first_relevant_rank.values() if rank is not None]
-    return f"{median(ranks):g}" if ranks else MISSING
+    ranks = {key: rank for key, rank in scores.first_relevant_rank.items() if rank is not None}
+    if not ranks:
+        return MISSING
+    if scores.design is None:
+        return f"{median(ranks.values()):g}"
+    weights = scores.design.stratified(ranks).weights
+    return f"{weighted_median(list(ranks.values()), weights):g}"
 
 
 def _latency(seconds: float | None) -> str:

@@ -1,10 +1,12 @@
 """What the measures of a run mean together, in a sentence, and where to look next."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.measures import Scores
+from ragforge.measures.strata import Design
 
 _PRECISION: Final = "P@5"
 _RECALL: Final = "R@10"
@@ -26,6 +28,8 @@ def patterns(scores: Scores) -> list[str]:
     """Return what the measures of a run mean together; [] where they say nothing beyond themselves.
 
     Precision is held against what is possible: with one relevant chunk a query, P@5 is 0.2 at best.
+    Queries of which nothing relevant is known tell nothing here; in a sample each counts by its
+    weight.
 
     Args:
         scores: Of a run; what is needed is computed from it.
@@ -39,50 +43,79 @@ def patterns(scores: Scores) -> list[str]:
             "0, so that its measures say little else: retrieve for them, or measure the others "
             "alone (--only-retrieved)."
         ]
-    found = scores.rescore(_NEEDED, rel_threshold=scores.rel_threshold)
-    return list(_sentences(found))[:_MOST]
+    rescored = scores.rescore(_NEEDED, rel_threshold=scores.rel_threshold)
+    telling = {
+        query_id: values for query_id, values in rescored.per_query.items() if values[_N_RELEVANT]
+    }
+    if len(telling) < _FEWEST_QUERIES:
+        return []
+    return list(_sentences(_means(telling, scores.design), scores.is_by_list))[:_MOST]
 
 
-def _sentences(scores: Scores) -> Iterator[str]:
-    precision = _share_of_possible_precision(scores)
-    recall, rr, hit_rate, ndcg = (
-        scores.mean(name) or 0.0 for name in (_RECALL, "RR", _HIT_RATE, _NDCG)
-    )
-    if hit_rate < _LOW:
+class _Means(NamedTuple):
+    precision: float
+    """Share of what is possible."""
+    recall: float
+    rr: float
+    hit_rate: float
+    ndcg: float
+
+
+def _means(per_query: Mapping[str, Mapping[str, float]], design: Design | None) -> _Means:
+    """Return the means over queries, in a sample by the weights of its strata."""
+
+    def mean(value: Callable[[Mapping[str, float]], float]) -> float:
+        values = {query_id: value(of_query) for query_id, of_query in per_query.items()}
+        return fmean(values.values()) if design is None else design.mean(values) or 0.0
+
+    measured = (mean(itemgetter(name)) for name in (_RECALL, "RR", _HIT_RATE, _NDCG))
+    return _Means(mean(_share_of_possible_precision), *measured)
+
+
+def _sentences(means: _Means, is_by_list: bool) -> Iterator[str]:
+    if means.hit_rate < _LOW:
         yield (
-            f"Fewer than half of the queries find anything relevant ({_HIT_RATE} {hit_rate:.2f}): "
-            "look at the worst queries first; chunks, index or embedding do not fit the questions."
+            f"Fewer than half of the queries find anything relevant ({_HIT_RATE} "
+            f"{means.hit_rate:.2f}): look at the worst queries first; chunks, index or embedding "
+            "do not fit the questions."
         )
         return
-    if precision is not None and precision >= _HIGH and recall < _LOW:
+    if means.precision >= _HIGH and means.recall < _LOW:
         yield (
-            f"What stands at the top is right, and much is missing ({_RECALL} {recall:.2f}): "
-            "retrieve more, or let the retriever look further."
+            f"What stands at the top is right, and much is missing ({_RECALL} "
+            f"{means.recall:.2f}): retrieve more, or let the retriever look further."
         )
-    if recall >= _HIGH and rr < _LOW:
+    yield from _of_order(means, is_by_list)
+    if means.recall >= _HIGH and means.precision < _LOW:
         yield (
-            f"What is relevant is found, and stands too far down (RR {rr:.2f}, {_RECALL} "
-            f"{recall:.2f}): rerank."
+            f"What is relevant comes among much else ({_PRECISION} at {means.precision:.0%} of "
+            "what is possible): rerank, or pass fewer chunks on."
         )
-    elif hit_rate >= _HIGH and ndcg < _LOW:
+
+
+def _of_order(means: _Means, is_by_list: bool) -> Iterator[str]:
+    """Yield whether the order is to blame: what was never retrieved cannot be ranked better."""
+    if means.recall >= _HIGH and means.rr < _LOW:
+        yield (
+            f"What is relevant is found, and stands too far down (RR {means.rr:.2f}, {_RECALL} "
+            f"{means.recall:.2f}): rerank."
+        )
+    elif means.hit_rate < _HIGH:
+        return
+    elif means.recall < _LOW and means.precision < _HIGH:
+        yield (
+            f"Most queries find something relevant, and miss most of it ({_HIT_RATE} "
+            f"{means.hit_rate:.2f}, {_RECALL} {means.recall:.2f}): retrieve more, or let the "
+            "retriever look further."
+        )
+    elif means.recall >= _LOW and means.ndcg < _LOW and not is_by_list:
         yield (
             f"Most queries find something relevant, and not the best first ({_HIT_RATE} "
-            f"{hit_rate:.2f}, {_NDCG} {ndcg:.2f}): rerank, or look at what crowds the top."
-        )
-    if recall >= _HIGH and precision is not None and precision < _LOW:
-        yield (
-            f"What is relevant comes among much else ({_PRECISION} at {precision:.0%} of what is "
-            "possible): rerank, or pass fewer chunks on."
+            f"{means.hit_rate:.2f}, {_NDCG} {means.ndcg:.2f}): rerank, or look at what crowds the "
+            "top."
         )
 
 
-def _share_of_possible_precision(scores: Scores) -> float | None:
-    """Return precision over the best that so many relevant chunks allow; None where none is."""
-    shares = [
-        value / (min(_DEPTH_OF_PRECISION, n_relevant) / _DEPTH_OF_PRECISION)
-        for value, n_relevant in zip(
-            scores.values(_PRECISION), scores.values(_N_RELEVANT), strict=True
-        )
-        if n_relevant
-    ]
-    return fmean(shares) if shares else None
+def _share_of_possible_precision(values: Mapping[str, float]) -> float:
+    """Return precision over the best that so many relevant chunks allow, of which there is one."""
+    return values[_PRECISION] * _DEPTH_OF_PRECISION / min(_DEPTH_OF_PRECISION, values[_N_RELEVANT])

@@ -83,7 +83,8 @@ class Scores:
         self.without_judgments = judged.without_judgments
         self.missing_from_run = judged.missing_from_run
         self.n_not_in_qrels = judged.n_not_in_qrels
-        self.warnings = judged.warnings
+        # What the lists hold is more than what has a grade.
+        self.warnings = judged.warnings if by_list is None else by_list.warnings
         self._judged = judged
         self._by_list = by_list
         self.design = design
@@ -199,6 +200,11 @@ class Scores:
             query_id: min(UNJUDGED_DEPTH, length) - known
             for query_id, length, known in zip(self.query_ids, lengths, judged, strict=True)
         }
+
+    @property
+    def is_by_list(self) -> bool:
+        """Whether lists of relevant chunks decide binary measures, and grades the others."""
+        return self._by_list is not None
 
     @property
     def depth(self) -> int:

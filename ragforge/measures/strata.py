@@ -20,6 +20,8 @@ from ragforge.errors import UsageError
 
 LEAST_OF_STRATUM: Final = 2
 """Queries drawn of a stratum, at least, as far as it has them: one alone shows no spread."""
+_HALF: Final = 0.5 - 1e-9
+"""Of the weight; sums of weights are off by their rounding."""
 OTHERS: Final = "(others)"
 """The stratum of those that are too small for a sample."""
 
@@ -177,6 +179,22 @@ class Design:
         """Return the strata of which none of these queries is."""
         seen = {self.stratum_of[query_id] for query_id in query_ids}
         return [name for name in self.sizes if name not in seen]
+
+
+def weighted_median(values: Collection[float], weights: Collection[float]) -> float:
+    """Return the least value at or below which half of the weight is.
+
+    Args:
+        values: At least one, shape (n,).
+        weights: Aligned; they sum to 1.
+    """
+    ordered = sorted(zip(values, weights, strict=True))
+    reached = 0.0
+    for value, weight in ordered:
+        reached += weight
+        if reached >= _HALF:
+            return value
+    return ordered[-1][0]
 
 
 def weighted_mean(values: Collection[float], weights: Collection[float]) -> float:

@@ -9,7 +9,7 @@ from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import CAUSES
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
-from ragforge.evaluating.runs import PRIMARY, RunSummary, with_counts, with_interval
+from ragforge.evaluating.runs import PRIMARY, RunSummary, Slice, with_counts, with_interval
 from ragforge.evaluating.slices import DIMENSIONS
 from ragforge.evaluating.text_table import Table, render_table
 from ragforge.evaluating.wording import MISSING, duration, number, one_line, share, visible
@@ -227,16 +227,31 @@ def slices(summary: Summary) -> list[Table]:
     """The primary measure by property of the query, a table each."""
     tables = []
     for dimension in sliced_by(summary):
-        by_value: dict[str, list[str]] = {}
-        for run in summary.runs:
-            for part in run.slices:
-                if part.dimension == dimension:
-                    row = by_value.setdefault(part.value, [part.value, f"{part.n_queries:,}"])
-                    row.append(with_counts(part.estimates[PRIMARY]))
+        rows = tuple(
+            (
+                value,
+                f"{max(part.n_queries for part in parts if part):,}",
+                *(with_counts(part.estimates[PRIMARY]) if part else MISSING for part in parts),
+            )
+            for value, parts in slices_by_value(summary, dimension).items()
+        )
         headers = (dimension, "queries", *(run.name for run in summary.runs))
-        rows = tuple(map(tuple, by_value.values()))
         tables.append(Table(f"{PRIMARY} by {dimension}", headers, rows))
     return tables
+
+
+def slices_by_value(summary: Summary, dimension: str) -> dict[str, list[Slice | None]]:
+    """Return the slices of a dimension by value, one of each run; None where a run has none.
+
+    A run of a sample may lack what another one has.
+    """
+    by_run = [
+        {part.value: part for part in run.slices if part.dimension == dimension}
+        for run in summary.runs
+    ]
+    fullest_first = sorted(by_run, key=len, reverse=True)
+    values = dict.fromkeys(value for parts in fullest_first for value in parts)
+    return {value: [parts.get(value) for parts in by_run] for value in values}
 
 
 def worst(summary: Summary) -> Table:

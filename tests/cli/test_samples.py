@@ -547,3 +547,31 @@ def test_flags_of_a_sample_need_a_dataset(home, capsys):
     code = main(["evaluate", "--qrels", "q.trec", "--run", "r.trec", "--sample", "5"])
 
     assert (code, "goes with --dataset DIR" in capsys.readouterr().err) == (2, True)
+
+
+def test_the_worst_are_counted_among_the_queries_asked(home, capsys):
+    """2 of 10 drawn are of refunds, of which the right chunk stands second."""
+    retrieve("part", *SAMPLE)
+
+    _, out, _ = run(capsys, "worst", "--run", "part", "-m", "RR", "--json")
+
+    found = json.loads(out)["runs"]["part"]
+    assert (found["n_queries"], found["n_bad"]) == (10, 2)
+
+
+def test_a_report_leaves_slices_empty_that_a_sampled_run_has_not(home, capsys):
+    """Cells that moved to the next run would be another run's figures."""
+    retrieve("whole")
+    retrieve("part", "--split", "dev")
+    path = home / "set" / "queries.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row["category"] = "new" if row["query_id"] == "q01" else row["category"]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert main(["validate", "--dataset", "set", "--accept"]) == 0
+
+    codes = [run(capsys, "report", "--out", name)[0] for name in ("r.html", "r.md")]
+
+    assert codes == [0, 0]
+    [line] = [line for line in (home / "r.md").read_text().splitlines() if "| new |" in line]
+    assert [cell.strip() for cell in line.split("|")[1:4]] == ["new", "1", "\u2013"]

@@ -3,7 +3,14 @@
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.measures.strata import Design, Stratified, allocate, draw, merged_strata
+from ragforge.measures.strata import (
+    Design,
+    Stratified,
+    allocate,
+    draw,
+    merged_strata,
+    weighted_median,
+)
 
 STRATA = {f"q{n:03}": "ab"[n % 4 == 0] for n in range(100)}
 """75 queries of a, 25 of b."""
@@ -100,3 +107,11 @@ def test_a_slice_stands_for_that_slice_of_the_set():
     easy = design.within(["a0", "a1", "a2", "b0"])
 
     assert easy.mean({"a0": 1.0, "b0": 0.0}) == 0.75
+
+
+def test_the_median_of_a_sample_is_that_of_what_it_stands_for():
+    """Two values of three quarters of the set go before four of the last quarter."""
+    weights = [0.375, 0.375, *[0.0625] * 4]
+
+    assert weighted_median([1, 2, 7, 7, 8, 9], weights) == 2
+    assert weighted_median([9, 7, 8, 7, 2, 1], weights) == 7

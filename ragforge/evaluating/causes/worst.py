@@ -43,7 +43,7 @@ class RunFindings:
 
     name: str
     n_queries: int
-    """Answerable queries of the set."""
+    """Answerable queries of the set, or of the part of it that the run was asked."""
     mean: float | None
     groups: tuple[CauseGroup, ...]
     """All that did badly, by likely cause, the commonest first."""
@@ -114,9 +114,10 @@ def run_findings(
         mean: Of the measure.
     """
     [run] = records.runs
+    queries = run.task.queries if run.task else records.queries.values()
     return RunFindings(
         name=run.name,
-        n_queries=sum(query.answerable for query in records.queries.values()),
+        n_queries=sum(query.answerable for query in queries),
         mean=mean,
         groups=grouped(causes.values()),
         worst=tuple(_bad_query(records, item) for item in listed),

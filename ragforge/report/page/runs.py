@@ -11,7 +11,7 @@ from ragforge.evaluating.runs import (
     RunSummary,
     counts,
 )
-from ragforge.evaluating.wording import number, plural, share
+from ragforge.evaluating.wording import MISSING, number, plural, share
 from ragforge.report.page.charts import (
     Bars,
     Chart,
@@ -33,6 +33,7 @@ from ragforge.report.tables import (
     latencies,
     recall,
     sliced_by,
+    slices_by_value,
     spending,
 )
 from ragforge.report.words import HOLES_NOTE, MEAN_NOTE
@@ -192,19 +193,20 @@ def slices_block(summary: Summary) -> Html:
 
 
 def _n_values(summary: Summary, dimension: str) -> int:
-    return sum(part.dimension == dimension for part in summary.runs[0].slices)
+    return len(slices_by_value(summary, dimension))
 
 
 def _slice(summary: Summary, dimension: str) -> Html:
     body = []
-    parts = [[p for p in run.slices if p.dimension == dimension] for run in summary.runs]
-    for same in zip(*parts, strict=True):
+    for value, parts in slices_by_value(summary, dimension).items():
         cells = [
             estimate_cell(part.estimates[PRIMARY], counts(part.estimates[PRIMARY], "with failures"))
-            for part in same
+            if part
+            else element("td", MISSING, class_="num")
+            for part in parts
         ]
-        count = element("td", f"{same[0].n_queries:,}", class_="num")
-        body.append(table_row(same[0].value, [count, *cells]))
+        count = element("td", f"{max(p.n_queries for p in parts if p):,}", class_="num")
+        body.append(table_row(value, [count, *cells]))
     names = [run_name(summary, run.name) for run in summary.runs]
     title = f"{PRIMARY} by {dimension}"
     table = scroll_table(
