@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.history.changes import is_of_same_part
+from ragforge.evaluating.history.changes import is_of_same_part, stands_for_same
 from ragforge.evaluating.history.common_items import Yardstick
 from ragforge.evaluating.history.of_run import RunHistory, last_two_states, run_history
 from ragforge.evaluating.history.trends import (
@@ -80,11 +80,16 @@ def with_now(dataset: Dataset, history: History, runs: Iterable[EvaluatedRun]) -
     newer = []
     for run in runs:
         last, now = history.of_run(run.evaluation.run)[-1:], run.evaluation
-        if last and (last[0].digests != now.digests or not is_comparable(last[0], now)):
+        if last and not _is_as_now(last[0], now):
             timeless = {"at": "", "git_commit": "", "git_branch": ""}
             bridged = _bridged(dataset, history, run, silent).evaluation
             newer.append(sealed(bridged.model_copy(update=timeless)))
     return History((*history.evaluations, *newer), history.notes)
+
+
+def _is_as_now(last: Evaluation, now: Evaluation) -> bool:
+    is_same = last.digests == now.digests and stands_for_same(last, now)
+    return is_same and is_comparable(last, now)
 
 
 def last_other(dataset: Dataset, evaluated: EvaluatedRun) -> Baseline | None:

@@ -98,6 +98,8 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
             f"The queries measured changed: {_part(before)} before, now {_part(now)}; only what is "
             "said of the same items is of the system.",
         )
+    if old.queries == new.queries and not stands_for_same(before, now):
+        yield Change("items", f"The items changed: {_stood_for(before, now)}.")
     if old.queries != new.queries:
         version = f" (version {before.version}, now {now.version})"
         yield Change(
@@ -110,6 +112,32 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
 def is_of_same_part(a: Evaluation, b: Evaluation) -> bool:
     """Whether two evaluations were made on what the same flags choose, such as all queries."""
     return _asked(a) == _asked(b)
+
+
+def stands_for_same(a: Evaluation, b: Evaluation) -> bool:
+    """Whether two samples are of as many queries in the same strata; so are those of no strata."""
+    return _sizes(a) == _sizes(b)
+
+
+def _sizes(of: Evaluation) -> dict[str, int]:
+    return {part.stratum: part.n_queries for part in of.selection.strata} if of.selection else {}
+
+
+def _stood_for(before: Evaluation, now: Evaluation) -> str:
+    """Say how what the same queries of a sample stand for changed, with the weights of strata."""
+    sizes = _sizes(before), _sizes(now)
+    totals = [sum(of.values()) for of in sizes]
+    weights = [
+        f"{one_line(name)} {old:.3f}, now {new:.3f}"
+        for name in sorted({*sizes[0], *sizes[1]})
+        if (old := sizes[0].get(name, 0) / max(totals[0], 1))
+        != (new := sizes[1].get(name, 0) / max(totals[1], 1))
+    ]
+    said = (
+        f"those of the sample are the same {plural(now.n_queries, 'query', 'queries')}, but they "
+        f"stood for {totals[0]:,} and now for {totals[1]:,}"
+    )
+    return f"{said}; weights: {'; '.join(weights)}" if weights else said
 
 
 def _asked(of: Evaluation) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from ragforge.evaluating.history.changes import Change, changes
+from ragforge.evaluating.history.changes import Change, changes, stands_for_same
 from ragforge.evaluating.history.trends import (
     Trend,
     comparable,
@@ -81,7 +81,8 @@ def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) 
     if found.verdict != "STABLE":
         return "both" if of_set else "system"
     if of_set:
-        return "set" if before.digests.queries != now.digests.queries else "judgments"
+        is_same = before.digests.queries == now.digests.queries and stands_for_same(before, now)
+        return "judgments" if is_same else "set"
     if same.low <= full <= same.high:
         return "neither"
     return "failures" if old.n_failed or new.n_failed else "unknown"

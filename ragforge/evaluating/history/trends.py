@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.graded_by import silent_of
+from ragforge.evaluating.history.changes import stands_for_same
 from ragforge.evaluating.history.common_items import (
     LEFT_OUT,
     CommonItem,
@@ -432,9 +433,10 @@ def _trend(
 
 
 def is_same_set(before: Evaluation, now: Evaluation) -> bool:
-    """Whether two evaluations are of the same items, with the same grades."""
+    """Whether two evaluations are of the same items, of the same weights and grades."""
     old, new = before.digests, now.digests
-    return (old.queries, old.judgments) == (new.queries, new.judgments)
+    same = (old.queries, old.judgments) == (new.queries, new.judgments)
+    return same and stands_for_same(before, now)
 
 
 def difference_between(old: MeasuredMean | None, new: MeasuredMean | None) -> float | None:

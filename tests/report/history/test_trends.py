@@ -13,6 +13,7 @@ from ragforge.evaluating.history.trends import (
     trend_of_means,
 )
 from ragforge.records import BridgeMean, MeasuredMean
+from ragforge.records.selections import Selection, Stratum
 
 BEFORE = evaluation()
 
@@ -463,3 +464,31 @@ def test_a_bridge_keeps_the_spread_of_its_differences():
     ).values()
 
     assert (mean.sd, mean.n_tied) == (pytest.approx(0.0707106781), 3)
+
+
+def of_sample(sizes):
+    """Return the selection of 12 queries from strata of some sizes."""
+    strata = tuple(Stratum(stratum=name, n_queries=n, n_drawn=6) for name, n in sizes.items())
+    return Selection(sample=12, seed=1, by="category", strata=strata)
+
+
+def test_a_set_that_grew_is_a_change_of_what_a_sample_stands_for():
+    """The queries drawn and their values are the same; A weighed 30 of 40, and weighs 35 of 60."""
+    before = evaluation(n=12, selection=of_sample({"A": 30, "B": 10}))
+    now = evaluation(n=12, selection=of_sample({"A": 35, "B": 25}))
+
+    [change] = changes(before, now)
+
+    assert change.what == "items"
+    assert change.text == (
+        "The items changed: those of the sample are the same 12 queries, but they stood for 40 and "
+        "now for 60; weights: A 0.750, now 0.583; B 0.250, now 0.417."
+    )
+
+
+def test_the_mean_of_all_items_has_no_interval_over_other_weights():
+    """It mixes a changed system and a changed set."""
+    before = evaluation(n=12, selection=of_sample({"A": 30, "B": 10}))
+    now = evaluation(0.7, n=12, selection=of_sample({"A": 35, "B": 25}))
+
+    assert trend_of_means(before, now, "RR").verdict == "UNKNOWN"
