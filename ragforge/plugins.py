@@ -68,10 +68,10 @@ def _loaded(point: EntryPoint, group: str) -> object:
     if not point.attr:
         return module
     try:
-        found: object = attrgetter(point.attr)(module)
+        loaded: object = attrgetter(point.attr)(module)
     except AttributeError as error:
         public = [known for known in vars(module) if not known.startswith("_")]
         near = difflib.get_close_matches(point.attr, public, n=1, cutoff=0)
         meant = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"{group}: {point.value!r}: {error}{meant}") from error
-    return found
+    return loaded

@@ -86,10 +86,10 @@ def load_prompt(name: str, folder: str = "") -> Prompt:
             could fill its holes or read its replies.
     """
     place = _place_of(name, folder)
-    found = _parse(name, place / f"{name}.toml")
+    prompt = _parse(name, place / f"{name}.toml")
     if place != _shipped():
-        _check_override(found, place / f"{name}.toml")
-    return found
+        _check_override(prompt, place / f"{name}.toml")
+    return prompt
 
 
 def is_overridden(name: str, folder: str) -> bool:
@@ -144,13 +144,13 @@ def diff_override(name: str, folder: str) -> str:
     return _diff(f"shipped/{name}.toml", shipped_text, str(path), _source(name, folder))
 
 
-def diff_prompts(one: str, other: str, folder: str = "") -> str:
+def diff_prompts(first: str, second: str, folder: str = "") -> str:
     """Return how two prompts differ, "" where they do not.
 
     Raises:
         ConfigError: One of them is missing.
     """
-    return _diff(f"{one}.toml", _source(one, folder), f"{other}.toml", _source(other, folder))
+    return _diff(f"{first}.toml", _source(first, folder), f"{second}.toml", _source(second, folder))
 
 
 def _shipped() -> Path:
@@ -181,45 +181,45 @@ def _source(name: str, folder: str) -> str:
         raise ConfigError(str(error)) from error
 
 
-def _diff(one: str, one_text: str, other: str, other_text: str) -> str:
+def _diff(first: str, first_text: str, second: str, second_text: str) -> str:
     lines = difflib.unified_diff(
-        one_text.splitlines(), other_text.splitlines(), one, other, lineterm=""
+        first_text.splitlines(), second_text.splitlines(), first, second, lineterm=""
     )
-    found = "\n".join(lines)
-    unseen = not found and one_text != other_text
-    return f"--- {one}\n+++ {other}\n(only line ends differ)" if unseen else found
+    diff = "\n".join(lines)
+    unseen = not diff and first_text != second_text
+    return f"--- {first}\n+++ {second}\n(only line ends differ)" if unseen else diff
 
 
-def _listed(found: Prompt, folder: str) -> ListedPrompt:
-    if _place_of(found.name, folder) == _shipped():
-        return ListedPrompt(found, "shipped")
-    if found.name not in prompt_names():
-        return ListedPrompt(found, folder)
-    original = load_prompt(found.name)
-    if found.sha256 == original.sha256:
+def _listed(prompt: Prompt, folder: str) -> ListedPrompt:
+    if _place_of(prompt.name, folder) == _shipped():
+        return ListedPrompt(prompt, "shipped")
+    if prompt.name not in prompt_names():
+        return ListedPrompt(prompt, folder)
+    original = load_prompt(prompt.name)
+    if prompt.sha256 == original.sha256:
         note = "same as shipped"
-    elif found.version == original.version:
+    elif prompt.version == original.version:
         note = f"differs from shipped version {original.version}; raise its version"
-    elif found.version < original.version:
+    elif prompt.version < original.version:
         note = f"shipped is version {original.version} by now"
     else:
         note = ""
-    return ListedPrompt(found, folder, note)
+    return ListedPrompt(prompt, folder, note)
 
 
-def _check_override(found: Prompt, path: Path) -> None:
+def _check_override(prompt: Prompt, path: Path) -> None:
     """Check that a prompt of the user's fits a stage: that of its name, else that of its schema."""
     originals = [load_prompt(name) for name in prompt_names()]
-    fitting = [item for item in originals if item.name == found.name] or originals
+    fitting = [item for item in originals if item.name == prompt.name] or originals
     schemas = sorted({item.schema for item in fitting})
-    if found.schema not in schemas:
+    if prompt.schema not in schemas:
         allowed = f"one of {', '.join(schemas)}" if len(schemas) > 1 else schemas[0]
-        raise ConfigError(f"{path}: schema: expected {allowed}; got {found.schema!r}")
-    alike = [item for item in fitting if item.schema == found.schema]
-    same = [item for item in alike if holes_of(item.user) == holes_of(found.user)]
+        raise ConfigError(f"{path}: schema: expected {allowed}; got {prompt.schema!r}")
+    alike = [item for item in fitting if item.schema == prompt.schema]
+    same = [item for item in alike if holes_of(item.user) == holes_of(prompt.user)]
     if not same:
-        raise ConfigError(f"{path}: user: {_wrong_holes(found.user, alike[0].user)}")
-    loose = sorted(_unfenced(found.user) - _unfenced(same[0].user))
+        raise ConfigError(f"{path}: user: {_wrong_holes(prompt.user, alike[0].user)}")
+    loose = sorted(_unfenced(prompt.user) - _unfenced(same[0].user))
     if loose:
         raise ConfigError(
             f"{path}: user: ${loose[0]} stands outside of the fence; expected $marker before and "

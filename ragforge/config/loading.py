@@ -73,18 +73,18 @@ def found_file(path: Path) -> SettingsFile:
     Raises:
         ConfigError: It cannot be read, or is made to use up memory.
     """
-    shown = f"./{DEFAULT_FILE}" if path == Path(DEFAULT_FILE) else str(path)
+    name = f"./{DEFAULT_FILE}" if path == Path(DEFAULT_FILE) else str(path)
     if not path.is_file():
-        raise ConfigError(f"{shown}: no such file")
+        raise ConfigError(f"{name}: no such file")
     content = _content(path, _MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
-        raise ConfigError(f"{shown}: is too large: expected at most {_MOST_BYTES:,} bytes")
+        raise ConfigError(f"{name}: is too large: expected at most {_MOST_BYTES:,} bytes")
     # A key of many parts takes memory by the square of their number: 4 GB for one of 64 kB.
     if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
-        raise ConfigError(f"{shown}: is odd: expected at most {_MOST_DOTS} dots in a line")
+        raise ConfigError(f"{name}: is odd: expected at most {_MOST_DOTS} dots in a line")
     known = trust_of(path)
     trusted = known is not None and known.sha256 == digest_of(content)
-    return SettingsFile(shown, content, trusted, changed=known is not None and not trusted)
+    return SettingsFile(name, content, trusted, changed=known is not None and not trusted)
 
 
 def parse(file: SettingsFile) -> dict[str, object]:
@@ -287,12 +287,12 @@ def _validated(given: Mapping[str, _Given]) -> Settings:
         raise ConfigError(f"{source}: {key}: {message}, got {shown}") from error
 
 
-def _check(key: str, value: object, known: set[str], shown: str) -> None:
+def _check(key: str, value: object, known: set[str], file_name: str) -> None:
     if key not in known:
         near = difflib.get_close_matches(key, sorted(known), n=1, cutoff=0)
-        raise ConfigError(f"{shown}: unknown key {_plain(key)}; did you mean {near[0]}?")
+        raise ConfigError(f"{file_name}: unknown key {_plain(key)}; did you mean {near[0]}?")
     if isinstance(value, bool):
-        raise ConfigError(f"{shown}: {key}: no setting takes true or false")
+        raise ConfigError(f"{file_name}: {key}: no setting takes true or false")
 
 
 def _plain(name: str) -> str:

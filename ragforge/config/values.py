@@ -35,12 +35,12 @@ def json_object(value: str) -> str:
     if not value:
         return value
     try:
-        found = json.loads(value)
+        fields = json.loads(value)
     except ValueError as error:
         raise ValueError(f"expected a JSON object ({error})") from error
     if not value.startswith("{"):
         raise ValueError("expected a JSON object")
-    taken = sorted(_OWN_FIELDS & set(found))
+    taken = sorted(_OWN_FIELDS & set(fields))
     if taken:
         raise ValueError(f"{', '.join(taken)}: set by ragforge itself")
     return value

@@ -113,7 +113,7 @@ class CardWriter(AbstractContextManager["CardWriter"]):
         place[order] = np.arange(len(order))
         sizes = np.bincount(stands, minlength=len(stands))
         grouped = np.flatnonzero(sizes[stands] > 1)
-        found: dict[str, Array] = {
+        columns: dict[str, Array] = {
             "begins": np.frombuffer(self._begins, np.int64),
             "document": document,
             "level": np.frombuffer(self._levels, np.uint8),
@@ -126,7 +126,7 @@ class CardWriter(AbstractContextManager["CardWriter"]):
             "grouped": grouped[np.argsort(stands[grouped], kind="stable")],
         }
         for name, dtype in _TYPES.items():
-            write_array(self._folder / name, [found[name].astype(dtype)])
+            write_array(self._folder / name, [columns[name].astype(dtype)])
 
     def _in_order(self, document: Array, starts: Array) -> Array:
         """Return the rows by document and in the order of its text.

@@ -50,13 +50,13 @@ def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
     if spec == BUILT_IN:
         return lambda document: chunk_document(document, max_chars=max_chars, min_chars=min_chars)
     where = f"chunker {spec}"
-    found = find("chunkers", spec, (BUILT_IN,))
-    if isinstance(found, type):
+    chunker = find("chunkers", spec, (BUILT_IN,))
+    if isinstance(chunker, type):
         try:
-            found = construct(found, where, {}, "make the object in the module and name that")
+            chunker = construct(chunker, where, {}, "make the object in the module and name that")
         except SystemExit as error:
             raise UsageError(f"{where}: the constructor raised SystemExit: {error}") from error
-    cut = method_of(found, _METHODS, where, "f(text)")
+    cut = method_of(chunker, _METHODS, where, "f(text)")
     whole = _takes_document(cut)
 
     def chunks(document: Document) -> list[Chunk]:
@@ -97,17 +97,17 @@ def _takes_document(cut: Callable[..., object]) -> bool:
 
 def _pieces(cut: Callable[..., object], given: object, where: str) -> list[object]:
     try:
-        found = cut(given)
-        pieces = list(found) if isinstance(found, Iterable) else None
+        returned = cut(given)
+        pieces = list(returned) if isinstance(returned, Iterable) else None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's code may raise anything, or leave with sys.exit
         raise UsageError(f"{where}: raised {type(error).__name__}: {error}") from error
-    if inspect.iscoroutine(found):
-        found.close()
+    if inspect.iscoroutine(returned):
+        returned.close()
         raise UsageError(f"{where}: is async; expected a plain function")
-    if pieces is None or isinstance(found, str | Mapping):
-        raise UsageError(f"{where}: expected a list of pieces, got {type(found).__name__}")
+    if pieces is None or isinstance(returned, str | Mapping):
+        raise UsageError(f"{where}: expected a list of pieces, got {type(returned).__name__}")
     return pieces
 
 
@@ -146,12 +146,12 @@ def _place(text: str, piece: object, finder: "_Finder", named: str) -> Stretch |
         raise UsageError(f"{named}: expected text, or an object with text, got {piece!r:.80}")
     if not wanted.strip():
         return None
-    found = finder.next(wanted)
-    if found is None:
+    location = finder.next(wanted)
+    if location is None:
         raise UsageError(
             f"{named}: is not in the document: {_shown(wanted)}; expected parts of its text"
         )
-    return found
+    return location
 
 
 def _shown(text: str) -> str:
@@ -191,14 +191,14 @@ class _Finder:
 
         Where a piece is there already, it is another place of the same text, if there is one.
         """
-        found = self._verbatim(wanted) or self._nearby(wanted) or self._anywhere(wanted)
-        if found is None or (found.start, found.end) not in self._taken:
-            return found and self.at(found.start, found.end)
-        same = self._text[found.start : found.end]
+        location = self._verbatim(wanted) or self._nearby(wanted) or self._anywhere(wanted)
+        if location is None or (location.start, location.end) not in self._taken:
+            return location and self.at(location.start, location.end)
+        same = self._text[location.start : location.end]
         at = self._text.find(same)
         while (at, at + len(same)) in self._taken:
             at = self._text.find(same, at + 1)
-        return found if at < 0 else self.at(at, at + len(same))
+        return location if at < 0 else self.at(at, at + len(same))
 
     def _verbatim(self, wanted: str) -> Stretch | None:
         behind = _NOT_BLANK.search(self._text, self._last.end)

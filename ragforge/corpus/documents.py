@@ -62,9 +62,11 @@ def read_documents(
             doc_id (found before any file is read), none of the files could be read, or not one
             that must be.
     """
-    found = find_sources(paths, include, exclude, skipped, follow_links=follow_links, unread=unread)
-    sources = with_readers(found, skipped)
-    for source in _without(found, sources):
+    all_sources = find_sources(
+        paths, include, exclude, skipped, follow_links=follow_links, unread=unread
+    )
+    sources = with_readers(all_sources, skipped)
+    for source in _without(all_sources, sources):
         _refuse_named(source, "what reads such files is not installed", named_must)
         unread(source.doc_id)
     broken: list[str] = []
@@ -82,12 +84,12 @@ def read_documents(
         if len(broken) > n_broken:
             _refuse_named(source, broken[-1].removeprefix(f"{source.path}: "), named_must)
             unread(source.doc_id)
-    n_unread = len(broken) + len(found) - len(sources)
+    n_unread = len(broken) + len(all_sources) - len(sources)
     if n_unread and not any_read:
         reason = broken[0] if broken else "what reads them is not installed"
-        raise DataError(f"none of the {len(found)} files could be read: {reason}")
+        raise DataError(f"none of the {len(all_sources)} files could be read: {reason}")
     if n_unread > 1:
-        skipped(f"{n_unread} of {len(found)} files", "could not be read")
+        skipped(f"{n_unread} of {len(all_sources)} files", "could not be read")
 
 
 def normalise(text: str) -> str:

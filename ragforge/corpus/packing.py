@@ -99,20 +99,20 @@ def sections(text: str, blocks: Iterable[Block], title: str) -> list[Section]:
         blocks: All blocks of a document, in order.
         title: Of the document; heads each path unless the first heading repeats it.
     """
-    found: list[Section] = []
+    kept: list[Section] = []
     pending: list[Block] = []
     for section in _headed(blocks):
         if not _says_something(text, section):
             pending.extend(section.blocks)
             continue
-        found.append(Section(section.path, pending + section.blocks))
+        kept.append(Section(section.path, pending + section.blocks))
         pending = []
-    if found:
-        found[-1].blocks.extend(pending)
+    if kept:
+        kept[-1].blocks.extend(pending)
     elif any(block.kind != "heading" for block in pending):
-        found.append(Section((), pending))
-    root = _root(title, found)
-    return [Section(root + section.path, section.blocks) for section in found]
+        kept.append(Section((), pending))
+    root = _root(title, kept)
+    return [Section(root + section.path, section.blocks) for section in kept]
 
 
 def _headed(blocks: Iterable[Block]) -> Iterator[Section]:
@@ -136,12 +136,12 @@ def _says_something(text: str, section: Section) -> bool:
     )
 
 
-def _root(title: str, found: list[Section]) -> tuple[str, ...]:
+def _root(title: str, sections: list[Section]) -> tuple[str, ...]:
     """Return the title as the head of all paths; nothing where the first heading repeats it.
 
     Page titles often are "Heading - Name of the site".
     """
-    first = next((section.path[0] for section in found if section.path), "")
+    first = next((section.path[0] for section in sections if section.path), "")
     return () if not title or first in {title, *_TITLE_PARTS.split(title)} else (title,)
 
 
@@ -287,23 +287,23 @@ def _merged_backward(packed: Iterable[Passage], limits: Limits) -> list[Passage]
     return merged
 
 
-def _may_merge(one: Passage, other: Passage, limits: Limits) -> bool:
+def _may_merge(first: Passage, second: Passage, limits: Limits) -> bool:
     """Say whether two neighbours fit and are siblings, or one is around the other."""
-    shared = _shared(one.path, other.path)
-    related = len(shared) >= min(len(one.path), len(other.path)) or (
-        len(one.path) == len(other.path) == len(shared) + 1
+    shared = _shared(first.path, second.path)
+    related = len(shared) >= min(len(first.path), len(second.path)) or (
+        len(first.path) == len(second.path) == len(shared) + 1
     )
-    return related and other.stretch.end - one.stretch.start <= limits.max_chars
+    return related and second.stretch.end - first.stretch.start <= limits.max_chars
 
 
-def _merge(one: Passage, other: Passage) -> Passage:
-    path = _shared(one.path, other.path) or one.path or other.path
-    return Passage(Stretch(one.stretch.start, other.stretch.end), path)
+def _merge(first: Passage, second: Passage) -> Passage:
+    path = _shared(first.path, second.path) or first.path or second.path
+    return Passage(Stretch(first.stretch.start, second.stretch.end), path)
 
 
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     length = next(
-        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
     )
-    return one[:length]
+    return first[:length]

@@ -211,13 +211,13 @@ def _ends(text: str) -> Iterator[str]:
 
 def _outline(reader: "PdfReader") -> Mapping[int, Mapping[str, int]]:
     """Return by page number the folded titles of the outline with their levels."""
-    found: dict[int, dict[str, int]] = {}
+    titles: dict[int, dict[str, int]] = {}
     for level, entry in _entries(reader.outline, 1):
         number = reader.get_destination_page_number(entry)  # type: ignore[arg-type]  # a union
         title = _folded(str(getattr(entry, "title", "") or ""))
         if number is not None and number >= 0 and title:
-            found.setdefault(number, {})[title] = level
-    return found
+            titles.setdefault(number, {})[title] = level
+    return titles
 
 
 def _entries(outline: Sequence[object], level: int) -> Iterator[tuple[int, object]]:

@@ -202,34 +202,36 @@ def cuts(edges: list[Edge]) -> Iterator[CutFound]:
         inside = inside != is_odd
 
 
-def _between(one: Edge, other: Edge) -> Iterator[CutFound]:
-    gap = _gap(one, other)
-    if _sentence(one, other, gap):
-        yield CutFound(one, "sentence_cut", "ends in the middle of a sentence", f"…{one.last}")
-        yield CutFound(other, "sentence_cut", "begins in the middle of a sentence", other.first)
-    if one.path != other.path or gap > _PARAGRAPH_GAP:
-        return
-    if other.head == "row" and one.tail == "row" and not other.headed and gap <= _LINE_GAP:
-        yield CutFound(other, "table_cut", "rows of a table without its header", other.first)
-    if other.head == "item" and one.tail == "item" and gap >= 0:
-        yield CutFound(one, "list_cut", "its list goes on in the next chunk", f"…{one.last}")
-    elif one.leads_in and one.tail != "heading" and other.head in {"item", "row", "fence"}:
+def _between(before: Edge, behind: Edge) -> Iterator[CutFound]:
+    gap = _gap(before, behind)
+    if _sentence(before, behind, gap):
         yield CutFound(
-            one, "list_cut", "what its last line leads in is in the next chunk", one.last
+            before, "sentence_cut", "ends in the middle of a sentence", f"…{before.last}"
+        )
+        yield CutFound(behind, "sentence_cut", "begins in the middle of a sentence", behind.first)
+    if before.path != behind.path or gap > _PARAGRAPH_GAP:
+        return
+    if behind.head == "row" and before.tail == "row" and not behind.headed and gap <= _LINE_GAP:
+        yield CutFound(behind, "table_cut", "rows of a table without its header", behind.first)
+    if behind.head == "item" and before.tail == "item" and gap >= 0:
+        yield CutFound(before, "list_cut", "its list goes on in the next chunk", f"…{before.last}")
+    elif before.leads_in and before.tail != "heading" and behind.head in {"item", "row", "fence"}:
+        yield CutFound(
+            before, "list_cut", "what its last line leads in is in the next chunk", before.last
         )
 
 
-def _sentence(one: Edge, other: Edge, gap: int) -> bool:
-    prose = one.tail in {"text", "item"} and other.head == "text"
-    if not prose or not one.unfinished or gap > _LINE_GAP:
+def _sentence(before: Edge, behind: Edge, gap: int) -> bool:
+    prose = before.tail in {"text", "item"} and behind.head == "text"
+    if not prose or not before.unfinished or gap > _LINE_GAP:
         return False
-    known = bool(one.end and other.end)
-    return other.goes_on or (known and gap == 0) or (known and gap > 0 and other.caseless)
+    known = bool(before.end and behind.end)
+    return behind.goes_on or (known and gap == 0) or (known and gap > 0 and behind.caseless)
 
 
-def _gap(one: Edge, other: Edge) -> int:
+def _gap(before: Edge, behind: Edge) -> int:
     """Return the characters between two chunks, below 0 if they overlap; 0 where unknown."""
-    return other.start - one.end if one.end and other.end else 0
+    return behind.start - before.end if before.end and behind.end else 0
 
 
 def _kind(line: str) -> LineKind:

@@ -305,12 +305,12 @@ def _shared(place: Location, quote: Location) -> int:
     return max(0, min(place.end, quote.end) - max(place.start, quote.start))
 
 
-def alike(one: str, other: str) -> int:
+def alike(first: str, second: str) -> int:
     """Return how many characters two texts have in common from their beginnings."""
-    if one == other:
-        return len(one)
-    differs = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(differs, min(len(one), len(other)))
+    if first == second:
+        return len(first)
+    differs = (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    return next(differs, min(len(first), len(second)))
 
 
 def standing_at(item: Evidence, placed: Placement) -> Evidence:

@@ -183,7 +183,7 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def _files(folder: Path, search: _Search) -> list[Path]:
-    found: list[Path] = []
+    files: list[Path] = []
     roots = [Path(os.path.realpath(folder))]
     """What is read already; a link into or around it would be a loop, or read files twice."""
     for place, folders, names in os.walk(folder, onerror=_unreadable, followlinks=True):
@@ -197,8 +197,8 @@ def _files(folder: Path, search: _Search) -> list[Path]:
             folders.remove(link.name)
             out = "" if is_near else f"; {_FOLLOW}"
             search.skipped(str(link), f"is a link to a folder, which is not followed{out}")
-        found.extend(Path(place, name) for name in names if not name.startswith("."))
-    return sorted(found, key=lambda path: path.relative_to(folder).parts)
+        files.extend(Path(place, name) for name in names if not name.startswith("."))
+    return sorted(files, key=lambda path: path.relative_to(folder).parts)
 
 
 def _unreadable(error: OSError) -> None:

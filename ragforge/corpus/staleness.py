@@ -245,12 +245,12 @@ class Staleness:
             key=lambda item: (item.version.order, item.row),
         )
         digests = _digests([item.row for item in passages], words)
-        found: dict[int, tuple[int, str]] = {}
+        superseded: dict[int, tuple[int, str]] = {}
         for older, newer in _alike(digests):
-            one, other = passages[older], passages[newer]
-            if one.row not in found and (why := _superseded(one, other)):
-                found[one.row] = other.row, why
-        yield from ((row, newer, why) for row, (newer, why) in sorted(found.items()))
+            passage, newer_passage = passages[older], passages[newer]
+            if passage.row not in superseded and (why := _superseded(passage, newer_passage)):
+                superseded[passage.row] = newer_passage.row, why
+        yield from ((row, newer, why) for row, (newer, why) in sorted(superseded.items()))
 
 
 def _digests(rows: list[int], words: Words) -> _Digests:

@@ -96,7 +96,7 @@ class _Vectors:
 
     def products(self, centres: Matrix) -> Matrix:
         """Return the product of each row with each centre."""
-        found = np.zeros((self.n_rows, len(centres)), np.float32)
+        products = np.zeros((self.n_rows, len(centres)), np.float32)
         table = np.ascontiguousarray(centres.T)
         bounds = np.append(self.starts, len(self.values))
         cuts = np.searchsorted(self.starts, np.arange(0, len(self.values), _VALUES_AT_ONCE))
@@ -104,8 +104,8 @@ class _Vectors:
             start, end = bounds[first], bounds[behind]
             terms = table[self.words[start:end]] * self.values[start:end, None]
             sums = np.add.reduceat(terms, self.starts[first:behind] - start, axis=0)
-            found[self.rows[first:behind]] = sums
-        return found
+            products[self.rows[first:behind]] = sums
+        return products
 
     def sums(self, labels: Rows, n_labels: int, n_words: int) -> npt.NDArray[np.float64]:
         """Return the sum of the rows of each label."""

@@ -58,11 +58,11 @@ async def call(function: Callable[..., object], ask: Callable[[], object]) -> ob
     return await result if inspect.isawaitable(result) else result
 
 
-def construct(found: type, where: str, offered: Mapping[str, object], advice: str) -> object:
+def construct(cls: type, where: str, offered: Mapping[str, object], advice: str) -> object:
     """Return an object of a user's class.
 
     Args:
-        found: The class.
+        cls: The class.
         where: What messages call it.
         offered: Arguments that its constructor may require, by name; one at most is given.
         advice: What to do where it requires others.
@@ -72,17 +72,18 @@ def construct(found: type, where: str, offered: Mapping[str, object], advice: st
     """
     required = [
         parameter.name
-        for parameter in parameters_of(found)
+        for parameter in parameters_of(cls)
         if parameter.default is parameter.empty
         and parameter.kind not in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
     ]
     if len(required) > 1 or not offered.keys() >= set(required):
-        one = "".join(f" or {name!r}" for name in offered)
+        optional = "".join(f" or {name!r}" for name in offered)
         raise UsageError(
-            f"{where}: the constructor needs {', '.join(required)}; expected none{one}; {advice}"
+            f"{where}: the constructor needs {', '.join(required)}; expected none{optional}; "
+            f"{advice}"
         )
     try:
-        return found(*(offered[name] for name in required))
+        return cls(*(offered[name] for name in required))
     except Exception as error:  # a user's code may raise anything
         raise UsageError(f"{where}: the constructor raised {type(error).__name__}: {error}") from (
             error
@@ -90,22 +91,22 @@ def construct(found: type, where: str, offered: Mapping[str, object], advice: st
 
 
 def method_of(
-    found: object, methods: Sequence[str], where: str, expected: str
+    target: object, methods: Sequence[str], where: str, expected: str
 ) -> Callable[..., object]:
     """Return what to call: a function itself, of an object the first method that it has.
 
     Raises:
         UsageError: There is nothing to call.
     """
-    if not inspect.isroutine(found):
+    if not inspect.isroutine(target):
         for name in methods:
-            method = getattr(found, name, None)
+            method = getattr(target, name, None)
             if callable(method):
                 return cast("Callable[..., object]", method)  # its signature is read later
-    if callable(found):
-        return cast("Callable[..., object]", found)
+    if callable(target):
+        return cast("Callable[..., object]", target)
     raise UsageError(
-        f"{where}: is of type {type(found).__qualname__}; expected a function {expected}, or an "
+        f"{where}: is of type {type(target).__qualname__}; expected a function {expected}, or an "
         f"object with one of {', '.join(methods)}"
     )
 

@@ -220,11 +220,11 @@ def _target(url: str, what: str, function: str) -> _Target:
         )
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
     query = quote(parts.query, safe="/%:@!$&'()*+,;=~?")
-    shown = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    address = f"{parts.scheme}://{parts.netloc}{parts.path}"
     return _Target(
         tls=parts.scheme == "https",
         host=host,
         port=port,
         path=f"{path}?{query}" if query else path,
-        shown=shown,
+        shown=address,
     )

@@ -109,18 +109,18 @@ def _numerals(logprobs: Any, text: str) -> tuple[Numeral, ...]:  # noqa: ANN401 
         tokens = (logprobs or {}).get("content") or ()
         spoken = "".join(token["token"] for token in tokens)
         # Some servers take a fence off the text, and not off its tokens.
-        at, found = -spoken.find(text), []
+        at, numerals = -spoken.find(text), []
         if at > 0:
             return ()
         for token in tokens:
-            said = token["token"]
-            digit = said.strip()
+            token_text = token["token"]
+            digit = token_text.strip()
             if at >= 0 and digit.isdecimal() and len(digit) == 1:
-                found.append(Numeral(at + said.index(digit), _alternatives(token)))
-            at += len(said)
+                numerals.append(Numeral(at + token_text.index(digit), _alternatives(token)))
+            at += len(token_text)
     except (KeyError, TypeError, ValueError, AttributeError):
         return ()
-    return tuple(found)
+    return tuple(numerals)
 
 
 def _alternatives(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:

@@ -61,7 +61,7 @@ class Ledger:
         Args:
             full: How often each body was billed, too.
         """
-        found: dict[str, object] = {
+        counts: dict[str, object] = {
             "bodies": len(self._times),
             "billed": self.billed,
             "dup": self.billed - len(self._times),
@@ -69,8 +69,8 @@ class Ledger:
             "completion_tokens": self._completion_tokens,
         }
         if full:
-            found["by_body"] = {digest.hex(): times for digest, times in self._times.items()}
-        return found
+            counts["by_body"] = {digest.hex(): times for digest, times in self._times.items()}
+        return counts
 
 
 class Stats:
@@ -100,7 +100,7 @@ class Stats:
         Args:
             full: When each request arrived, too.
         """
-        found: dict[str, object] = {
+        counts: dict[str, object] = {
             "requests": len(self._sends),
             "by_status": {str(status): n for status, n in sorted(self.by_status.items())},
             "rejected": self.by_status[429],
@@ -111,8 +111,8 @@ class Stats:
             "faults": dict(self.faults),
         }
         if full:
-            found["sends"] = [round(at_s, 3) for at_s in self._sends]
-        return found
+            counts["sends"] = [round(at_s, 3) for at_s in self._sends]
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +280,14 @@ class App:
         self, job: Job, good: Content | None, fault: str, draws: Draws, tokens: Tokens
     ) -> Plan:
         """Bill a job and return the plan of its reply."""
-        said = spoil(fault, good, draws) if good else None
-        if said is not None:
-            tokens = Tokens(tokens.prompt, len(said.content or said.refusal or "") // 4)
+        choice = spoil(fault, good, draws) if good else None
+        if choice is not None:
+            tokens = Tokens(tokens.prompt, len(choice.content or choice.refusal or "") // 4)
         self.ledger.bill(job.digest, tokens.prompt, tokens.completion)
         self._limits.charge_reply(tokens.completion)
         if fault == "hang":
             return Plan(end="hang")
-        body, kind = _body(job, said, fault, tokens)
+        body, kind = _body(job, choice, fault, tokens)
         plan = self._tell(200, body, self._limits.headers(), kind)
         if fault == "abort":
             cut = len(plan.payload) - len(body) + len(body) // 2
@@ -312,7 +312,7 @@ class App:
         return Plan(response(status, body, told, content_type=kind))
 
 
-def _body(job: Job, said: Said | None, fault: str, tokens: Tokens) -> tuple[bytes, str]:
+def _body(job: Job, choice: Said | None, fault: str, tokens: Tokens) -> tuple[bytes, str]:
     """Return the body of a 200 and its type."""
     if fault == "html200":
         return HTML_200, "text/html"
@@ -320,7 +320,7 @@ def _body(job: Job, said: Said | None, fault: str, tokens: Tokens) -> tuple[byte
         return NO_JSON, "application/json"
     counted = None if fault == "no_usage" else tokens
     if job.is_chat:
-        body = completion(job.body, job.digest, None if fault == "empty" else said, counted)
+        body = completion(job.body, job.digest, None if fault == "empty" else choice, counted)
     else:
         body = embeddings(job.body, [] if fault == "empty" else job.texts, counted)
     return json.dumps(body).encode(), "application/json"

@@ -98,13 +98,13 @@ class Limits:
 
     def headers(self) -> dict[str, str]:
         """Return the x-ratelimit headers: limit a minute, room left now, time until full."""
-        found: dict[str, str] = {}
+        headers: dict[str, str] = {}
         if self._told:
             for what, bucket in self._buckets.items():
-                found[f"x-ratelimit-limit-{what}"] = f"{bucket.per_minute:.0f}"
-                found[f"x-ratelimit-remaining-{what}"] = str(max(0, math.floor(bucket.room())))
-                found[f"x-ratelimit-reset-{what}"] = duration(bucket.full_in_s())
-        return found
+                headers[f"x-ratelimit-limit-{what}"] = f"{bucket.per_minute:.0f}"
+                headers[f"x-ratelimit-remaining-{what}"] = str(max(0, math.floor(bucket.room())))
+                headers[f"x-ratelimit-reset-{what}"] = duration(bucket.full_in_s())
+        return headers
 
 
 def retry_after_headers(form: RetryAfter, wait_s: float | None, now_s: float) -> dict[str, str]:

@@ -6,6 +6,7 @@ Each passage gives questions of its own: they hold words of it, in sentences tha
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from ragforge.mock.draws import Draws
@@ -187,13 +188,13 @@ def written_follow_ups(data: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
     follow_ups = []
     for source, frame in _sources(data, _STANDALONE, draws):
         short = _FRAMES["follow_up"][_STANDALONE.index(frame)]
-        found = _proposal(source, short.format(*source.words), data, draws)
+        proposal = _proposal(source, short.format(*source.words), data, draws)
         before = {
             "first_question": f"What is there to know about {source.words[0]}?",
             "first_answer": f"There are several things to know about {source.words[0]}.",
             "standalone": frame.format(*source.words),
         }
-        follow_ups.append({"quotes": found.pop("quotes"), **before, **found})
+        follow_ups.append({"quotes": proposal.pop("quotes"), **before, **proposal})
     return {"follow_ups": follow_ups}
 
 
@@ -203,21 +204,21 @@ def written_near_misses(data: Mapping[str, Any], draws: Draws) -> dict[str, Any]
     for source, frame in _sources(data, _FRAMES["unanswerable"], draws):
         # Of all its long words the corpus has one, so that no passage is graded as an answer.
         question = frame.format(source.words[0], _unheard_of(draws))
-        found = _proposal(source, question, data, draws)
-        found["answer"] = f"The documentation does not say that of {source.words[0]}."
+        proposal = _proposal(source, question, data, draws)
+        proposal["answer"] = f"The documentation does not say that of {source.words[0]}."
         missing = {"missing": _GAPS[draws.below(len(_GAPS))]}
-        near_misses.append({"quotes": found.pop("quotes"), **missing, **found})
+        near_misses.append({"quotes": proposal.pop("quotes"), **missing, **proposal})
     return {"near_misses": near_misses}
 
 
 def asked_about(question: str) -> list[str]:
     """Return the words that a question of the mock's own was made of; [] for other questions."""
-    frames = [*(frame for found in _FRAMES.values() for frame in found), *_STANDALONE]
+    frames = [*chain.from_iterable(_FRAMES.values()), *_STANDALONE]
     for frame in sorted(frames, key=len, reverse=True):
-        parts = [re.escape(part) for part in re.split(r"\{\d\}", frame)]
-        found = re.fullmatch(r"(\S+?)".join(parts), question)
-        if found is not None:
-            return list(found.groups())
+        pattern = [re.escape(part) for part in re.split(r"\{\d\}", frame)]
+        match = re.fullmatch(r"(\S+?)".join(pattern), question)
+        if match is not None:
+            return list(match.groups())
     return []
 
 
@@ -238,29 +239,34 @@ def _sources(
     data: Mapping[str, Any], frames: tuple[str, ...], draws: Draws
 ) -> Iterable[tuple[_Source, str]]:
     """Yield what each proposal is made of, with the sentence to put it in."""
-    shown = [item for item in data.get("passages", []) if isinstance(item, Mapping)]
+    passages = [item for item in data.get("passages", []) if isinstance(item, Mapping)]
     first = draws.below(len(frames))
     for number in range(_PROPOSALS):
         quotes: list[dict[str, Any]] = []
-        for item in shown:
+        for item in passages:
             others = [quote["quote"] for quote in quotes]
             quote = _quote(str(item.get("text", "")), others, draws)
             quotes.append({"passage": item.get("passage", 1), "quote": quote})
-        yield _Source(quotes, _words(quotes, shown, draws)), frames[(first + number) % len(frames)]
+        yield (
+            _Source(quotes, _words(quotes, passages, draws)),
+            frames[(first + number) % len(frames)],
+        )
 
 
-def _words(quotes: list[dict[str, Any]], shown: list[Mapping[str, Any]], draws: Draws) -> list[str]:
+def _words(
+    quotes: list[dict[str, Any]], passages: list[Mapping[str, Any]], draws: Draws
+) -> list[str]:
     """Return three words to ask about: of each quote in turn, then of the passages."""
     own = [quote["quote"] for quote in quotes]
-    whole = " ".join(str(item.get("text", "")) for item in shown)
+    whole = " ".join(str(item.get("text", "")) for item in passages)
     sources = [*map(_telling, own), *map(_tokens, own), _telling(whole)]
-    found: list[str] = []
-    for there in [*sources[: len(own)] * 3, *sources[len(own) :] * 3]:
-        known = {word.lower() for word in found}
-        left = [word for word in dict.fromkeys(there) if word.lower() not in known]
+    chosen: list[str] = []
+    for candidates in [*sources[: len(own)] * 3, *sources[len(own) :] * 3]:
+        known = {word.lower() for word in chosen}
+        left = [word for word in dict.fromkeys(candidates) if word.lower() not in known]
         if left:
-            found.append(left[draws.below(len(left))])
-    return [*found, "things", "people", "places"][:3]
+            chosen.append(left[draws.below(len(left))])
+    return [*chosen, "things", "people", "places"][:3]
 
 
 def _quote(text: str, others: list[str], draws: Draws) -> str:
@@ -268,9 +274,9 @@ def _quote(text: str, others: list[str], draws: Draws) -> str:
 
     It is none of the others where the text has more than these.
     """
-    told = _HEADING.sub("", text)
-    shown = told if _TOKEN.search(told) else text
-    parts = [part.strip() for part in _SENTENCE.split(shown) if part.strip()]
+    body = _HEADING.sub("", text)
+    body_or_all = body if _TOKEN.search(body) else text
+    parts = [part.strip() for part in _SENTENCE.split(body_or_all) if part.strip()]
     for is_better in (
         lambda part: part not in others,
         lambda part: _TOKEN.search(part) is not None,

@@ -83,25 +83,25 @@ class Tokens:
 
 
 def completion(
-    asked: Mapping[str, Any], digest: bytes, said: Said | None, tokens: Tokens | None
+    asked: Mapping[str, Any], digest: bytes, choice: Said | None, tokens: Tokens | None
 ) -> dict[str, Any]:
     """Return a chat completion.
 
     Args:
         asked: The request; its model and its wish for probabilities are obeyed.
         digest: Of the request; makes the id.
-        said: The one choice; none where None.
+        choice: The one choice; none where None.
         tokens: Left out where None.
     """
     choices = []
-    if said is not None:
-        message = {"role": "assistant", "content": said.content, "refusal": said.refusal}
+    if choice is not None:
+        message = {"role": "assistant", "content": choice.content, "refusal": choice.refusal}
         choices = [
             {
                 "index": 0,
                 "message": message,
-                "logprobs": _wished(asked, said),
-                "finish_reason": said.finish_reason,
+                "logprobs": _wished(asked, choice),
+                "finish_reason": choice.finish_reason,
             }
         ]
     body: dict[str, Any] = {
@@ -117,10 +117,10 @@ def completion(
     return body
 
 
-def _wished(asked: Mapping[str, Any], said: Said) -> dict[str, Any] | None:
-    if asked.get("logprobs") is not True or not said.content:
+def _wished(asked: Mapping[str, Any], choice: Said) -> dict[str, Any] | None:
+    if asked.get("logprobs") is not True or not choice.content:
         return None
-    return logprobs_of(said.content, asked.get("top_logprobs") or 0)
+    return logprobs_of(choice.content, asked.get("top_logprobs") or 0)
 
 
 def embeddings(

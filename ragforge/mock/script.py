@@ -27,14 +27,14 @@ def parse_latency(text: str) -> Callable[[float], float]:
     Raises:
         UsageError: The text has no known form.
     """
-    found = _FORM.fullmatch(text)
+    match = _FORM.fullmatch(text)
     try:
-        if found and found[1] == "fixed" and found[3] is None:
-            return _fixed(float(found[2]))
-        if found and found[1] == "lognorm" and found[3] is not None:
-            return _lognorm(float(found[2]), float(found[3]))
-        if found and found[1] == "uniform" and found[3] is not None:
-            return _uniform(float(found[2]), float(found[3]))
+        if match and match[1] == "fixed" and match[3] is None:
+            return _fixed(float(match[2]))
+        if match and match[1] == "lognorm" and match[3] is not None:
+            return _lognorm(float(match[2]), float(match[3]))
+        if match and match[1] == "uniform" and match[3] is not None:
+            return _uniform(float(match[2]), float(match[3]))
     except ValueError:
         pass
     raise UsageError(

@@ -88,9 +88,9 @@ def rechecked(
         return asked.verdict(best)
     best = max(sentences, key=asked.nearness, default="")
     if best and asked.nearness(best) >= _ASKED:
-        found = asked.verdict(best, is_alike=False)
+        verdict = asked.verdict(best, is_alike=False)
         # A question of the mock's own is about three words, and has no answer but its quote.
-        return dict(_NONE) if found["verdict"] == "changed" and asked.is_own else found
+        return dict(_NONE) if verdict["verdict"] == "changed" and asked.is_own else verdict
     return dict(_NONE)
 
 
@@ -269,16 +269,16 @@ def stage_reply(names: Iterable[str], texts: Iterable[str], draws: Draws) -> Rep
 
 def _data(texts: Iterable[str]) -> Data:
     for text in reversed(list(texts)):
-        found = {}
+        data = {}
         for name, value in _DATUM.findall(text):
             try:
-                found[name] = _DECODER.decode(value)
+                data[name] = _DECODER.decode(value)
             except (ValueError, RecursionError):
                 continue
-        if found:
+        if data:
             return {
                 name: value
-                for name, value in found.items()
+                for name, value in data.items()
                 if isinstance(value, list if name in _LISTS else str)
             }
     return {}

@@ -136,12 +136,12 @@ def messages(event: Event) -> dict[str, Value]:
     if turns and turns[-1][0] == "assistant":
         reply = _message(*turns.pop())
         reply["finish_reason"] = event.labels.get("finish_reason", "unknown")
-    told: dict[str, Value] = {}
+    attributes: dict[str, Value] = {}
     if turns:
-        told[names.INPUT_MESSAGES] = _dumped(_message(role, text) for role, text in turns)
+        attributes[names.INPUT_MESSAGES] = _dumped(_message(role, text) for role, text in turns)
     if reply:
-        told[names.OUTPUT_MESSAGES] = _dumped([reply])
-    return told
+        attributes[names.OUTPUT_MESSAGES] = _dumped([reply])
+    return attributes
 
 
 def _message(role: str, text: str) -> dict[str, object]:

@@ -147,10 +147,10 @@ def _details(event: Event) -> str:
 
 
 def _fields(event: Event) -> dict[str, object]:
-    told: dict[str, object] = {**event.numbers, **event.measures}
-    told |= {key: escaped(value) for key, value in event.labels.items()}
-    told |= {"event": event.name, "stage": escaped(event.stage), "outcome": event.outcome}
-    return {f"ragforge_{key}": value for key, value in told.items()}
+    fields: dict[str, object] = {**event.numbers, **event.measures}
+    fields |= {key: escaped(value) for key, value in event.labels.items()}
+    fields |= {"event": event.name, "stage": escaped(event.stage), "outcome": event.outcome}
+    return {f"ragforge_{key}": value for key, value in fields.items()}
 
 
 def _row(event: Event, *, texts: bool) -> dict[str, object]:

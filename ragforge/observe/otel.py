@@ -237,16 +237,16 @@ def _call_attributes(event: Event) -> dict[str, Value]:
 
 def _told(event: Event) -> dict[str, Value]:
     labels = event.labels
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         name: clean(labels[key]) for key, name in _TEXT.items() if labels.get(key)
     }
     if labels.get("schema"):
-        told[names.OUTPUT_TYPE] = names.JSON
+        attributes[names.OUTPUT_TYPE] = names.JSON
     if labels.get("finish_reason"):
-        told[names.FINISH_REASONS] = [clean(labels["finish_reason"])]
+        attributes[names.FINISH_REASONS] = [clean(labels["finish_reason"])]
     if event.outcome == "failed":
-        told[names.ERROR_TYPE] = _kind(event)
-    return told
+        attributes[names.ERROR_TYPE] = _kind(event)
+    return attributes
 
 
 def _asked(event: Event) -> dict[str, Value]:

@@ -189,10 +189,12 @@ class EvaluationTelemetry:
                     self._instrument(gauge).set(value, about)
 
     def _told(self, event: Event) -> dict[str, Value]:
-        told = _subject(event)
-        told[names.TEST_CASE_NAME] = clean(event.labels.get("query_id", ""))
-        told |= {f"{names.MEASURE}.{clean(key)}": value for key, value in event.measures.items()}
-        told |= _counts(
+        attributes = _subject(event)
+        attributes[names.TEST_CASE_NAME] = clean(event.labels.get("query_id", ""))
+        attributes |= {
+            f"{names.MEASURE}.{clean(key)}": value for key, value in event.measures.items()
+        }
+        attributes |= _counts(
             event,
             {
                 "rank": names.FIRST_RELEVANT_RANK,
@@ -201,10 +203,10 @@ class EvaluationTelemetry:
             },
         )
         if event.outcome == "failed":
-            told[names.ERROR_TYPE] = _kind(event)
+            attributes[names.ERROR_TYPE] = _kind(event)
         if text := self._text(event):
-            told[names.RETRIEVAL_QUERY_TEXT] = text
-        return told
+            attributes[names.RETRIEVAL_QUERY_TEXT] = text
+        return attributes
 
     def _text(self, event: Event) -> str:
         return clean("\n".join(text for _, text in event.content)) if self.texts else ""

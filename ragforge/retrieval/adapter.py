@@ -25,7 +25,7 @@ _NAMES_OF_K = ("k", "top_k", "limit", "n")
 
 
 def adapt(
-    found: object,
+    target: object,
     name: str,
     chunks: Iterable[Chunk] = (),
     *,
@@ -35,7 +35,7 @@ def adapt(
     """Return a retriever that asks a user's object.
 
     Args:
-        found: A function `f(query, k)` or `f(query)`, plain or async; an object with one of the
+        target: A function `f(query, k)` or `f(query)`, plain or async; an object with one of the
             methods `retrieve`, `invoke`, `get_relevant_documents`, `search` or their async twins;
             a class of such objects whose constructor takes nothing, or one argument `chunks`: a
             list of `Chunk`. Frameworks are recognised by these names and never imported. Plain
@@ -49,9 +49,9 @@ def adapt(
         UsageError: The object is none of these, or its class cannot be instantiated.
     """
     corpus = list(chunks)
-    if isinstance(found, type):
-        found = construct(found, f"retriever {name}", {"chunks": corpus}, _ADVICE)
-    search = method_of(found, _METHODS, f"retriever {name}", "f(query, k)")
+    if isinstance(target, type):
+        target = construct(target, f"retriever {name}", {"chunks": corpus}, _ADVICE)
+    search = method_of(target, _METHODS, f"retriever {name}", "f(query, k)")
     reader = ResultReader(f"retriever {name}", corpus, note)
     return _Adapter(search, reader, f"retriever {name}", timeout_s)
 

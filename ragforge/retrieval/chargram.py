@@ -76,12 +76,12 @@ def _grams(word: str) -> Ints:
     """Return the bucket of each n-gram of a word."""
     padded = f" {word} "
     # crc32, as hash() of a str differs from one process to the next.
-    found = (
+    buckets = (
         zlib.crc32(padded[start : start + size].encode("utf-8", "surrogatepass")) % _BUCKETS
         for size in _SIZES
         for start in range(len(padded) - size + 1)
     )
-    return np.fromiter(found, np.int32)
+    return np.fromiter(buckets, np.int32)
 
 
 def _damped(times: Counter[str]) -> Floats:

@@ -207,14 +207,14 @@ def _part(blocks: Sequence[_Block], terms: Numbers, starts: Places) -> tuple[Arr
         low = int(np.searchsorted(block.terms, terms[0]))
         high = int(np.searchsorted(block.terms, terms[-1], side="right"))
         begins = block.starts[low : high + 1]
-        found, found_counts = block.postings(int(begins[0]), int(begins[-1]))
-        of_term = np.searchsorted(terms, block.terms[low:high])
+        block_rows, block_counts = block.postings(int(begins[0]), int(begins[-1]))
+        term_places = np.searchsorted(terms, block.terms[low:high])
         n_each = np.diff(begins)
-        shift = np.repeat(free[of_term] - (begins[:-1] - begins[0]), n_each)
-        places = shift + np.arange(len(found))
-        rows[places] = found
-        counts[places] = found_counts
-        free[of_term] += n_each
+        shift = np.repeat(free[term_places] - (begins[:-1] - begins[0]), n_each)
+        places = shift + np.arange(len(block_rows))
+        rows[places] = block_rows
+        counts[places] = block_counts
+        free[term_places] += n_each
     return rows, counts
 
 

@@ -74,19 +74,19 @@ class ResultReader:
         Raises:
             DataError: The result, or one of its first items, has none of the shapes accepted.
         """
-        found: dict[str, _Found] = {}
+        scored: dict[str, _Found] = {}
         for item in self._items(result):
-            one = self._found(item)
-            if one.chunk_id in found:
+            chunk = self._found(item)
+            if chunk.chunk_id in scored:
                 self._tell_once(
                     "twice",
-                    f"chunk {one.chunk_id!r} comes twice for the query {query[:_SHOWN]!r}; its "
+                    f"chunk {chunk.chunk_id!r} comes twice for the query {query[:_SHOWN]!r}; its "
                     "first place counts",
                 )
-            found.setdefault(one.chunk_id, one)
-            if len(found) == k:
+            scored.setdefault(chunk.chunk_id, chunk)
+            if len(scored) == k:
                 break
-        return self._hits(list(found.values()), query)
+        return self._hits(list(scored.values()), query)
 
     def _items(self, result: object) -> Iterable[object]:
         if isinstance(result, Mapping):
@@ -163,8 +163,8 @@ class ResultReader:
             )
         return number
 
-    def _hits(self, found: Sequence[_Found], query: str) -> list[Hit]:
-        scores = [one.score for one in found if one.score is not None]
+    def _hits(self, scored: Sequence[_Found], query: str) -> list[Hit]:
+        scores = [chunk.score for chunk in scored if chunk.score is not None]
         steps = list(pairwise(scores))
         if any(worse > better for better, worse in steps):
             self._tell_once(
@@ -172,11 +172,11 @@ class ResultReader:
                 f"scores rise along the result for the query {query[:_SHOWN]!r}; its order counts, "
                 "best first, and its scores do not",
             )
-        if len(scores) < len(found) or any(worse >= better for better, worse in steps):
-            scores = [1 / rank for rank in range(1, len(found) + 1)]
+        if len(scores) < len(scored) or any(worse >= better for better, worse in steps):
+            scores = [1 / rank for rank in range(1, len(scored) + 1)]
         return [
-            Hit(chunk_id=one.chunk_id, score=score)
-            for one, score in zip(found, scores, strict=True)
+            Hit(chunk_id=chunk.chunk_id, score=score)
+            for chunk, score in zip(scored, scores, strict=True)
         ]
 
     def _tell_once(self, kind: str, sentence: str) -> None:

@@ -51,12 +51,12 @@ class HttpSystem:
 
 
 def adapt(
-    found: object, name: str, chunks: Iterable[Chunk] = (), *, timeout_s: float = 120.0
+    target: object, name: str, chunks: Iterable[Chunk] = (), *, timeout_s: float = 120.0
 ) -> Answerer:
     """Return a system that asks a user's object.
 
     Args:
-        found: A function `f(query)`, plain or async; an object with one of the methods `answer`,
+        target: A function `f(query)`, plain or async; an object with one of the methods `answer`,
             `invoke`, `query` or their async twins; a class of such objects whose constructor takes
             nothing, or one argument `chunks`: a list of `Chunk`. Frameworks are recognised by these
             names and never imported. Plain functions run in threads, several at once. A chain whose
@@ -69,9 +69,9 @@ def adapt(
         UsageError: The object is none of these, or its class cannot be instantiated.
     """
     where = f"system {name}"
-    if isinstance(found, type):
-        found = construct(found, where, {"chunks": list(chunks)}, _ADVICE)
-    function = method_of(found, _METHODS, where, "f(query)")
+    if isinstance(target, type):
+        target = construct(target, where, {"chunks": list(chunks)}, _ADVICE)
+    function = method_of(target, _METHODS, where, "f(query)")
     _refuse_other_arguments(function, where)
     return _Adapter(function, where, timeout_s)
 

@@ -41,17 +41,17 @@ def read_answer(result: object, where: str, raw: str = "") -> SystemAnswer:
     """
     match result:
         case SystemAnswer():
-            found = result
+            answer = result
         case str():
-            found = SystemAnswer(result)
+            answer = SystemAnswer(result)
         case (str() as text, context):
-            found = SystemAnswer(text, _passages(context, where, raw))
+            answer = SystemAnswer(text, _passages(context, where, raw))
         case _:
-            found = _of_fields(result, where, raw)
-    named = [name for passage in found.context for name in passage.ids]
-    if not all(map(is_unicode, (found.text, *named))):
+            answer = _of_fields(result, where, raw)
+    named = [name for passage in answer.context for name in passage.ids]
+    if not all(map(is_unicode, (answer.text, *named))):
         raise CallError("invalid", f"{where}: the answer holds half a surrogate pair", raw)
-    return found
+    return answer
 
 
 def _of_fields(result: object, where: str, raw: str) -> SystemAnswer:
@@ -85,14 +85,14 @@ def _text_of(item: object) -> object:
     messages = _first(item, _MESSAGES)
     if isinstance(messages, Sequence) and not isinstance(messages, str) and messages:
         item = _normal(messages[-1])
-    found = _first(item, _ANSWERS)
-    if isinstance(found, Sequence) and not isinstance(found, str):
-        parts = [_first(part, ("text",)) for part in found]
+    answer = _first(item, _ANSWERS)
+    if isinstance(answer, Sequence) and not isinstance(answer, str):
+        parts = [_first(part, ("text",)) for part in answer]
         texts = [part for part in parts if isinstance(part, str)]
         return "".join(texts) if texts else None
-    if found is None or isinstance(found, str | Integral | float | Mapping):
-        return found
-    return _first(found, ("content",))
+    if answer is None or isinstance(answer, str | Integral | float | Mapping):
+        return answer
+    return _first(answer, ("content",))
 
 
 def _lacking(result: object) -> str:
@@ -103,20 +103,20 @@ def _lacking(result: object) -> str:
     return f"the result is {shown(result)} (type {type_name(result)}); {expected}"
 
 
-def _passages(found: object, where: str, raw: str) -> tuple[Passage, ...]:
-    match found:
+def _passages(context: object, where: str, raw: str) -> tuple[Passage, ...]:
+    match context:
         case None:
             return ()
         case str() | Integral():
-            items: Iterable[object] = [found] if found != "" else []
+            items: Iterable[object] = [context] if context != "" else []
         case Mapping():
-            return _passages(_first(_normal(found), _CONTEXTS), where, raw)
+            return _passages(_first(_normal(context), _CONTEXTS), where, raw)
         case Sequence():
-            items = found
+            items = context
         case _:
             raise CallError(
                 "invalid",
-                f"{where}: the context is of type {type_name(found)}; expected a list of chunk "
+                f"{where}: the context is of type {type_name(context)}; expected a list of chunk "
                 "ids or passages",
                 raw,
             )

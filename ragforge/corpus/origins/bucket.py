@@ -69,19 +69,19 @@ def opened_bucket(spec: BucketSpec) -> Iterator[Bucket]:
     try:
         system.invalidate_cache()
         root = root.rstrip("/") if root.strip("/") else root
-        found: Mapping[str, Mapping[str, Any]] = system.find(root, detail=True)
-        if not found:
+        listing: Mapping[str, Mapping[str, Any]] = system.find(root, detail=True)
+        if not listing:
             system.info(root)  # Some find nothing where they should have failed.
     except Exception as error:  # the libraries behind fsspec raise what they like
         raise _unreachable(spec, error) from error
-    if not found:
+    if not listing:
         raise DataError(
             f"{spec.shown}: nothing is there; expected documents (an empty bucket is taken for a "
             "fault, not for documents that were all deleted)"
         )
-    is_file = list(found) == [root]
-    places = {_relative(place, root): place for place in found}
-    states = {path: _state_of(found[place]) for path, place in places.items()}
+    is_file = list(listing) == [root]
+    places = {_relative(place, root): place for place in listing}
+    states = {path: _state_of(listing[place]) for path, place in places.items()}
 
     def fetch(path: str, target: Path) -> str:
         try:
@@ -126,11 +126,11 @@ def _relative(place: str, root: str) -> str:
 
 def _state_of(info: Mapping[str, Any]) -> str:
     """Return what changes when a file does, "" where nothing tells."""
-    told = {
+    fields = {
         str(name).replace("-", "").replace("_", "").lower(): value for name, value in info.items()
     }
-    size = next((told[name] for name in _SIZES if told.get(name) is not None), None)
+    size = next((fields[name] for name in _SIZES if fields.get(name) is not None), None)
     for name in (*_ETAG, *_TIMES):
-        if told.get(name):
-            return f"{name} {told[name]} size {size}"
+        if fields.get(name):
+            return f"{name} {fields[name]} size {size}"
     return ""

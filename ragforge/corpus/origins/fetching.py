@@ -78,7 +78,7 @@ def mirrored(origin: Origin, folder: Path, passed: Passed) -> Path:
 
 
 @contextlib.contextmanager
-def held(folder: Path, shown: str) -> Iterator[None]:
+def held(folder: Path, spec: str) -> Iterator[None]:
     """Keep other processes from changing a mirror as long as it is read.
 
     Raises:
@@ -99,7 +99,7 @@ def held(folder: Path, shown: str) -> Iterator[None]:
         yield
     except BlockingIOError as error:
         raise UsageError(
-            f"{shown}: another command is reading it into {folder}; wait for its end"
+            f"{spec}: another command is reading it into {folder}; wait for its end"
         ) from error
     finally:
         os.close(descriptor)
@@ -204,16 +204,16 @@ class Fetched(list[Path]):
 
     def named(self, message: str) -> str:
         """Return a message in which specs stand for the folders of their mirrors."""
-        found = message
+        renamed = message
         for folder, shown in self.origins.items():
-            found = found.replace(f"{folder}/", f"{shown}: ").replace(folder, shown)
-        if found != message:
-            found = found.replace(
+            renamed = renamed.replace(f"{folder}/", f"{shown}: ").replace(folder, shown)
+        if renamed != message:
+            renamed = renamed.replace(
                 GIVE_ABOVE,
                 "give another folder of an origin, so that its ids begin otherwise, or another "
                 "name to a query: sql:URL#NAME: SELECT …",
             )
-        return found
+        return renamed
 
     def naming(self, observer: Observer) -> Observer:
         """Return an observer that is told of specs instead of mirrors."""

@@ -128,26 +128,26 @@ class _Blobs:
 
     def write(self, blob_id: str, target: Path) -> str:
         """Write a blob to a file; return why it is no document, else ""."""
-        asked, told = self._streams()
+        requests, replies = self._streams()
         try:
-            asked.write(f"{blob_id}\n".encode("ascii"))
-            asked.flush()
+            requests.write(f"{blob_id}\n".encode("ascii"))
+            requests.flush()
         except BrokenPipeError as error:
             raise self._fault(blob_id) from error
-        head = told.readline().split()
+        head = replies.readline().split()
         if len(head) != 3 or head[1] != b"blob":
             raise self._fault(blob_id)
         left = int(head[2])
         pointer = False
         with target.open("wb") as stream:
             while left:
-                piece = told.read(min(left, _PIECE))
+                piece = replies.read(min(left, _PIECE))
                 if not piece:
                     raise self._fault(blob_id)
                 pointer = pointer or (stream.tell() == 0 and piece.startswith(_LFS))
                 stream.write(piece)
                 left -= len(piece)
-        told.read(1)
+        replies.read(1)
         return "is a pointer of Git LFS; its text is not in the repository" if pointer else ""
 
     def _streams(self) -> tuple[IO[bytes], IO[bytes]]:

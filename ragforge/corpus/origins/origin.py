@@ -75,21 +75,21 @@ def address_of(url: str) -> Address:
         )
     if not _is_proper(url):
         raise UsageError(f"{_scheme_of(url)}…: {PROPER}")
-    shown = shown_url(url)
+    safe_url = shown_url(url)
     secrets: list[str] = []
     ends = url.index(user) + len(user) if user else 0
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in os.environ:
-            raise UsageError(f"{shown}: the environment has no variable {match[1]}")
-        found = os.environ[match[1]]
-        escaped = quote(found, safe="")
-        secrets.extend((found, escaped))
-        return escaped if match.end() <= ends else found
+            raise UsageError(f"{safe_url}: the environment has no variable {match[1]}")
+        setting = os.environ[match[1]]
+        escaped = quote(setting, safe="")
+        secrets.extend((setting, escaped))
+        return escaped if match.end() <= ends else setting
 
     full = _VARIABLE.sub(value, url)
-    told = {*secrets, *_hidden(full)}
-    return Address(full, shown, tuple(sorted(told - {""}, key=len, reverse=True)))
+    hidden = {*secrets, *_hidden(full)}
+    return Address(full, safe_url, tuple(sorted(hidden - {""}, key=len, reverse=True)))
 
 
 def shown_url(url: str) -> str:

@@ -210,38 +210,38 @@ def _columns(spec: SqlSpec, names: list[str]) -> Mapping[str, str]:
 
 def _is_deleted(where: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> bool:
     """Whether a row is kept only to say that its document is gone."""
-    told = {field: values[column] for field, column in columns.items()}
-    if told.get("deleted_at") is not None:
+    given = {field: values[column] for field, column in columns.items()}
+    if given.get("deleted_at") is not None:
         return True
-    found = deleted(told.get("deleted"))
-    if found is None:
+    is_deleted = deleted(given.get("deleted"))
+    if is_deleted is None:
         raise DataError(
-            f"{where}: {columns['deleted']}: expected true or false, got {shown(told['deleted'])}"
+            f"{where}: {columns['deleted']}: expected true or false, got {shown(given['deleted'])}"
         )
-    return found
+    return is_deleted
 
 
 def _row(where: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> _Row:
-    told = {field: values[column] for field, column in columns.items()}
-    found = told["id"]
-    if found is None or isinstance(found, bool | float | bytes) or not str(found).strip():
-        raise DataError(f"{where}: {columns['id']}: expected an id, got {shown(found)}")
+    given = {field: values[column] for field, column in columns.items()}
+    row_id = given["id"]
+    if row_id is None or isinstance(row_id, bool | float | bytes) or not str(row_id).strip():
+        raise DataError(f"{where}: {columns['id']}: expected an id, got {shown(row_id)}")
     for field in ("text", "title", "format"):
-        value = told.get(field)
+        value = given.get(field)
         if not isinstance(value, str) and (field == "text" or value is not None):
             hint = (
                 f"; leave it out with WHERE {columns[field]} IS NOT NULL" if value is None else ""
             )
-            where = f"{where} ({columns['id']} {shown(found)})"
+            where = f"{where} ({columns['id']} {shown(row_id)})"
             raise DataError(f"{where}: {columns[field]}: expected text, got {shown(value)}{hint}")
-    if form_of(told.get("format")) is None:
+    if form_of(given.get("format")) is None:
         allowed = ", ".join(FORMS)
-        raise DataError(f"{where}: format: expected one of {allowed}, got {shown(told['format'])}")
+        raise DataError(f"{where}: format: expected one of {allowed}, got {shown(given['format'])}")
     return _Row(
-        id=str(found),
-        title=told.get("title") or "",
-        text=told["text"],
-        format=form_of(told.get("format")) or "text",
+        id=str(row_id),
+        title=given.get("title") or "",
+        text=given["text"],
+        format=form_of(given.get("format")) or "text",
     )
 
 

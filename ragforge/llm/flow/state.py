@@ -240,16 +240,16 @@ class Flow:
         self._overload(now, retry_after_s)
         return True
 
-    def heard(self, told: ToldLimits, now: float) -> None:
+    def heard(self, limits: ToldLimits, now: float) -> None:
         """Take the limits of a reply's headers; a lower limit of the user's stays."""
-        if told.requests is not None:
+        if limits.requests is not None:
             mine, under_way = self.requests_per_minute, float(max(0, self.in_flight - 1))
-            self.requests = self._told(self.requests, told.requests, mine, now, under_way)
+            self.requests = self._told(self.requests, limits.requests, mine, now, under_way)
             self.limit = float(self.most_in_flight) if not self.overloads else self.limit
-        if told.tokens is not None:
+        if limits.tokens is not None:
             mine, under_way = self.tokens_per_minute, self._reserved
             under_way *= 1 - 1 / max(1, self.in_flight)
-            self.tokens = self._told(self.tokens, told.tokens, mine, now, under_way)
+            self.tokens = self._told(self.tokens, limits.tokens, mine, now, under_way)
 
     def restart(self) -> None:
         """Begin gently, as behind an outage."""
@@ -351,14 +351,14 @@ class Flow:
         return Bucket(per_s, max(1.0, per_s * _BURST_S), now)
 
     def _told(
-        self, old: Bucket | None, told: Told, mine: float | None, now: float, under_way: float
+        self, old: Bucket | None, limit: Told, mine: float | None, now: float, under_way: float
     ) -> Bucket:
-        per_minute = min(_TOLD_SHARE * told.per_minute, mine or math.inf)
+        per_minute = min(_TOLD_SHARE * limit.per_minute, mine or math.inf)
         per_s = per_minute / 60
         bucket = old or self._bucket(per_minute, now)
         if abs(bucket.per_s - per_s) > 1e-9:
             bucket.change(per_s, max(1.0, per_s * _BURST_S), now)
-        bucket.at_most(told.remaining - 1, now)
+        bucket.at_most(limit.remaining - 1, now)
         if old is None:
             # What is under way was let through before there was a bucket to take it from.
             bucket.take(under_way, now)

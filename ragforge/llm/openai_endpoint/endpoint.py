@@ -285,20 +285,20 @@ class OpenAIEndpoint:
     def _refusal(self, error: openai.APIStatusError, dialect: Dialect | None) -> Exception:
         words = explanation(error)
         status, raw = error.status_code, self._secret.start(error.response.text)
-        said = f"{self.address}: HTTP {status}: {self._secret.line(words.message)}"
+        message = f"{self.address}: HTTP {status}: {self._secret.line(words.message)}"
         fault = fault_of(status, words.code)
         if fault in STOPS:
             key = f", key from {self._settings.api_key_env}" if self._secret.key else ", no key set"
-            return EndpointError(f"{said} (model {self._settings.name!r}{key})")
+            return EndpointError(f"{message} (model {self._settings.name!r}{key})")
         if fault in ("rate", "transient"):
             wait_s = retry_after_s(error.response.headers)
-            return AttemptError(said, fault=fault, retry_after_s=wait_s, raw=raw)
+            return AttemptError(message, fault=fault, retry_after_s=wait_s, raw=raw)
         next_dialect = (
             milder(dialect, words.message, words.param) if dialect and not self._proven else None
         )
         if next_dialect is not None:
             return _FormRefusedError(next_dialect)
-        return CallError("error", said, raw)
+        return CallError("error", message, raw)
 
 
 class _FormRefusedError(Exception):

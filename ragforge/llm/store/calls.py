@@ -90,13 +90,13 @@ class CallStore:
         """
         self._check_place()
         with self.speaking() as connection, transaction(connection):
-            found = self.get(key) or self._holder(key)
-            if found is None:
+            reply_or_holder = self.get(key) or self._holder(key)
+            if reply_or_holder is None:
                 connection.execute(
                     "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?)",
                     (key, str(self.owner), boot(), *ends()),
                 )
-        return found
+        return reply_or_holder
 
     def put(
         self, key: str, endpoint: str, model: str, reply: ChatReply, cost_usd: float | None

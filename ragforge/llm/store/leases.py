@@ -106,11 +106,11 @@ def holder(owner: object, booted: object, until_boot: object, until_wall: object
         until_boot: When it ends, by the monotonic clock of that boot.
         until_wall: The same by the wall clock.
     """
-    found = read_owner(str(owner))
+    known = read_owner(str(owner))
     here = booted == boot()
     until = until_boot if here else until_wall
-    if found is None or found.is_gone or not isinstance(until, int | float):
+    if known is None or known.is_gone or not isinstance(until, int | float):
         return None
     now = time.monotonic() if here else time.time()
     impossible = here and until > now + LEASE_S
-    return None if now > until or impossible else found
+    return None if now > until or impossible else known

@@ -221,12 +221,12 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Row]:
 
 
 def _holdings(connection: sqlite3.Connection) -> Iterator[Holding]:
-    found: Counter[Owner] = Counter()
+    leases_of: Counter[Owner] = Counter()
     for values in connection.execute(f"SELECT {LEASE_COLUMNS} FROM leases"):  # noqa: S608  # constants
         owner = holder(*values)
         if owner is not None:
-            found[owner] += 1
-    for owner, leases in sorted(found.items(), key=str):
+            leases_of[owner] += 1
+    for owner, leases in sorted(leases_of.items(), key=str):
         yield Holding(owner.pid, owner.machine.partition("/")[0], leases)
 
 

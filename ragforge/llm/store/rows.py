@@ -116,13 +116,13 @@ def to_reply(key: str, text: str) -> ChatReply:
         ValueError: It holds none, whatever its checksum says.
     """
     try:
-        found = json.loads(text)
-        fields = {name: found[name] for name in _KEPT if name in found}
-        usage = found.get("usage", {})
+        stored = json.loads(text)
+        fields = {name: stored[name] for name in _KEPT if name in stored}
+        usage = stored.get("usage", {})
         counted = Usage(**{name: usage[name] for name in _USAGE if name in usage})
         numerals = tuple(
             Numeral(at, tuple((token, value) for token, value in logprobs))
-            for at, logprobs in found.get("numerals", ())
+            for at, logprobs in stored.get("numerals", ())
         )
         fields = {**fields, "usage": counted, "numerals": numerals}
         reply = ChatReply(**fields, key=key, cached=True)

@@ -70,13 +70,15 @@ class StoredModel:
     async def _claim(self, key: str) -> ChatReply | None:
         """Return once nobody else is at it; with the reply where another process bought it."""
         look_s = _FIRST_LOOK_S
-        while isinstance(found := self.store.claim(key), Held):
+        while isinstance(claimed := self.store.claim(key), Held):
             if not self._told:
                 self._told = True
-                self.tell(f"process {found.pid} is asking some of the same; its replies are shared")
+                self.tell(
+                    f"process {claimed.pid} is asking some of the same; its replies are shared"
+                )
             await asyncio.sleep(look_s)
             look_s = min(_LONGEST_LOOK_S, 1.5 * look_s)
-        return found
+        return claimed
 
     async def _buy(self, key: str, request: ChatRequest) -> ChatReply:
         try:
@@ -118,13 +120,13 @@ class Replay:
             EndpointError: It does not hold the reply.
         """
         key = call_key(self.endpoint, self.model, request)
-        found = self.store.get(key)
-        if found is None:
+        reply = self.store.get(key)
+        if reply is None:
             raise EndpointError(
                 f"--offline-replay: {self.store.path} holds no reply of {self.model!r} at "
                 f"{self.endpoint!r} to this question (call key {key[:16]}…)"
             )
-        return found
+        return reply
 
 
 @asynccontextmanager

@@ -57,18 +57,18 @@ class Imported:
     faults: list[Fault] = field(default_factory=list)
 
 
-def export_lines(path: Path, told: Exported) -> Iterator[str]:
+def export_lines(path: Path, exported: Exported) -> Iterator[str]:
     """Yield the replies in use as lines of JSON, by key; also those of a damaged store.
 
     Args:
         path: The store, which is not changed.
-        told: Counts what came along.
+        exported: Counts what came along.
 
     Raises:
         DataError: There is no store, or nothing in it can be read.
     """
-    for row in _rows_in_use(path, told):
-        told.rows += 1
+    for row in _rows_in_use(path, exported):
+        exported.rows += 1
         yield _to_line(row)
 
 
@@ -88,20 +88,20 @@ def import_file(source: Path, store_path: Path) -> Imported:
     """
     if store_path.is_file() and store_path.stat().st_size and not is_sqlite(store_path):
         raise DataError(f"{store_path}: is no call store; nothing was changed")
-    told = Imported()
-    rows = _read_rows(source, told)
+    imported = Imported()
+    rows = _read_rows(source, imported)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{source}: holds no usable reply{_first_fault(told)}")
+        raise DataError(f"{source}: holds no usable reply{_first_fault(imported)}")
     store = CallStore(store_path)
     try:
-        told.new = store.add(chain([first], rows))
+        imported.new = store.add(chain([first], rows))
     finally:
         store.close()
-    return told
+    return imported
 
 
-def _rows_in_use(path: Path, told: Exported) -> Iterable[Row]:
+def _rows_in_use(path: Path, exported: Exported) -> Iterable[Row]:
     try:
         with reading(path) as connection:
             # What SQLite cannot read to its end would otherwise show when half is written.
@@ -110,12 +110,12 @@ def _rows_in_use(path: Path, told: Exported) -> Iterable[Row]:
     except DataError as error:
         if type(error.__cause__) is not sqlite3.DatabaseError:
             raise
-        told.salvaged = True
-        return _salvaged(path, told)
-    return _read(path, told)
+        exported.salvaged = True
+        return _salvaged(path, exported)
+    return _read(path, exported)
 
 
-def _read(path: Path, told: Exported) -> Iterator[Row]:
+def _read(path: Path, exported: Exported) -> Iterator[Row]:
     with reading(path) as connection:
         for values in connection.execute(f"SELECT {COLUMNS} FROM calls ORDER BY key"):  # noqa: S608  # constants
             try:
@@ -123,20 +123,20 @@ def _read(path: Path, told: Exported) -> Iterator[Row]:
             except ValueError:
                 row = None
             if row is None or row.aside:
-                told.left_out += 1
+                exported.left_out += 1
             else:
                 yield row
 
 
-def _salvaged(path: Path, told: Exported) -> list[Row]:
-    found: dict[str, Row] = {}
+def _salvaged(path: Path, exported: Exported) -> list[Row]:
+    latest: dict[str, Row] = {}
     for row in salvage(path):
-        if row.key not in found or row.bought_at > found[row.key].bought_at:
-            found[row.key] = row
-    if not found:
+        if row.key not in latest or row.bought_at > latest[row.key].bought_at:
+            latest[row.key] = row
+    if not latest:
         raise DataError(f"{path}: is no call store, or a damaged one without a readable reply")
-    told.left_out = sum(1 for row in found.values() if row.aside)
-    return [found[key] for key in sorted(found) if not found[key].aside]
+    exported.left_out = sum(1 for row in latest.values() if row.aside)
+    return [latest[key] for key in sorted(latest) if not latest[key].aside]
 
 
 def _to_line(row: Row) -> str:
@@ -159,7 +159,7 @@ def _without_secrets(endpoint: str) -> str:
         return ""
 
 
-def _read_rows(source: Path, told: Imported) -> Iterator[Row]:
+def _read_rows(source: Path, imported: Imported) -> Iterator[Row]:
     for first, lines in read_groups(source):
         for number, line in enumerate(lines, start=first):
             if not line.strip():
@@ -168,9 +168,9 @@ def _read_rows(source: Path, told: Imported) -> Iterator[Row]:
                 row = _to_row(line)
             except (ValueError, RecursionError) as error:
                 torn = not line.endswith(b"\n")
-                told.faults.append(Fault(number, "was cut off" if torn else str(error)))
+                imported.faults.append(Fault(number, "was cut off" if torn else str(error)))
                 continue
-            told.rows += 1
+            imported.rows += 1
             yield row
 
 
@@ -194,10 +194,10 @@ def _to_row(line: bytes) -> Row:
     return checked_row([fields[name] for name in NAMES])
 
 
-def _first_fault(told: Imported) -> str:
-    if not told.faults:
+def _first_fault(imported: Imported) -> str:
+    if not imported.faults:
         return ": it is empty"
-    first = told.faults[0]
+    first = imported.faults[0]
     return f"; line {first.line}: {first.why}" + (
-        f" (and {len(told.faults) - 1} more)" if len(told.faults) > 1 else ""
+        f" (and {len(imported.faults) - 1} more)" if len(imported.faults) > 1 else ""
     )
