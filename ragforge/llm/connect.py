@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 from ragforge.config import BudgetSettings, ModelSettings, Settings
 from ragforge.errors import ConfigError
-from ragforge.llm.attempts import Patience, Pause, RetryingModel
 from ragforge.llm.budget import BudgetedModel, Price, Purse, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
 from ragforge.llm.dry_run import Tally
@@ -18,6 +17,7 @@ from ragforge.llm.faults import AttemptError
 from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, Pacer
 from ragforge.llm.flow.state import Flow
 from ragforge.llm.observed import ObservedModel, PacedModel
+from ragforge.llm.retries import Pause, RetryingModel, RetryPolicy
 from ragforge.llm.store import CallStore, Replay, StoredModel
 from ragforge.llm.store.stored import leases_renewed
 from ragforge.observe import Event, Observer
@@ -298,7 +298,7 @@ def _bought_once(
     observer: Observer,
     price: Price | None,
 ) -> ChatModel:
-    retrying = RetryingModel(budgeted, _patience(place.settings, live.pacer.pause), observer)
+    retrying = RetryingModel(budgeted, _retry_policy(place.settings, live.pacer.pause), observer)
     tell = _teller(observer, "note")
     return StoredModel(retrying, store, place.endpoint, place.name, price, tell)
 
@@ -307,10 +307,10 @@ def _teller(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str]
     return lambda message: observer(Event(name, message=message))
 
 
-def _patience(model: ModelSettings, pause: Pause = asyncio.sleep) -> Patience:
-    """Give each attempt its time, and the endpoint the wait that the user finds worth it."""
+def _retry_policy(model: ModelSettings, pause: Pause = asyncio.sleep) -> RetryPolicy:
+    """Return a policy with time for each attempt, and for the wait that the user finds worth it."""
     most_s = model.max_attempts * model.timeout_s + model.max_wait_s
-    return Patience(model.max_attempts, max_s=most_s, pause=pause)
+    return RetryPolicy(model.max_attempts, max_s=most_s, pause=pause)
 
 
 def _tell_damage(store: CallStore, observer: Observer) -> None:

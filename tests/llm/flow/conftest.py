@@ -8,13 +8,13 @@ import pytest
 import virtual_time
 from fakes import Recorder, request
 
-from ragforge.llm.attempts import Patience, RetryingModel
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.faults import AttemptError
 from ragforge.llm.flow.headers import Told, ToldLimits
 from ragforge.llm.flow.pacer import Pacer
 from ragforge.llm.flow.state import Flow
 from ragforge.llm.observed import PacedModel
+from ragforge.llm.retries import RetryingModel, RetryPolicy
 
 _REFUSAL_S = 0.002
 _LATENCY_S = 0.2
@@ -184,7 +184,7 @@ async def _ask_all(
         lambda message: flow_told.append((virtual_time.now(), message)),
     )
     endpoint.heard = pacer.heard
-    model = RetryingModel(PacedModel(endpoint, pacer), Patience(5), Recorder())
+    model = RetryingModel(PacedModel(endpoint, pacer), RetryPolicy(5), Recorder())
     client = Client(endpoint, pacer, model, flow_told)
     waiting = [request()] * calls
     beside(client)

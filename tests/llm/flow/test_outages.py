@@ -65,5 +65,5 @@ def test_an_outage_beyond_patience_ends_every_call(long_outage):
 
 
 def test_an_outage_beyond_patience_ends_the_run_soon_after(long_outage):
-    """Patience of a minute is not patience for an hour."""
+    """RetryPolicy of a minute is not patience for an hour."""
     assert 62 < long_outage.ended_at < 70

@@ -6,9 +6,9 @@ import virtual_time
 from fakes import Recorder, ScriptedModel, request
 
 from ragforge.errors import BudgetError, CallError, EndpointError
-from ragforge.llm.attempts import DOWN_AFTER, Patience, RetryingModel
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.faults import AttemptError
+from ragforge.llm.retries import DOWN_AFTER, RetryingModel, RetryPolicy
 
 BUSY = AttemptError("busy", raw="slow down")
 GONE = AttemptError("gone", unreachable=True)
@@ -25,7 +25,7 @@ def patient():
     def make(*replies, max_attempts=3):
         script, recorder = ScriptedModel(list(replies)), Recorder()
         return (
-            RetryingModel(script, Patience(max_attempts, first_wait_s=1e-6), recorder),
+            RetryingModel(script, RetryPolicy(max_attempts, first_wait_s=1e-6), recorder),
             script,
             recorder,
         )
@@ -145,7 +145,7 @@ def test_only_attempts_that_count_are_counted(patient):
 def test_a_call_ends_when_its_time_is_used_up():
     """Refusals do not count, and must not go on for ever."""
     script = ScriptedModel([TOO_MANY])
-    model = RetryingModel(script, Patience(3, max_s=0.0), Recorder())
+    model = RetryingModel(script, RetryPolicy(3, max_s=0.0), Recorder())
 
     with pytest.raises(CallError, match="gave up after 0 s: 429"):
         ask(model)
@@ -156,7 +156,7 @@ def test_a_call_ends_when_its_time_is_used_up():
 def test_an_endpoint_that_asks_for_no_wait_is_not_believed():
     """Coming back at once is a hot loop."""
     script, recorder = ScriptedModel([AttemptError("429", retry_after_s=0.0), FINE]), Recorder()
-    model = RetryingModel(script, Patience(3, first_wait_s=8.0), recorder)
+    model = RetryingModel(script, RetryPolicy(3, first_wait_s=8.0), recorder)
 
     virtual_time.run(model.ask(request()))
 
@@ -168,7 +168,7 @@ def test_waits_grow(monkeypatch):
     """An endpoint in trouble needs time."""
     monkeypatch.setattr(random, "uniform", lambda low, high: high)
     recorder = Recorder()
-    model = RetryingModel(ScriptedModel([*[BUSY] * 9, FINE]), Patience(10), recorder)
+    model = RetryingModel(ScriptedModel([*[BUSY] * 9, FINE]), RetryPolicy(10), recorder)
 
     virtual_time.run(model.ask(request()))
 
@@ -211,7 +211,7 @@ def test_an_absurd_wait_is_cut_to_a_minute(asked_s):
         raise StopHereError(f"{event.numbers['wait_s']:g}")
 
     script = ScriptedModel([AttemptError("429", retry_after_s=asked_s)])
-    model = RetryingModel(script, Patience(3, first_wait_s=1e-6), stop)
+    model = RetryingModel(script, RetryPolicy(3, first_wait_s=1e-6), stop)
 
     with pytest.raises(StopHereError, match=r"^60$"):
         ask(model)
