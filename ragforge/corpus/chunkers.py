@@ -13,8 +13,7 @@ from ragforge.corpus.documents import Document
 from ragforge.corpus.packing import Passage, Stretch
 from ragforge.corpus.quote_locations import FoldedText, Location
 from ragforge.errors import UsageError
-from ragforge.foreign.calling import construct, method_of, parameters_of
-from ragforge.plugins import find
+from ragforge.plugins import construct, find, method_of, parameters_of
 from ragforge.records import Chunk
 
 Chunker = Callable[[Document], list[Chunk]]

@@ -28,13 +28,13 @@ from ragforge.pipeline.contexts import Contexts
 from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
 from ragforge.pipeline.given_grades import expected_answers, given_grades, lone_scores, wrong_totals
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
+from ragforge.retrieval import ContextPassage
 from ragforge.stages.answer.cases import Case, cases, unknown_passages
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.stage import grade_answers
 from ragforge.stages.collecting import Collected
 from ragforge.stages.generate.gates.repeated_questions import normal_question
-from ragforge.systems import Passage
 
 _EXAMPLES: Final = 3
 
@@ -318,7 +318,7 @@ def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
     contexts = Contexts(list(chunks.values()))
     answers = []
     for row in rows:
-        named = contexts.find(Passage((name,), (name,)) for name in row.chunk_ids)
+        named = contexts.find(ContextPassage((name,), (name,)) for name in row.chunk_ids)
         held = [contexts.quoted(passage.quote, passage.doc_id) for passage in row.passages]
         ids = [*named.chunk_ids, *(chunk_id for chunk_id in held if chunk_id is not None)]
         answers.append(

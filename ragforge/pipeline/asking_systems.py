@@ -13,8 +13,8 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.contexts import Contexts
 from ragforge.records import Answer, Failure, Query
+from ragforge.retrieval.rag_systems import make_answerer
 from ragforge.stages.answer.stage import Asked, ask_system
-from ragforge.systems.resolve import make_answerer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from functools import cached_property
 
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.files.levels import DocumentNames
-from ragforge.foreign.reading import spaced
 from ragforge.records import Chunk
-from ragforge.systems import Passage
+from ragforge.retrieval import ContextPassage
+from ragforge.retrieval.object_fields import spaced
 
 _LONGEST_ID = 200
 """What is longer, or has blanks within, is the text of a passage and not its id."""
@@ -44,7 +44,7 @@ class Contexts:
     def _documents(self) -> DocumentNames:
         return DocumentNames(self._doc_ids)
 
-    def find(self, context: Iterable[Passage]) -> Found:
+    def find(self, context: Iterable[ContextPassage]) -> Found:
         """Return the chunks; of a passage in no chunk its document, else the id it came with."""
         found = [self._chunk_id(passage) for passage in context]
         ids = dict.fromkeys(chunk_id for chunk_id in found if chunk_id is not None)
@@ -55,7 +55,7 @@ class Contexts:
         held = self._index.holding(quote, doc_id)
         return held[0].chunk_id if held else None
 
-    def _chunk_id(self, passage: Passage) -> str | None:
+    def _chunk_id(self, passage: ContextPassage) -> str | None:
         known = next((name for name in passage.ids if name in self._ids), None)
         if known is not None:
             return known

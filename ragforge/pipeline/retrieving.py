@@ -17,10 +17,9 @@ from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.ground_digests import corpus_digest
-from ragforge.plugins import find
 from ragforge.records import Chunk, Failure, Query, Ranking
 from ragforge.retrieval import Buildable, Retriever
-from ragforge.retrieval.resolve import make_retriever
+from ragforge.retrieval.retrievers import make_retriever
 from ragforge.stages.collecting import Collected
 from ragforge.stages.retrieve import retrieve
 from ragforge.stages.runner import failure_of
@@ -196,7 +195,7 @@ def _started(
         _Started(
             name,
             spec,
-            make_retriever(spec, chunks, embedder, find=find, note=note, timeout_s=timeout_s),
+            make_retriever(spec, chunks, embedder, note=note, timeout_s=timeout_s),
             known,
         )
         for name, spec in specs.items()

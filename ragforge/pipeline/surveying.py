@@ -19,8 +19,8 @@ from ragforge.files.folders import remove_whole, whole_folder
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever
-from ragforge.retrieval.postings import IndexWriter, TermNumbers, read_columns, term_frequencies
-from ragforge.retrieval.stored import Newcomers, StoredBM25
+from ragforge.retrieval.index_writer import IndexWriter, TermNumbers, read_columns, term_frequencies
+from ragforge.retrieval.stored_bm25 import NewChunks, StoredBM25
 from ragforge.retrieval.tokens import tokenize
 
 INDEX = "bm25"
@@ -83,13 +83,13 @@ class Surveyed(AbstractContextManager["Surveyed"]):
         """
         return self._cards.chunk(chunk_id)
 
-    def newcomers(self, chunk_ids: Collection[str]) -> Newcomers:
+    def newcomers(self, chunk_ids: Collection[str]) -> NewChunks:
         """Return what tells whether some chunks can be among the best that BM25 finds.
 
         Those that the corpus does not have are passed over.
         """
         rows = (self._row(chunk_id) for chunk_id in chunk_ids)
-        return Newcomers(self._bm25, sorted(row for row in rows if row is not None), self._row)
+        return NewChunks(self._bm25, sorted(row for row in rows if row is not None), self._row)
 
     def _row(self, chunk_id: str) -> int | None:
         try:

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.pipeline.contexts import Contexts, Found
 from ragforge.records import Chunk
-from ragforge.systems import Passage
+from ragforge.retrieval import ContextPassage
 
 CHUNKS = [
     Chunk(chunk_id="a#1", doc_id="a", text="Blue whales eat krill."),
@@ -14,13 +14,16 @@ CHUNKS = [
 @pytest.mark.parametrize(
     ("passages", "found"),
     [
-        ([Passage(ids=("a#2",))], Found(("a#2",), 0)),
-        ([Passage(texts=("Blue  whales eat krill.",))], Found(("a#1",), 0)),
-        ([Passage(texts=("whales eat",), doc_ids=("b",))], Found(("b#1",), 0)),
-        ([Passage(ids=("gone",))], Found(("gone",), 0)),
-        ([Passage(ids=("Of no chunk.",), texts=("Of no chunk.",))], Found((), 1)),
-        ([Passage(texts=("Of no chunk.",)), Passage(ids=("a#2",))], Found(("a#2",), 1)),
-        ([Passage(ids=("a#2",)), Passage(texts=("Orcas hunt",))], Found(("a#2",), 0)),
+        ([ContextPassage(ids=("a#2",))], Found(("a#2",), 0)),
+        ([ContextPassage(texts=("Blue  whales eat krill.",))], Found(("a#1",), 0)),
+        ([ContextPassage(texts=("whales eat",), doc_ids=("b",))], Found(("b#1",), 0)),
+        ([ContextPassage(ids=("gone",))], Found(("gone",), 0)),
+        ([ContextPassage(ids=("Of no chunk.",), texts=("Of no chunk.",))], Found((), 1)),
+        (
+            [ContextPassage(texts=("Of no chunk.",)), ContextPassage(ids=("a#2",))],
+            Found(("a#2",), 1),
+        ),
+        ([ContextPassage(ids=("a#2",)), ContextPassage(texts=("Orcas hunt",))], Found(("a#2",), 0)),
     ],
 )
 def test_passages_are_found_or_counted(passages, found):

@@ -19,7 +19,7 @@ import httpx2
 import openai
 
 from ragforge.config import ModelSettings
-from ragforge.foreign.bodies import (
+from ragforge.http_service import (
     ACCEPTED,
     LARGE_AT_ONCE,
     MAX_REPLY_BYTES,

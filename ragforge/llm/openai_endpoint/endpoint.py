@@ -16,7 +16,7 @@ import openai
 
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
-from ragforge.foreign.bodies import BodyError, read_json
+from ragforge.http_service import BodyError, read_json
 from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.llm.embeddings import read_embeddings
 from ragforge.llm.faults import STOPS, AttemptError, fault_of

@@ -25,7 +25,7 @@ from ragforge.pipeline.pool_waves import Asked, Waves, items_of
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure
 from ragforge.retrieval import Retriever
-from ragforge.retrieval.stored import Newcomers
+from ragforge.retrieval.stored_bm25 import NewChunks
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
@@ -152,7 +152,7 @@ class _Doubts:
     """For which items a search may bring new chunks within the depth of the pool."""
 
     survey: Surveyed
-    newcomers: Newcomers | None
+    newcomers: NewChunks | None
     pools: _Pools
     new: Collection[str]
     own: Sequence[str]

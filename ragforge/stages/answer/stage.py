@@ -8,11 +8,11 @@ from functools import partial
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.observe import Observer
 from ragforge.records import AnswerGrade, Failure, Provenance, Query
+from ragforge.retrieval import Answerer, SystemAnswer
 from ragforge.stages.answer.cases import AnswerJudge, Case
 from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.collecting import Collected, Sink, collect, pour
 from ragforge.stages.runner import Work, nothing
-from ragforge.systems import Answerer, SystemAnswer
 
 _FAILURES_IN_A_ROW = 20
 """So many say that the system is down, and that asking on would only waste time."""

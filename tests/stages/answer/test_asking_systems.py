@@ -2,9 +2,9 @@ import pytest
 from fakes import Recorder
 
 from ragforge.errors import CallError, DataError, EndpointError
+from ragforge.retrieval import SystemAnswer
 from ragforge.stages.answer.stage import ask_system
 from ragforge.stages.collecting import Collected
-from ragforge.systems import SystemAnswer
 
 
 class Scripted:

@@ -3,12 +3,11 @@ import sys
 
 import pytest
 
-from ragforge import plugins
 from ragforge.errors import ConfigError, UsageError
 from ragforge.retrieval.bm25 import BM25Retriever
 from ragforge.retrieval.chargram import ChargramRetriever
 from ragforge.retrieval.dense import DenseRetriever
-from ragforge.retrieval.resolve import make_retriever
+from ragforge.retrieval.retrievers import make_retriever
 
 
 class Embedder:
@@ -18,9 +17,7 @@ class Embedder:
 
 @pytest.fixture
 def make(chunks):
-    return lambda spec, embedder=None: make_retriever(
-        spec, chunks(a="red", b="blue"), embedder, find=plugins.find
-    )
+    return lambda spec, embedder=None: make_retriever(spec, chunks(a="red", b="blue"), embedder)
 
 
 @pytest.mark.parametrize(
@@ -71,9 +68,8 @@ def test_an_address_without_a_scheme_is_refused(make, spec):
 
 def test_importing_the_package_loads_no_index_library():
     """Commands that retrieve nothing must not wait for numpy and bm25s."""
-    script = (
-        "import sys, ragforge.retrieval.resolve; print({'numpy', 'bm25s', 'ssl'} & {*sys.modules})"
-    )
+    heavy = "{'numpy', 'bm25s', 'ssl'}"
+    script = f"import sys, ragforge.retrieval.retrievers; print({heavy} & {{*sys.modules}})"
 
     run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
 

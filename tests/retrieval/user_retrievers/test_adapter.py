@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from ragforge.errors import CallError, DataError, UsageError
-from ragforge.retrieval.adapter import adapt
+from ragforge.retrieval.user_retrievers import adapt
 
 
 def document(chunk_id):

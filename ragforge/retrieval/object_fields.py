@@ -1,4 +1,4 @@
-"""Reading objects of unknown types by the names that their parts have."""
+"""Reading objects of unknown types, such as those of frameworks, by the names of their fields."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
@@ -18,7 +18,7 @@ def keep_quiet(note: str) -> None:
 
 
 def values_of(item: object, names: Iterable[str]) -> Iterator[object]:
-    """Yield what an object has under the names, as keys or as attributes, but for None."""
+    """Yield the values of an object under the names, as keys or as attributes, but for None."""
     for name in names:
         value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
         if value is not None:
@@ -31,7 +31,7 @@ def nested_in(item: object) -> list[Mapping[object, object]]:
 
 
 def ids_of(item: object) -> Iterator[str]:
-    """Yield what may be the id of a chunk, most telling first."""
+    """Yield the candidates for the id of a chunk, most telling first."""
     places: list[object] = [item, *values_of(item, CHUNK_IDS)]
     for inner in nested_in(item):
         places.extend(values_of(inner, (*CHUNK_IDS, "id")))
@@ -54,6 +54,6 @@ def type_name(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """Return the start of what a value looks like."""
+    """Return the start of a value's repr."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -5,7 +5,7 @@ import pytest
 
 from ragforge.errors import CallError, UsageError
 from ragforge.records import Hit
-from ragforge.retrieval.http import HttpRetriever
+from ragforge.retrieval.user_retrievers import HttpRetriever
 
 
 def failure(ask, retriever):

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from ragforge.errors import CallError, UsageError
-from ragforge.systems.resolve import adapt
+from ragforge.retrieval.rag_systems import adapt
 
 
 def plain(query):

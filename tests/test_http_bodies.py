@@ -3,7 +3,7 @@ import zlib
 
 import pytest
 
-from ragforge.foreign.bodies import MAX_VALUES, Body, BodyError, read_json
+from ragforge.http_service import MAX_VALUES, Body, BodyError, read_json
 
 
 def unpacked(body, *pieces):

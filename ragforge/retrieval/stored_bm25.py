@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ragforge.errors import DataError
 from ragforge.files.arrays import is_ascending, map_array, require_sound
 from ragforge.records import Hit
-from ragforge.retrieval.postings import (
+from ragforge.retrieval.index_writer import (
     ROW,
     ROWS,
     START,
@@ -139,7 +139,7 @@ class StoredBM25:
         return scores
 
 
-class Newcomers:
+class NewChunks:
     """Some chunks of an index, and what BM25 gives them.
 
     Args:

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.foreign.calling import call, construct, in_thread, method_of
+from ragforge.plugins import call, construct, in_thread, method_of
 
 
 def test_what_a_thread_raises_is_raised_where_it_is_awaited():
@@ -33,7 +33,7 @@ def test_a_call_that_never_ends_does_not_hold_up_the_program():
     """The user has seen the last line and waits for the prompt."""
     script = """
 import asyncio, threading
-from ragforge.foreign.calling import in_thread
+from ragforge.plugins import in_thread
 
 async def main():
     try:

@@ -1,15 +1,11 @@
-"""From what a user writes after `--retriever` to a retriever."""
+"""Making the retriever that a spec names: a built-in one, or one of the user's."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 
 from ragforge.errors import ConfigError
-from ragforge.foreign.reading import Note, keep_quiet
 from ragforge.records import Chunk
 from ragforge.retrieval import Embedder, Retriever
-
-Find = Callable[[str, str, Collection[str]], object]
-"""`plugins.find`: extension point, name and built-in names to object. Passed in, as packages of one
-layer do not import each other."""
+from ragforge.retrieval.object_fields import Note, keep_quiet
 
 GROUP = "retrievers"
 BUILT_IN = ("bm25", "chargram", "dense", "http:URL")
@@ -20,7 +16,6 @@ def make_retriever(
     chunks: Iterable[Chunk],
     embedder: Embedder | None,
     *,
-    find: Find,
     note: Note = keep_quiet,
     timeout_s: float = 30.0,
 ) -> Retriever:
@@ -31,7 +26,6 @@ def make_retriever(
             `package.module:attribute`, or the name of an entry point in `ragforge.retrievers`.
         chunks: The corpus; read once, not at all if the spec is wrong.
         embedder: For `dense`; None where no embedding model is set.
-        find: `plugins.find`.
         timeout_s: What one query may take at an address or with a user's object.
         note: Told once of each oddity in the results of somebody else's retriever.
 
@@ -52,11 +46,12 @@ def make_retriever(
         case "dense":
             return _dense(chunks, embedder)
     if spec.startswith(("http:", "https:")):
-        from ragforge.foreign.posting import address_of
-        from ragforge.retrieval.http import HttpRetriever
+        from ragforge.http_service import address_of
+        from ragforge.retrieval.user_retrievers import HttpRetriever
 
         return HttpRetriever(address_of(spec, "retriever"), chunks, timeout_s=timeout_s, note=note)
-    from ragforge.retrieval.adapter import adapt
+    from ragforge.plugins import find
+    from ragforge.retrieval.user_retrievers import adapt
 
     return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, note=note, timeout_s=timeout_s)
 

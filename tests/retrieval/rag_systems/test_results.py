@@ -4,8 +4,8 @@ import pytest
 
 from ragforge.errors import CallError
 from ragforge.records import Answer
-from ragforge.systems import Passage, SystemAnswer
-from ragforge.systems.results import read_answer
+from ragforge.retrieval import ContextPassage, SystemAnswer
+from ragforge.retrieval.rag_systems import read_answer
 
 
 def document(text, **metadata):
@@ -65,16 +65,16 @@ def test_an_empty_answer_is_what_the_system_said(result):
 @pytest.mark.parametrize(
     ("context", "passage"),
     [
-        ("a", Passage(("a",), ("a",))),
-        (7, Passage(("7",))),
-        (("a", 0.5), Passage(("a",), ("a",))),
-        ({"chunk_id": "a"}, Passage(("a",))),
-        ({"id": "x", "text": "red"}, Passage(("x",), ("red",))),
-        ({"doc_id": "a.md", "quote": "red"}, Passage((), ("red",), ("a.md",))),
-        ({"source": "a.md"}, Passage(("a.md",), (), ("a.md",))),
-        (document("red", chunk_id="a", source="a.md"), Passage(("a",), ("red",), ("a.md",))),
-        (node("red", "n1", file_name="a.md"), Passage(("n1", "n1"), ("red",), ("a.md",))),
-        (Passage(("a",)), Passage(("a",))),
+        ("a", ContextPassage(("a",), ("a",))),
+        (7, ContextPassage(("7",))),
+        (("a", 0.5), ContextPassage(("a",), ("a",))),
+        ({"chunk_id": "a"}, ContextPassage(("a",))),
+        ({"id": "x", "text": "red"}, ContextPassage(("x",), ("red",))),
+        ({"doc_id": "a.md", "quote": "red"}, ContextPassage((), ("red",), ("a.md",))),
+        ({"source": "a.md"}, ContextPassage(("a.md",), (), ("a.md",))),
+        (document("red", chunk_id="a", source="a.md"), ContextPassage(("a",), ("red",), ("a.md",))),
+        (node("red", "n1", file_name="a.md"), ContextPassage(("n1", "n1"), ("red",), ("a.md",))),
+        (ContextPassage(("a",)), ContextPassage(("a",))),
     ],
 )
 def test_passages_of_several_shapes_are_read(context, passage):

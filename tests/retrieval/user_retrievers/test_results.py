@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.records import Hit
-from ragforge.retrieval.results import ResultReader
+from ragforge.retrieval.user_retrievers import ResultReader
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from ragforge.errors import CallError, UsageError
-from ragforge.systems.resolve import HttpSystem
+from ragforge.retrieval.rag_systems import HttpSystem
 
 
 def failure(ask, answerer):

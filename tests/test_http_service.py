@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from ragforge.errors import CallError, UsageError
-from ragforge.foreign.posting import Service, address_of
+from ragforge.http_service import Service, address_of
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""Meeting what is not ours: users' functions and objects, their services, and what these return."""

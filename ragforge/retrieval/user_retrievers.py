@@ -1,0 +1,329 @@
+"""Retrievers of users: functions, objects of frameworks, HTTP services, and what they return."""
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import iscoroutinefunction
+from itertools import pairwise
+from typing import SupportsFloat
+
+from ragforge.errors import CallError, DataError
+from ragforge.http_service import Service
+from ragforge.plugins import call, construct, method_of, parameters_of
+from ragforge.records import Chunk, Hit
+from ragforge.retrieval import Retriever
+from ragforge.retrieval.object_fields import (
+    TEXTS,
+    Note,
+    ids_of,
+    keep_quiet,
+    shown,
+    spaced,
+    type_name,
+    values_of,
+)
+
+_METHODS = (
+    *("aretrieve", "retrieve"),
+    *("ainvoke", "invoke"),
+    *("aget_relevant_documents", "get_relevant_documents"),
+    *("asearch", "search"),
+)
+"""Names under which retrievers search, in order of preference; the query is the first argument."""
+_ADVICE = "make the object in the module and name that"
+_NAMES_OF_K = ("k", "top_k", "limit", "n")
+_LISTS = ("hits", "results", "documents", "matches")
+_ERRORS = ("error", "errors")
+_SHOWN = 80
+_ACCEPTED = (
+    "expected a chunk id, (id, score), an object or mapping with chunk_id or id, a LangChain "
+    "Document, or a LlamaIndex NodeWithScore"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoredId:
+    chunk_id: str
+    score: float | None
+
+
+class ResultReader:
+    """Turns results of many shapes into hits.
+
+    The order of a result counts: it is what the system behind it would use. Its scores are kept
+    where they fall from each rank to the next; else rank r gets 1/r, as equal or rising scores
+    (distances, say) would make another order of it.
+
+    An id is the first of `chunk_id` (its own or in `metadata`), `metadata["id"]` and `id` that a
+    chunk has; failing that, that of the chunk with the same text; failing that, the first there
+    is, which then counts as a chunk the corpus does not have.
+
+    Args:
+        where: What messages name as the origin of the results.
+        chunks: The corpus, to know ids and texts; without it the first id counts.
+        note: Told once of each of: a chunk that comes twice (its first place counts), scores that
+            rise.
+    """
+
+    def __init__(self, where: str, chunks: Iterable[Chunk] = (), note: Note = keep_quiet) -> None:
+        self._where = where
+        self._note = note
+        self._noted: set[str] = set()
+        self._id_by_text: dict[str, str] = {}
+        self._known: set[str] = set()
+        for chunk in chunks:
+            self._known.add(chunk.chunk_id)
+            self._id_by_text.setdefault(spaced(chunk.text), chunk.chunk_id)
+
+    def read(self, result: object, query: str, k: int) -> list[Hit]:
+        """Return the first k different chunks of a result, best first.
+
+        Args:
+            result: A sequence or iterator of what was found, best first, or a mapping that holds
+                one under "hits", "results", "documents" or "matches".
+            query: What was asked, for notes.
+            k: How many hits at most.
+
+        Raises:
+            DataError: The result, or one of its first items, has none of the shapes accepted.
+        """
+        scored: dict[str, _ScoredId] = {}
+        for item in self._items(result):
+            chunk = self._scored_id(item)
+            if chunk.chunk_id in scored:
+                self._note_once(
+                    "twice",
+                    f"chunk {chunk.chunk_id!r} comes twice for the query {query[:_SHOWN]!r}; its "
+                    "first place counts",
+                )
+            scored.setdefault(chunk.chunk_id, chunk)
+            if len(scored) == k:
+                break
+        return self._hits(list(scored.values()), query)
+
+    def _items(self, result: object) -> Iterable[object]:
+        if isinstance(result, Mapping):
+            for name in _LISTS:
+                if name in result:
+                    self._refuse_error(result)
+                    return self._items(result[name])
+            keys = ", ".join(repr(key) for key in list(result)[:5]) or "nothing"
+            raise DataError(
+                f"{self._where}: the result is a mapping with {keys}; expected a list under one of "
+                f"{', '.join(_LISTS)}"
+            )
+        if isinstance(result, Sequence | Iterator) and not isinstance(result, str | bytes):
+            return result
+        raise DataError(
+            f"{self._where}: the result is of type {type_name(result)}; expected a list, best first"
+        )
+
+    def _refuse_error(self, result: Mapping[object, object]) -> None:
+        for name in _ERRORS:
+            if result.get(name):
+                raise DataError(
+                    f"{self._where}: there is an {name!r} beside the results: {shown(result[name])}"
+                )
+
+    def _scored_id(self, item: object) -> _ScoredId:
+        match item:
+            case Hit():
+                return _ScoredId(item.chunk_id, item.score)
+            case (inner, score):
+                return _ScoredId(self._id(inner), self._number(score))
+        score = next(values_of(item, ("score", "_score")), None)
+        node = next(values_of(item, ("node",)), None)
+        return _ScoredId(
+            self._id(item if node is None else node),
+            None if score is None else self._number(score),
+        )
+
+    def _id(self, item: object) -> str:
+        ids = list(ids_of(item))
+        for chunk_id in ids:
+            if chunk_id in self._known:
+                return chunk_id
+        texts = [item] if isinstance(item, str) else values_of(item, TEXTS)
+        for text in texts:
+            if isinstance(text, str) and spaced(text) in self._id_by_text:
+                return self._id_by_text[spaced(text)]
+        if ids:
+            self._refuse_surrogates(ids[0])
+            return ids[0]
+        raise DataError(
+            f"{self._where}: cannot tell which chunk {shown(item)} (type {type_name(item)}) is; "
+            f"{_ACCEPTED}"
+        )
+
+    def _refuse_surrogates(self, chunk_id: str) -> None:
+        try:
+            chunk_id.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{self._where}: the chunk id {shown(chunk_id)} has a lone surrogate, which no "
+                "file can hold"
+            ) from error
+
+    def _number(self, score: object) -> float:
+        try:
+            number = float(score) if isinstance(score, SupportsFloat) else math.nan
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise DataError(
+                f"{self._where}: score {shown(score)} (type {type_name(score)}); expected a finite "
+                "number"
+            )
+        return number
+
+    def _hits(self, scored: Sequence[_ScoredId], query: str) -> list[Hit]:
+        scores = [chunk.score for chunk in scored if chunk.score is not None]
+        steps = list(pairwise(scores))
+        if any(worse > better for better, worse in steps):
+            self._note_once(
+                "rising",
+                f"scores rise along the result for the query {query[:_SHOWN]!r}; its order counts, "
+                "best first, and its scores do not",
+            )
+        if len(scores) < len(scored) or any(worse >= better for better, worse in steps):
+            scores = [1 / rank for rank in range(1, len(scored) + 1)]
+        return [
+            Hit(chunk_id=chunk.chunk_id, score=score)
+            for chunk, score in zip(scored, scores, strict=True)
+        ]
+
+    def _note_once(self, kind: str, sentence: str) -> None:
+        if kind not in self._noted:
+            self._noted.add(kind)
+            self._note(f"{self._where}: {sentence} (said once)")
+
+
+def adapt(
+    target: object,
+    name: str,
+    chunks: Iterable[Chunk] = (),
+    *,
+    note: Note = keep_quiet,
+    timeout_s: float = 120.0,
+) -> Retriever:
+    """Return a retriever that asks a user's object.
+
+    Args:
+        target: A function `f(query, k)` or `f(query)`, plain or async; an object with one of the
+            methods `retrieve`, `invoke`, `get_relevant_documents`, `search` or their async twins;
+            a class of such objects whose constructor takes nothing, or one argument `chunks`: a
+            list of `Chunk`. Frameworks are recognised by these names and never imported. Plain
+            functions run in threads, several at once.
+        name: What messages call it.
+        chunks: The corpus, to know ids and texts.
+        note: Told once of each oddity of the results, see `ResultReader`.
+        timeout_s: Seconds for one query. A plain function that takes longer goes on in its thread.
+
+    Raises:
+        UsageError: The object is none of these, or its class cannot be instantiated.
+    """
+    corpus = list(chunks)
+    if isinstance(target, type):
+        target = construct(target, f"retriever {name}", {"chunks": corpus}, _ADVICE)
+    search = method_of(target, _METHODS, f"retriever {name}", "f(query, k)")
+    reader = ResultReader(f"retriever {name}", corpus, note)
+    return _Adapter(search, reader, f"retriever {name}", timeout_s)
+
+
+class _Adapter:
+    def __init__(
+        self, search: Callable[..., object], reader: ResultReader, where: str, timeout_s: float
+    ) -> None:
+        self._search = search
+        self._reader = reader
+        self._where = where
+        self._timeout_s = timeout_s
+        self._k_parameter = _k_parameter(search)
+
+    async def retrieve(self, query: str, k: int) -> list[Hit]:
+        """Return the hits of the user's object, whose exceptions pass.
+
+        Raises:
+            CallError: It took too long.
+            DataError: What it returned cannot be read as a result.
+        """
+        limit = asyncio.timeout(self._timeout_s)
+        try:
+            async with limit:
+                result = await call(self._search, partial(self._ask, query, k))
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            thread = "" if iscoroutinefunction(self._search) else "; its thread is left behind"
+            raise CallError(
+                "error", f"{self._where}: no result in {self._timeout_s:g} s{thread}"
+            ) from error
+        return self._reader.read(result, query, k)
+
+    def _ask(self, query: str, k: int) -> object:
+        match self._k_parameter:
+            case None:
+                return self._search(query)
+            case "":
+                return self._search(query, k)
+            case keyword:
+                return self._search(query, **{keyword: k})
+
+
+def _k_parameter(search: Callable[..., object]) -> str | None:
+    """Return how a function takes k: its keyword, "" for the second argument, None for not."""
+    if not (parameters := parameters_of(search)):
+        return ""  # a built-in that does not tell: as documented, f(query, k)
+    by_position = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+    for parameter in parameters[1:]:
+        if parameter.name in _NAMES_OF_K and parameter.kind is not parameter.VAR_KEYWORD:
+            return "" if parameter.kind is parameter.POSITIONAL_ONLY else parameter.name
+    required = [p for p in by_position if p.default is p.empty]
+    takes_any = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return "" if len(required) > 1 or (takes_any and len(by_position) < 2) else None
+
+
+class HttpRetriever:
+    """Posts `{"query": ..., "k": ...}` as JSON and reads the hits of the JSON reply.
+
+    The reply is a list of hits, best first, or an object that holds one under "hits", "results",
+    "documents" or "matches"; a hit is an id or an object with `chunk_id` or `id` and perhaps a
+    `score`, and whatever else `ResultReader` reads.
+
+    Redirects are refused and nothing is tried again; see `Service`.
+
+    Args:
+        url: Address, http or https.
+        chunks: The corpus, to know ids and texts; without it ids are taken as they come.
+        timeout_s: Seconds to connect and for the whole reply.
+        note: Told once of each oddity of the results, see `ResultReader`.
+
+    Raises:
+        UsageError: The address cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        chunks: Iterable[Chunk] = (),
+        *,
+        timeout_s: float = 30.0,
+        note: Note = keep_quiet,
+    ) -> None:
+        self._service = Service(url, what="retriever", function="f(query, k)", timeout_s=timeout_s)
+        self._reader = ResultReader(self._service.shown, chunks, note)
+
+    async def retrieve(self, query: str, k: int) -> list[Hit]:
+        """Return the hits of the service.
+
+        Raises:
+            CallError: `error` where no good reply came (refused, timed out, a status but 2xx),
+                `invalid` where it cannot be read; `raw` is the start of its body.
+        """
+        reply = await self._service.post({"query": query, "k": k})
+        try:
+            return self._reader.read(reply.value, query, k)
+        except DataError as error:
+            raise CallError("invalid", str(error), raw=reply.start) from error
