@@ -36,7 +36,7 @@ Values: TypeAlias = np.ndarray
 
 
 @dataclass
-class Tally:
+class CountingModel:
     """How often there was a winner."""
 
     measures: Sequence[str]
@@ -51,10 +51,10 @@ class Tally:
         for item in found:
             self.alone[item.measure] = self.alone.get(item.measure, 0) + wins_alone(item)
 
-    def plus(self, other: "Tally") -> "Tally":
+    def plus(self, other: "CountingModel") -> "CountingModel":
         """Return both together."""
         both = {name: self.alone.get(name, 0) + n for name, n in other.alone.items()}
-        return Tally(self.measures, self.n + other.n, self.any + other.any, both)
+        return CountingModel(self.measures, self.n + other.n, self.any + other.any, both)
 
     def row(self, name: str) -> str:
         """Return a line of the table."""
@@ -90,10 +90,10 @@ def print_table(
     """Print a line for each run or couple, and one for all."""
     measures = options.measure or COMPARED_MEASURES
     print(f"\n{title:34}" + "".join(f"{name:>22}" for name in [*measures, "any"]))
-    whole = Tally(measures)
+    whole = CountingModel(measures)
     for names, draw in cases:
         generator = np.random.default_rng(SEED)
-        tally = Tally(measures)
+        tally = CountingModel(measures)
         for _ in range(options.splits):
             a, b = draw(generator, *(runs[name] for name in names))
             tally.add(compare_pairs(list(pairs(measures, a, b)), ALPHA))

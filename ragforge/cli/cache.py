@@ -150,9 +150,9 @@ def _ledger_json(path: Path, ledger: "Ledger") -> dict[str, object]:
 def _export(path: Path, file: Path, *, as_json: bool) -> None:
     from ragforge.files.atomic import write_whole
     from ragforge.files.lines import is_packed
-    from ragforge.llm.store.transfer import Exported, export_lines
+    from ragforge.llm.store.transfer import ExportCounts, export_lines
 
-    told = Exported()
+    told = ExportCounts()
     if str(file) == _STANDARD:
         if as_json:
             raise UsageError("--json and the replies cannot both go to stdout; name a FILE")
@@ -197,15 +197,15 @@ def _import(path: Path, file: Path, *, as_json: bool) -> None:
 
 
 def _prune(path: Path, arguments: argparse.Namespace) -> None:
-    from ragforge.llm.store.ledger import Unwanted, count_unwanted, prune
+    from ragforge.llm.store.ledger import PruneFilter, count_prunable, prune
 
     days = arguments.older_than
     if days is None and arguments.model is None and not arguments.set_aside:
         raise UsageError("prune needs --older-than DAYS, --model NAME or --set-aside")
     if days is not None and not (math.isfinite(days) and days >= 0):
         raise UsageError(f"--older-than: expected days >= 0, got {days:g}")
-    unwanted = Unwanted(days, arguments.model, arguments.set_aside)
-    went = (count_unwanted if arguments.dry_run else prune)(path, unwanted)
+    unwanted = PruneFilter(days, arguments.model, arguments.set_aside)
+    went = (count_prunable if arguments.dry_run else prune)(path, unwanted)
     if arguments.json:
         sizes = {"bytes_before": went.bytes_before, "bytes_after": went.bytes_after}
         told = {"store": str(path), "dry_run": arguments.dry_run, **went.spent.model_dump()}

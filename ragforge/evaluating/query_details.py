@@ -13,8 +13,8 @@ from ragforge.evaluating.answers.records import SystemRecords
 from ragforge.evaluating.gathered import Gathered
 from ragforge.evaluating.runs import DEPTH, MeasuredRun, Task
 from ragforge.evaluating.wording import Excerpt, excerpt, visible
-from ragforge.llm.store.file import reading
 from ragforge.llm.store.rows import stored_reply
+from ragforge.llm.store.sqlite_file import reading
 from ragforge.records import Chunk, Judgment, Query
 
 CHUNK_CHARS: Final = 500

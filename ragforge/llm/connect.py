@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Literal
 
 from ragforge.config import BudgetSettings, ModelSettings, Settings
 from ragforge.errors import ConfigError
+from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.budget import BudgetedModel, Price, Purse, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
-from ragforge.llm.dry_run import Tally
-from ragforge.llm.faults import AttemptError
-from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, Pacer
+from ragforge.llm.dry_run import CountingModel
+from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.observed import ObservedModel, PacedModel
+from ragforge.llm.observed import ObservedModel
 from ragforge.llm.retries import Pause, RetryingModel, RetryPolicy
 from ragforge.llm.store import CallStore, Replay, StoredModel
-from ragforge.llm.store.stored import leases_renewed
+from ragforge.llm.store.stored_model import leases_renewed
 from ragforge.observe import Event, Observer
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ LOCAL_TIMEOUT_S = 1800.0
 _KEPT_FREE = 48
 """For files, the store, the terminal and whatever else a run opens."""
 OFFLINE = "offline"
-_Bottom = Callable[["OpenAIEndpoint"], ChatModel]
+_Innermost = Callable[["OpenAIEndpoint"], ChatModel]
 """What of an endpoint is asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResolvedModel:
     """Where a model is and what it is called in keys and provenance."""
 
     settings: ModelSettings
@@ -54,7 +54,7 @@ class Place:
         return self.endpoint == "local"
 
 
-async def find_place(model: ModelSettings, stack: ExitStack, *, start: bool) -> Place:
+async def resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool) -> ResolvedModel:
     """Return where a model is; a local one is served until the stack closes, if it is to start.
 
     Raises:
@@ -63,13 +63,13 @@ async def find_place(model: ModelSettings, stack: ExitStack, *, start: bool) -> 
     if not model.name.startswith(LOCAL):
         # Where none is named, the client goes by this variable; the call keys must too.
         endpoint = model.base_url or _from_environment() or "openai"
-        return Place(model, endpoint.rstrip("/"), model.name)
+        return ResolvedModel(model, endpoint.rstrip("/"), model.name)
     from ragforge.llm.local import model_digest, serve
 
     path = Path(model.name.removeprefix(LOCAL)).expanduser()
     name = model_digest(path)
     if not start:
-        return Place(model, "local", name)
+        return ResolvedModel(model, "local", name)
     slots = min(model.concurrency, LOCAL_SLOTS)
     serving = serve(path, parallel=slots, context_tokens=LOCAL_CONTEXT_TOKENS)
     served = await asyncio.to_thread(stack.enter_context, serving)
@@ -78,7 +78,7 @@ async def find_place(model: ModelSettings, stack: ExitStack, *, start: bool) -> 
         "base_url": served.base_url,
         "timeout_s": max(model.timeout_s, LOCAL_TIMEOUT_S),
     }
-    return Place(model.model_copy(update=changed), "local", name)
+    return ResolvedModel(model.model_copy(update=changed), "local", name)
 
 
 def _from_environment() -> str:
@@ -90,7 +90,7 @@ def _from_environment() -> str:
     return address
 
 
-def fitting(model: ModelSettings, observer: Observer) -> ModelSettings:
+def within_file_limit(model: ModelSettings, observer: Observer) -> ModelSettings:
     """Return settings whose calls in flight the process has descriptors for.
 
     The process's own limit is raised where it may be.
@@ -143,7 +143,7 @@ class Connection:
     model: ChatModel
     name: str
     store: CallStore
-    tally: Tally | None
+    tally: CountingModel | None
     stop: Callable[[], None] = _nothing
     concurrency: int = 1
 
@@ -158,7 +158,7 @@ class _Embedding:
         return await self.endpoint.embed(request)
 
 
-def _chatting(endpoint: "OpenAIEndpoint") -> ChatModel:
+def _chat_endpoint(endpoint: "OpenAIEndpoint") -> ChatModel:
     return endpoint
 
 
@@ -188,7 +188,7 @@ async def connect(
         EndpointError: A local model does not start.
     """
     price = find_price(settings.model.name, settings.model.base_url, settings.budget)
-    opening = _Opening(settings, store_path, observer, purse, price, _chatting)
+    opening = _Opening(settings, store_path, observer, purse, price, _chat_endpoint)
     async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
         yield connection
 
@@ -233,77 +233,79 @@ class _Opening:
     observer: Observer
     purse: Purse | None
     price: Price | None
-    bottom: _Bottom
+    innermost: _Innermost
 
 
 @asynccontextmanager
 async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIterator[Connection]:
     settings, observer, price = opening.settings, opening.observer, opening.price
     with ExitStack() as stack:
-        place = await find_place(settings.model, stack, start=not (dry_run or replay))
+        resolved = await resolve_model(settings.model, stack, start=not (dry_run or replay))
         store = stack.enter_context(closing(CallStore(opening.store_path)))
-        _tell_damage(store, observer)
+        _note_damage(store, observer)
         if dry_run:
-            tally = Tally(store, place.endpoint, place.name, price, place.settings)
-            yield Connection(tally, place.name, store, tally)
+            tally = CountingModel(store, resolved.endpoint, resolved.name, price, resolved.settings)
+            yield Connection(tally, resolved.name, store, tally)
             return
         if replay:
-            replaying = Replay(store, place.endpoint, place.name)
-            observed = ObservedModel(replaying, observer, place.name, place.endpoint, None)
-            yield Connection(observed, place.name, store, None)
+            replaying = Replay(store, resolved.endpoint, resolved.name)
+            observed = ObservedModel(replaying, observer, resolved.name, resolved.endpoint, None)
+            yield Connection(observed, resolved.name, store, None)
             return
         async with (
-            _live(place, store, observer, opening.bottom) as live,
+            _paced_endpoint(resolved, store, observer, opening.innermost) as paced,
             leases_renewed(store),
         ):
-            budgeted = _budgeted(live, settings, place, store, price, opening.purse)
-            model = _bought_once(budgeted, live, place, store, observer, price)
-            flow = live.pacer.flow
-            observed = ObservedModel(model, observer, place.name, place.endpoint, price, flow)
-            pacer = live.pacer
+            budgeted = _budgeted(paced, settings, resolved, store, price, opening.purse)
+            model = _stored_model(budgeted, paced, resolved, store, observer, price)
+            flow = paced.pacer.flow
+            observed = ObservedModel(model, observer, resolved.name, resolved.endpoint, price, flow)
+            pacer = paced.pacer
             most = pacer.flow.most_in_flight
-            yield Connection(observed, place.name, store, None, pacer.stop, most)
+            yield Connection(observed, resolved.name, store, None, pacer.stop, most)
 
 
-async def key_of(settings: ModelSettings, request: ChatRequest) -> str:
+async def call_key_for(settings: ModelSettings, request: ChatRequest) -> str:
     """Return the key under which the call store keeps the reply of a model; nothing is asked.
 
     Raises:
         ConfigError, DataError: As for `connect`.
     """
     with ExitStack() as stack:
-        place = await find_place(settings, stack, start=False)
-    return call_key(place.endpoint, place.name, request)
+        resolved = await resolve_model(settings, stack, start=False)
+    return call_key(resolved.endpoint, resolved.name, request)
 
 
 def _budgeted(
-    live: PacedModel,
+    paced: PacedModel,
     settings: Settings,
-    place: Place,
+    resolved: ResolvedModel,
     store: CallStore,
     price: Price | None,
     purse: Purse | None,
 ) -> BudgetedModel:
     def unanswered(request: ChatRequest, error: AttemptError) -> None:
-        store.note_unanswered(call_key(place.endpoint, place.name, request), str(error))
+        store.note_unanswered(call_key(resolved.endpoint, resolved.name, request), str(error))
 
-    return BudgetedModel(live, settings.budget, price, unanswered, purse or Purse())
+    return BudgetedModel(paced, settings.budget, price, unanswered, purse or Purse())
 
 
-def _bought_once(
+def _stored_model(
     budgeted: BudgetedModel,
-    live: PacedModel,
-    place: Place,
+    paced: PacedModel,
+    resolved: ResolvedModel,
     store: CallStore,
     observer: Observer,
     price: Price | None,
 ) -> ChatModel:
-    retrying = RetryingModel(budgeted, _retry_policy(place.settings, live.pacer.pause), observer)
-    tell = _teller(observer, "note")
-    return StoredModel(retrying, store, place.endpoint, place.name, price, tell)
+    retrying = RetryingModel(
+        budgeted, _retry_policy(resolved.settings, paced.pacer.pause), observer
+    )
+    tell = _event_sender(observer, "note")
+    return StoredModel(retrying, store, resolved.endpoint, resolved.name, price, tell)
 
 
-def _teller(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str], None]:
+def _event_sender(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str], None]:
     return lambda message: observer(Event(name, message=message))
 
 
@@ -313,7 +315,7 @@ def _retry_policy(model: ModelSettings, pause: Pause = asyncio.sleep) -> RetryPo
     return RetryPolicy(model.max_attempts, max_s=most_s, pause=pause)
 
 
-def _tell_damage(store: CallStore, observer: Observer) -> None:
+def _note_damage(store: CallStore, observer: Observer) -> None:
     if store.set_aside is not None:
         saved = store.spent().calls
         told = (
@@ -324,13 +326,13 @@ def _tell_damage(store: CallStore, observer: Observer) -> None:
 
 
 @asynccontextmanager
-async def _live(
-    place: Place, store: CallStore, observer: Observer, bottom: _Bottom
+async def _paced_endpoint(
+    resolved: ResolvedModel, store: CallStore, observer: Observer, innermost: _Innermost
 ) -> AsyncIterator[PacedModel]:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
-    known_as = f"{place.endpoint} {place.name}"
-    settings = fitting(place.settings, observer)
+    known_as = f"{resolved.endpoint} {resolved.name}"
+    settings = within_file_limit(resolved.settings, observer)
     flow = Flow(
         settings.concurrency,
         asyncio.get_running_loop().time(),
@@ -339,16 +341,16 @@ async def _live(
     )
     # With few calls in flight, they would use up their attempts before anybody called it down.
     breaker = Breaker(min(OPENS_AFTER, max(3, settings.concurrency)))
-    pacer = Pacer(flow, settings.max_wait_s, _teller(observer, "flow"), breaker)
-    live = OpenAIEndpoint(
+    pacer = Pacer(flow, settings.max_wait_s, _event_sender(observer, "flow"), breaker)
+    paced = OpenAIEndpoint(
         settings,
         dialect=store.dialect(known_as),
-        learnt=lambda dialect: store.learn(known_as, dialect),
-        heard=pacer.heard,
-        bounded=place.local,
+        on_dialect=lambda dialect: store.learn(known_as, dialect),
+        on_limits=pacer.apply_limits,
+        bounded=resolved.local,
     )
     try:
-        yield PacedModel(bottom(live), pacer)
+        yield PacedModel(innermost(paced), pacer)
     finally:
         pacer.close()
-        await live.close()
+        await paced.close()

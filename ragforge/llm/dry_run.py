@@ -7,7 +7,7 @@ from ragforge.errors import CallError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, call_key, estimate_tokens
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.habits import Habits, habits
+from ragforge.llm.store.calls import ReplyAverages
 
 EXPECTED_REPLY_TOKENS = 150
 """What a structured reply takes on average where nothing is known yet."""
@@ -24,7 +24,7 @@ class DryRunError(CallError):
 
 
 @dataclass(slots=True)
-class Tally:
+class CountingModel:
     """A ChatModel that answers only from the store and counts everything.
 
     Args:
@@ -44,7 +44,7 @@ class Tally:
     prompt_tokens: int = 0
     most_completion_tokens: int = 0
     replies: float = 0.0
-    """Replies in work, those counting more that may be longer than usual."""
+    """Calls in units of one with the usual limit on its reply."""
     _asked: set[str] = field(default_factory=set)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
@@ -68,8 +68,8 @@ class Tally:
 
     def estimate(self) -> dict[str, object]:
         """Return calls, tokens and money as low, expected and high; money None where unknown."""
-        known = habits(self.store, self.endpoint, self.model)
-        each = known.completion_tokens if known else EXPECTED_REPLY_TOKENS
+        averages = self.store.recent_averages(self.endpoint, self.model)
+        each = averages.completion_tokens if averages else EXPECTED_REPLY_TOKENS
         expected = min(int(self.replies * each), self.most_completion_tokens)
         usages = {
             "low": Usage(self.prompt_tokens, expected // 3),
@@ -87,19 +87,19 @@ class Tally:
                 name: usage.prompt_tokens + usage.completion_tokens
                 for name, usage in usages.items()
             },
-            "seconds": self._seconds(known, self.prompt_tokens + expected),
+            "seconds": self._seconds(averages, self.prompt_tokens + expected),
             "cost_usd": {
                 name: round(self.price.cost_usd(usage), 6) if self.price else None
                 for name, usage in usages.items()
             },
         }
 
-    def _seconds(self, known: Habits | None, tokens: int) -> float | None:
+    def _seconds(self, averages: ReplyAverages | None, tokens: int) -> float | None:
         """Return how long the calls should take; None where neither replies nor limits tell."""
         settings = self.settings
         bounds = []
-        if known is not None:
-            bounds.append(self.calls * known.latency_s / settings.concurrency)
+        if averages is not None:
+            bounds.append(self.calls * averages.latency_s / settings.concurrency)
         if settings.requests_per_minute is not None:
             bounds.append(60 * self.calls / settings.requests_per_minute)
         if settings.tokens_per_minute is not None:

@@ -39,7 +39,7 @@ def family_of(model: str) -> str:
     return next((maker for maker, words in _FAMILIES if re.search(words, name)), "")
 
 
-def kin(models: Iterable[str]) -> list[str]:
+def shared_families(models: Iterable[str]) -> list[str]:
     """Return the makers that several of the models come from, sorted."""
     counts = Counter(family for family in map(family_of, models) if family)
     return sorted(family for family, count in counts.items() if count > 1)

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TypeVar
 
 from ragforge.errors import CallError, EndpointError
+from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest
-from ragforge.llm.faults import AttemptError
 from ragforge.observe import Event, Observer
 
 T = TypeVar("T")

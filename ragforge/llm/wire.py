@@ -36,7 +36,7 @@ class Dialect:
     omit: tuple[str, ...] = ()
 
 
-def milder(dialect: Dialect, message: str, param: str) -> Dialect | None:
+def milder_dialect(dialect: Dialect, message: str, param: str) -> Dialect | None:
     """Return the dialect to try after a refusal, or None where the refusal is about something else.
 
     Args:

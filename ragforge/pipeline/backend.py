@@ -9,7 +9,7 @@ from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
 from ragforge.llm.budget import Purse
 from ragforge.llm.connect import OFFLINE, connect
-from ragforge.llm.dry_run import Tally
+from ragforge.llm.dry_run import CountingModel
 from ragforge.llm.store import CallStore
 from ragforge.observe import Event, Observer
 from ragforge.prompts import Prompt, load_prompt
@@ -74,7 +74,7 @@ class Backend:
 
     asker: Asker | None = None
     store: CallStore | None = None
-    tally: Tally | None = None
+    tally: CountingModel | None = None
     stop: Callable[[], None] = _nothing
     concurrency: int = 1
     prompts_dir: str = ""

@@ -14,7 +14,7 @@ from ragforge.files.dataset import Dataset
 from ragforge.files.examples import Example, load_examples
 from ragforge.llm.budget import Purse
 from ragforge.llm.chat import Message
-from ragforge.llm.families import kin
+from ragforge.llm.families import shared_families
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Backend, Mode, open_backend
 from ragforge.prompts import is_overridden
@@ -220,7 +220,7 @@ def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:
 
 
 def _warn_of_kin(panel: Iterable[str], observer: Observer) -> None:
-    related = kin(member.partition("@")[0] for member in panel)
+    related = shared_families(member.partition("@")[0] for member in panel)
     if related:
         observer(
             Event(

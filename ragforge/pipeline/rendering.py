@@ -9,7 +9,7 @@ from ragforge.config import Settings
 from ragforge.errors import CallError, DataError
 from ragforge.files.examples import load_examples
 from ragforge.llm.chat import ChatReply, ChatRequest
-from ragforge.llm.connect import OFFLINE, key_of
+from ragforge.llm.connect import OFFLINE, call_key_for
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.judges import Bench
 from ragforge.pipeline.picking import Picked
@@ -142,7 +142,9 @@ async def render(name: str, picked: Picked, settings: Settings) -> Rendered:
         raise DataError(f"prompt {name!r}: nothing would be asked: {why}")
     request = model.asked[0]
     offline = settings.model.name == OFFLINE
-    return Rendered(prompt, request, None if offline else await key_of(settings.model, request))
+    return Rendered(
+        prompt, request, None if offline else await call_key_for(settings.model, request)
+    )
 
 
 async def _relevance(asker: Asker, picked: Picked, settings: Settings) -> object:

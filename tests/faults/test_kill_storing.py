@@ -11,7 +11,7 @@ from faults.commands import Commands, kill_often
 from ragforge.cli import main
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.rows import Row, digest, to_text
+from ragforge.llm.store.rows import Row, reply_json, row_sha256
 
 pytestmark = [
     pytest.mark.slow_faults,
@@ -26,8 +26,8 @@ def row(number, bought_at):
     """Return a reply; every second one is that of an old model."""
     key = f"{number * 2654435761 % 2**32:064x}"
     reply = ChatReply(f"{number} at {bought_at}: {FILLING}", usage=Usage(900, 20))
-    model, text = ("new", "old")[number % 2], to_text(reply)
-    return Row(key, "e", model, text, digest(key, text), 900, 20, 0.001, bought_at)
+    model, text = ("new", "old")[number % 2], reply_json(reply)
+    return Row(key, "e", model, text, row_sha256(key, text), 900, 20, 0.001, bought_at)
 
 
 def store_of(path, *rows):

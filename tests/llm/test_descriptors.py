@@ -5,17 +5,17 @@ import pytest
 from fakes import Recorder
 
 from ragforge.config import ModelSettings
-from ragforge.llm.connect import fitting
+from ragforge.llm.connect import within_file_limit
 
 SCRIPT = """
 import resource, sys
 from ragforge.config import ModelSettings
-from ragforge.llm.connect import fitting
+from ragforge.llm.connect import within_file_limit
 soft, hard, concurrency = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 settings = ModelSettings(name="m", concurrency=concurrency)
 told = []
-fitted = fitting(settings, lambda event: told.append(event.message))
+fitted = within_file_limit(settings, lambda event: told.append(event.message))
 print(fitted.concurrency)
 print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 print(*told)
@@ -74,5 +74,5 @@ def test_a_system_without_such_limits_changes_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     settings, recorder = ModelSettings(name="m", concurrency=100_000), Recorder()
 
-    assert fitting(settings, recorder) is settings
+    assert within_file_limit(settings, recorder) is settings
     assert recorder.events == []

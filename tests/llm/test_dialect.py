@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.llm.wire import Dialect, milder
+from ragforge.llm.wire import Dialect, milder_dialect
 
 REFUSALS = {
     "openai temperature": (
@@ -38,19 +38,19 @@ REFUSALS = {
 @pytest.mark.parametrize(("message", "param", "expected"), REFUSALS.values(), ids=REFUSALS.keys())
 def test_a_refusal_of_the_form_names_the_next_form(message, param, expected):
     """Endpoints say in many words what they do not take, and a user should not have to know."""
-    assert milder(Dialect(), message, param) == expected
+    assert milder_dialect(Dialect(), message, param) == expected
 
 
 def test_the_plainest_form_has_no_milder_one():
     """Learning must end."""
-    assert milder(Dialect(mode="plain"), "response_format is not supported", "") is None
+    assert milder_dialect(Dialect(mode="plain"), "response_format is not supported", "") is None
 
 
 def test_a_refused_parameter_is_left_out_once():
     """An endpoint that goes on refusing for the same word must not be asked for ever."""
     left_out = Dialect(omit=("temperature",))
 
-    assert milder(left_out, "'temperature' is not supported", "temperature") is None
+    assert milder_dialect(left_out, "'temperature' is not supported", "temperature") is None
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_a_refused_parameter_is_left_out_once():
 )
 def test_other_refusals_change_nothing(message):
     """A request refused for what it holds must fail alone, not change how all are asked."""
-    assert milder(Dialect(), message, "") is None
+    assert milder_dialect(Dialect(), message, "") is None

@@ -11,9 +11,8 @@ from ragforge.llm.dry_run import DryRunError
 from ragforge.llm.embedder import open_embedder
 from ragforge.llm.embeddings import EMBEDDINGS
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.habits import habits
 from ragforge.llm.store.ledger import read_ledger
-from ragforge.llm.store.transfer import Exported, export_lines, import_file
+from ragforge.llm.store.transfer import ExportCounts, export_lines, import_file
 from ragforge.observe import silent
 
 BUSY = fault(429, "slow down", retry_after_ms="1")
@@ -133,12 +132,12 @@ def test_the_ledger_counts_embeddings(endpoint, embed, path):
     assert spent.cost_usd == 0.000021
 
 
-def test_replies_without_words_are_no_habit(endpoint, embed, path):
+def test_replies_without_words_count_in_no_average(endpoint, embed, path):
     """A server may give chat and embeddings one name; dry runs go by the length of its replies."""
     embed(endpoint.url, TEXTS)
 
     with closing(CallStore(path)) as store:
-        assert habits(store, endpoint.url, "e") is None
+        assert store.recent_averages(endpoint.url, "e") is None
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_rows_travel_to_another_store(endpoint, embed, path, tmp_path):
     """A colleague takes the replies over and embeds nothing."""
     embed(endpoint.url, TEXTS)
     file = tmp_path / "rows.jsonl"
-    file.write_text("".join(export_lines(path, Exported())))
+    file.write_text("".join(export_lines(path, ExportCounts())))
     path.unlink()
 
     told = import_file(file, path)

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.llm.families import family_of, kin
+from ragforge.llm.families import family_of, shared_families
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_the_family_is_told_from_the_name(model, family):
 
 def test_kin_are_named_once():
     """Two unknown models are not known to be kin."""
-    assert kin(["gpt-5", "gpt-4o", "o3", "qwen3", "mine", "yours"]) == ["OpenAI"]
+    assert shared_families(["gpt-5", "gpt-4o", "o3", "qwen3", "mine", "yours"]) == ["OpenAI"]

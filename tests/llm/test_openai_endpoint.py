@@ -15,9 +15,9 @@ from fakes import request
 
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
+from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import Message, Usage
 from ragforge.llm.embeddings import embeddings_request, unpack
-from ragforge.llm.faults import AttemptError
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
 from ragforge.llm.wire import Dialect
 
@@ -316,12 +316,12 @@ def relevance(text="What do blue whales eat?"):
 )
 def test_the_dialect_of_an_endpoint_is_learnt_once(serve, refused, dialect, requests):
     """Newer models refuse what older servers need; nobody should have to configure that."""
-    endpoint, learnt = serve(Picky(*refused)), []
+    endpoint, on_dialect = serve(Picky(*refused)), []
 
-    replies = ask(model(endpoint.url), *[relevance()] * 3, learnt=learnt.append)
+    replies = ask(model(endpoint.url), *[relevance()] * 3, on_dialect=on_dialect.append)
 
     assert [json.loads(reply.text)["grade"] for reply in replies] == [2, 2, 2]
-    assert learnt == [dialect]
+    assert on_dialect == [dialect]
     assert len(endpoint.seen) == requests + 2
 
 
@@ -359,22 +359,22 @@ def test_those_who_waited_for_the_first_call_go_together(serve):
 
 def test_a_known_dialect_is_not_probed_again(serve):
     """What was learnt yesterday costs nothing today."""
-    endpoint, learnt = serve(Picky("json_schema")), []
+    endpoint, on_dialect = serve(Picky("json_schema")), []
     known = Dialect(mode="json_object")
 
-    ask(model(endpoint.url), relevance(), dialect=known, learnt=learnt.append)
+    ask(model(endpoint.url), relevance(), dialect=known, on_dialect=on_dialect.append)
 
     assert len(endpoint.seen) == 1
-    assert learnt == []
+    assert on_dialect == []
 
 
 def test_a_known_dialect_that_holds_no_more_is_learnt_anew(serve):
     """A server that was changed over night must not refuse every call of the next run."""
-    endpoint, learnt = serve(Picky("json_schema")), []
+    endpoint, on_dialect = serve(Picky("json_schema")), []
 
-    ask(model(endpoint.url), relevance(), dialect=Dialect(), learnt=learnt.append)
+    ask(model(endpoint.url), relevance(), dialect=Dialect(), on_dialect=on_dialect.append)
 
-    assert learnt == [Dialect(mode="json_object")]
+    assert on_dialect == [Dialect(mode="json_object")]
 
 
 def test_one_odd_refusal_does_not_change_a_proven_dialect(serve):

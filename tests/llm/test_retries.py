@@ -6,8 +6,8 @@ import virtual_time
 from fakes import Recorder, ScriptedModel, request
 
 from ragforge.errors import BudgetError, CallError, EndpointError
+from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.faults import AttemptError
 from ragforge.llm.retries import DOWN_AFTER, RetryingModel, RetryPolicy
 
 BUSY = AttemptError("busy", raw="slow down")

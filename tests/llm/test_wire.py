@@ -5,8 +5,8 @@ import pytest
 from fakes import request
 
 from ragforge.llm.chat import Numeral, call_key
-from ragforge.llm.store.rows import to_reply, to_text
-from ragforge.llm.wire import Dialect, milder, read_reply, request_body
+from ragforge.llm.store.rows import parse_reply, reply_json
+from ragforge.llm.wire import Dialect, milder_dialect, read_reply, request_body
 
 TEXT = '{"reasoning": "2 of them", "grade": 3}'
 
@@ -81,7 +81,7 @@ def test_numerals_come_back_from_the_store():
     """A rerun must weigh a grade as the first run did."""
     reply = read_reply(body(TOKENS), request(logprobs=5), 0.0)
 
-    assert to_reply("k", to_text(reply)).numerals == reply.numerals
+    assert parse_reply("k", reply_json(reply)).numerals == reply.numerals
 
 
 @pytest.mark.parametrize(("logprobs", "sent"), [(0, None), (5, 5)])
@@ -96,7 +96,7 @@ def test_probabilities_are_asked_for_on_request_only(logprobs, sent):
 @pytest.mark.parametrize("param", ["logprobs", "top_logprobs"])
 def test_an_endpoint_that_refuses_probabilities_is_asked_without(param):
     """The grade is there without them; they only make it finer."""
-    dialect = milder(Dialect(), "Unsupported parameter", param)
+    dialect = milder_dialect(Dialect(), "Unsupported parameter", param)
 
     fields = json.loads(request_body("m", request(logprobs=5), dialect, bounded=True))
 

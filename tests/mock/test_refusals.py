@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.llm.wire import Dialect, milder
+from ragforge.llm.wire import Dialect, milder_dialect
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,16 @@ def test_refusals_are_worded_as_servers_word_them(start, judging, name, changes,
     error = reply.error
 
     assert reply.status == 400
-    assert milder(Dialect(), error["message"], error["param"] or "") == expected
+    assert milder_dialect(Dialect(), error["message"], error["param"] or "") == expected
 
 
 def test_a_refused_json_object_leads_to_plain_text(start, plain):
     """The last form that is left."""
     reply = start(refuse=("json_object",)).chat(plain(response_format={"type": "json_object"}))
 
-    assert milder(Dialect(mode="json_object"), reply.error["message"], "") == Dialect(mode="plain")
+    assert milder_dialect(Dialect(mode="json_object"), reply.error["message"], "") == Dialect(
+        mode="plain"
+    )
 
 
 @pytest.mark.parametrize("name", ["temperature", "seed", "max_tokens", "json_object"])

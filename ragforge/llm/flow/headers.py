@@ -14,7 +14,7 @@ _PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RateLimit:
     """A limit that an endpoint tells: so many a minute, so many left."""
 
     per_minute: float
@@ -22,14 +22,14 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldLimits:
+class RateLimits:
     """The limits of a reply's headers; None where it tells none."""
 
-    requests: Told | None
-    tokens: Told | None
+    requests: RateLimit | None
+    tokens: RateLimit | None
 
 
-def told_limits(headers: Mapping[str, str]) -> ToldLimits | None:
+def read_rate_limits(headers: Mapping[str, str]) -> RateLimits | None:
     """Return the limits in `x-ratelimit-limit-…` and `x-ratelimit-remaining-…`, None if none.
 
     Args:
@@ -37,7 +37,7 @@ def told_limits(headers: Mapping[str, str]) -> ToldLimits | None:
     """
     if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
         return None
-    return ToldLimits(_told(headers, "requests"), _told(headers, "tokens"))
+    return RateLimits(_rate_limit(headers, "requests"), _rate_limit(headers, "tokens"))
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -64,12 +64,12 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return None if seconds is None else min(seconds, LONGEST_WAIT_S)
 
 
-def _told(headers: Mapping[str, str], what: str) -> Told | None:
+def _rate_limit(headers: Mapping[str, str], what: str) -> RateLimit | None:
     limit = _number(headers.get(f"x-ratelimit-limit-{what}", ""))
     remaining = _number(headers.get(f"x-ratelimit-remaining-{what}", ""))
     if not limit:
         return None
-    return Told(limit, limit if remaining is None else remaining)
+    return RateLimit(limit, limit if remaining is None else remaining)
 
 
 def _number(text: str) -> float | None:

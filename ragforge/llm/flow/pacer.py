@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragforge.errors import EndpointError, RagforgeError, StoppedError
-from ragforge.llm.flow.headers import LONGEST_WAIT_S, ToldLimits
+from ragforge.llm.attempt_errors import AttemptError
+from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, estimate_tokens
+from ragforge.llm.flow.headers import LONGEST_WAIT_S, RateLimits
 from ragforge.llm.flow.state import Flow, Ticket
 
 OPENS_AFTER = 8
@@ -194,9 +196,9 @@ class Pacer:
             self.breaker.failed(self._now())
         self._serve()
 
-    def heard(self, told: ToldLimits) -> None:
+    def apply_limits(self, told: RateLimits) -> None:
         """Take the limits of a reply's headers."""
-        self.flow.heard(told, self._now())
+        self.flow.apply_limits(told, self._now())
 
     async def pause(self, seconds: float) -> None:
         """Wait, as a call does that is to be tried again.
@@ -291,6 +293,48 @@ class Pacer:
         silent_s = loop.time() - self._ended_at
         if self.flow.in_flight and silent_s >= WATCHED_EVERY_S:
             self.tell(f"no reply for {silent_s:.0f} s; calls in flight: {self.flow.in_flight}")
+
+
+@dataclass(frozen=True, slots=True)
+class PacedModel:
+    """Sends a call when its turn has come, and tells the pacer how it ended.
+
+    Args:
+        inner: Makes the attempt.
+        pacer: Shared by all that ask the same endpoint and model with the same key.
+    """
+
+    inner: ChatModel
+    pacer: Pacer
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Make one attempt.
+
+        Raises:
+            AttemptError: It failed; while the endpoint is down, in a way that does not count.
+        """
+        pacer, prompt_tokens = self.pacer, float(estimate_tokens(request))
+        ticket = await pacer.admit(prompt_tokens)
+        try:
+            reply = await self.inner.ask(request)
+        except AttemptError as error:
+            if error.fault == "rate":
+                pacer.rejected(ticket, error.retry_after_s)
+            elif error.fault == "transient":
+                error.counted = not pacer.failed(ticket, str(error), unreachable=error.unreachable)
+            else:
+                pacer.answered(ticket)
+            raise
+        except Exception:
+            pacer.answered(ticket)
+            raise
+        except BaseException:
+            pacer.abandoned(ticket)
+            raise
+        usage = reply.usage
+        used = float(usage.prompt_tokens + usage.completion_tokens)
+        pacer.accepted(ticket, used, float(usage.completion_tokens))
+        return reply
 
 
 def _clock_in(wait_s: float) -> str:

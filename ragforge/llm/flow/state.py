@@ -18,7 +18,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-from ragforge.llm.flow.headers import Told, ToldLimits
+from ragforge.llm.flow.headers import RateLimit, RateLimits
 
 FIRST_IN_FLIGHT = 8
 """Calls in flight before the endpoint has shown that it takes more."""
@@ -37,7 +37,7 @@ _SHARE_OF_GOODPUT = 0.5
 _SHARE_OF_MEASURED = 0.97
 _FAST_GROWTH_PER_S = 1.15
 _SLOW_GROWTH_PER_S = 1.03
-_TELLING_WAIT_S = 2.0
+_SERIOUS_WAIT_S = 2.0
 """Endpoints that are merely crowded ask to wait for less."""
 _SPAN_S = 1.0
 _LEAST_PER_S = 0.02
@@ -52,7 +52,7 @@ _GROWTH_TAKES = 8
 """Replies a second of growth needs, so that slow endpoints are probed slowly."""
 _FIRST_REPLY_TOKENS = 256.0
 _REPLY_QUANTILE = 0.9
-_TOLD_SHARE = 0.98
+_LIMIT_SHARE = 0.98
 
 
 @dataclass(slots=True)
@@ -240,16 +240,18 @@ class Flow:
         self._overload(now, retry_after_s)
         return True
 
-    def heard(self, limits: ToldLimits, now: float) -> None:
+    def apply_limits(self, limits: RateLimits, now: float) -> None:
         """Take the limits of a reply's headers; a lower limit of the user's stays."""
         if limits.requests is not None:
             mine, under_way = self.requests_per_minute, float(max(0, self.in_flight - 1))
-            self.requests = self._told(self.requests, limits.requests, mine, now, under_way)
+            self.requests = self._limited_bucket(
+                self.requests, limits.requests, mine, now, under_way
+            )
             self.limit = float(self.most_in_flight) if not self.overloads else self.limit
         if limits.tokens is not None:
             mine, under_way = self.tokens_per_minute, self._reserved
             under_way *= 1 - 1 / max(1, self.in_flight)
-            self.tokens = self._told(self.tokens, limits.tokens, mine, now, under_way)
+            self.tokens = self._limited_bucket(self.tokens, limits.tokens, mine, now, under_way)
 
     def restart(self) -> None:
         """Begin gently, as behind an outage."""
@@ -274,7 +276,7 @@ class Flow:
         asked_s, hold_s = retry_after_s or 0.0, 0.0
         mostly = self._refused_since >= _MOSTLY * self._sent_since
         self._cuts = self._cuts + (2 if mostly else 1) if self._is_soon(now) else 0
-        if self.measured is not None or self._cuts > 1 or asked_s >= _TELLING_WAIT_S:
+        if self.measured is not None or self._cuts > 1 or asked_s >= _SERIOUS_WAIT_S:
             self._measure(now)
             hold_s = max(asked_s, self._hold_s)
             self._hold_s = min(_LONGEST_HOLD_S, 2 * self._hold_s)
@@ -350,10 +352,10 @@ class Flow:
         per_s = per_minute / 60
         return Bucket(per_s, max(1.0, per_s * _BURST_S), now)
 
-    def _told(
-        self, old: Bucket | None, limit: Told, mine: float | None, now: float, under_way: float
+    def _limited_bucket(
+        self, old: Bucket | None, limit: RateLimit, mine: float | None, now: float, under_way: float
     ) -> Bucket:
-        per_minute = min(_TOLD_SHARE * limit.per_minute, mine or math.inf)
+        per_minute = min(_LIMIT_SHARE * limit.per_minute, mine or math.inf)
         per_s = per_minute / 60
         bucket = old or self._bucket(per_minute, now)
         if abs(bucket.per_s - per_s) > 1e-9:

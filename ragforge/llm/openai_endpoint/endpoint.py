@@ -17,12 +17,12 @@ import openai
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.http_service import BodyError, read_json
+from ragforge.llm.attempt_errors import ENDS_RUN, AttemptError, classify_status
 from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.llm.embeddings import read_embeddings
-from ragforge.llm.faults import STOPS, AttemptError, fault_of
-from ragforge.llm.flow.headers import ToldLimits, retry_after_s, told_limits
+from ragforge.llm.flow.headers import RateLimits, read_rate_limits, retry_after_s
 from ragforge.llm.openai_endpoint.clients import EMBEDDINGS_PATH, Clients, Secret
-from ragforge.llm.wire import Dialect, dumps, milder, read_reply, read_usage, request_body
+from ragforge.llm.wire import Dialect, dumps, milder_dialect, read_reply, read_usage, request_body
 
 _CUT = re.compile("without sending complete message body|incomplete chunked read")
 
@@ -82,8 +82,8 @@ class OpenAIEndpoint:
     Args:
         settings: Name, address and limits; the key is read from the variable they name.
         dialect: What is known of how it wants to be asked.
-        learnt: Told once, unless what was known before still holds.
-        heard: Told of the limits that replies carry.
+        on_dialect: Told once, unless what was known before still holds.
+        on_limits: Told of the limits that replies carry.
         bounded: Whether limits on the length of strings stay in the schema (local grammars need
             them to stop a rambling model; hosted strict modes refuse them).
 
@@ -96,8 +96,8 @@ class OpenAIEndpoint:
         settings: ModelSettings,
         *,
         dialect: Dialect | None = None,
-        learnt: Callable[[Dialect], None] | None = None,
-        heard: Callable[[ToldLimits], None] | None = None,
+        on_dialect: Callable[[Dialect], None] | None = None,
+        on_limits: Callable[[RateLimits], None] | None = None,
         bounded: bool = False,
     ) -> None:
         key = os.environ.get(settings.api_key_env, "")
@@ -116,8 +116,8 @@ class OpenAIEndpoint:
         self._dialect = dialect or Dialect()
         self._remembered = dialect
         self._proven = False
-        self._learnt = learnt
-        self._heard = heard
+        self._on_dialect = on_dialect
+        self._on_limits = on_limits
         self._bounded = bounded
         self._over: EndpointError | None = None
         self._first = asyncio.Lock()
@@ -196,15 +196,15 @@ class OpenAIEndpoint:
             try:
                 reply = await self._attempt(request, dialect)
             except _FormRefusedError as refusal:
-                dialect = refusal.milder
+                dialect = refusal.milder_dialect
                 continue
             except AttemptError:
                 # An endpoint that hangs would else be waited for by one request after the other.
                 self._alone = False
                 raise
             self._dialect, self._proven = dialect, True
-            if self._learnt and dialect != self._remembered:
-                self._learnt(dialect)
+            if self._on_dialect and dialect != self._remembered:
+                self._on_dialect(dialect)
             return reply
         return await self._attempt(request, self._dialect)
 
@@ -235,7 +235,7 @@ class OpenAIEndpoint:
             message = f"{self.address}: no reply within {self._settings.timeout_s:g} s"
             raise AttemptError(message, maybe_billed=True) from error
         except openai.APIStatusError as error:
-            self._hear(error.response)
+            self._report_limits(error.response)
             raise self._refusal(error, dialect) from error
         except openai.APIConnectionError as error:
             raise self._broken(error) from error
@@ -248,13 +248,13 @@ class OpenAIEndpoint:
             if type(error).__module__.partition(".")[0] != "aiohttp":
                 raise
             raise self._useless(f"{self.address}: {self._secret.line(str(error))}", "") from error
-        self._hear(response)
+        self._report_limits(response)
         return response.text
 
-    def _hear(self, response: httpx2.Response) -> None:
-        told = told_limits(response.headers) if self._heard else None
-        if told is not None and self._heard is not None:
-            self._heard(told)
+    def _report_limits(self, response: httpx2.Response) -> None:
+        told = read_rate_limits(response.headers) if self._on_limits else None
+        if told is not None and self._on_limits is not None:
+            self._on_limits(told)
 
     def _broken(self, error: openai.APIConnectionError) -> AttemptError:
         begun = reply_begun(error)
@@ -286,15 +286,17 @@ class OpenAIEndpoint:
         words = explanation(error)
         status, raw = error.status_code, self._secret.start(error.response.text)
         message = f"{self.address}: HTTP {status}: {self._secret.line(words.message)}"
-        fault = fault_of(status, words.code)
-        if fault in STOPS:
+        fault = classify_status(status, words.code)
+        if fault in ENDS_RUN:
             key = f", key from {self._settings.api_key_env}" if self._secret.key else ", no key set"
             return EndpointError(f"{message} (model {self._settings.name!r}{key})")
         if fault in ("rate", "transient"):
             wait_s = retry_after_s(error.response.headers)
             return AttemptError(message, fault=fault, retry_after_s=wait_s, raw=raw)
         next_dialect = (
-            milder(dialect, words.message, words.param) if dialect and not self._proven else None
+            milder_dialect(dialect, words.message, words.param)
+            if dialect and not self._proven
+            else None
         )
         if next_dialect is not None:
             return _FormRefusedError(next_dialect)
@@ -306,4 +308,4 @@ class _FormRefusedError(Exception):
 
     def __init__(self, milder_dialect: Dialect) -> None:
         super().__init__()
-        self.milder = milder_dialect
+        self.milder_dialect = milder_dialect

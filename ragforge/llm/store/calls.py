@@ -1,4 +1,4 @@
-"""The SQLite file behind the call store."""
+"""The call store: replies by what was asked, leases, dialects and costs in one SQLite file."""
 
 import json
 import os
@@ -16,21 +16,31 @@ from ragforge.files.folders import make_own_place
 from ragforge.files.manifest import Spent
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.damage import open_mended
-from ragforge.llm.store.file import add_rows, open_file, suspect, transaction
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
-from ragforge.llm.store.leases import Owner, boot, ends, holder, this_owner
+from ragforge.llm.store.leases import Owner, boot_id, lease_ends, lease_holder, this_owner
 from ragforge.llm.store.ledger import spent
-from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, digest, stored_reply, to_text
+from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, reply_json, row_sha256, stored_reply
+from ragforge.llm.store.sqlite_file import add_rows, check_at_next_open, open_file, transaction
 from ragforge.llm.wire import Dialect
 
 _DIALECT = TypeAdapter(Dialect)
+_RECENT = 200
+"""Replies of a model that tell what its next ones will be like."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Somebody else is buying this reply."""
+class HeldLease:
+    """A reply that another process is buying."""
 
     pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyAverages:
+    """Means over the recent replies of a model."""
+
+    completion_tokens: float
+    latency_s: float
 
 
 class CallStore:
@@ -67,7 +77,7 @@ class CallStore:
 
     def get(self, key: str) -> ChatReply | None:
         """Return the stored reply of a call, None where there is none or its row is damaged."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             row = connection.execute(
                 "SELECT reply, sha256 FROM calls WHERE key = ?", (key,)
             ).fetchone()
@@ -79,22 +89,22 @@ class CallStore:
                 self.damaged_rows += 1
         return reply
 
-    def claim(self, key: str) -> ChatReply | Held | None:
+    def claim(self, key: str) -> ChatReply | HeldLease | None:
         """Take the sole right to buy a reply; None where it was taken.
 
         The lease of a process that has ended, or has not renewed it in time, is taken over, and
         its call is counted as perhaps billed.
 
         Returns:
-            The reply where another process has bought it meanwhile; `Held` where one is at it.
+            The reply where another process has bought it meanwhile; `HeldLease` where one is at it.
         """
-        self._check_place()
-        with self.speaking() as connection, transaction(connection):
+        self._check_file_in_place()
+        with self.connected() as connection, transaction(connection):
             reply_or_holder = self.get(key) or self._holder(key)
             if reply_or_holder is None:
                 connection.execute(
                     "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?)",
-                    (key, str(self.owner), boot(), *ends()),
+                    (key, str(self.owner), boot_id(), *lease_ends()),
                 )
         return reply_or_holder
 
@@ -106,32 +116,32 @@ class CallStore:
         Raises:
             DataError: It cannot be written, for example because the disk is full.
         """
-        self._check_place()
-        text, usage = to_text(reply), reply.usage
+        self._check_file_in_place()
+        text, usage = reply_json(reply), reply.usage
         counts = (usage.prompt_tokens, usage.completion_tokens)
-        row = (key, endpoint, model, text, digest(key, text), *counts, cost_usd, time.time())
-        with self.speaking() as connection, transaction(connection):
+        row = (key, endpoint, model, text, row_sha256(key, text), *counts, cost_usd, time.time())
+        with self.connected() as connection, transaction(connection):
             connection.execute("INSERT OR REPLACE INTO calls VALUES (?,?,?,?,?,?,?,?,?)", row)
             connection.execute("DELETE FROM leases WHERE key = ?", (key,))
 
     def release(self, key: str) -> None:
         """Give a lease back without a reply."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             connection.execute(
                 "DELETE FROM leases WHERE key = ? AND owner = ?", (key, str(self.owner))
             )
 
     def renew(self) -> None:
         """Keep the leases of this owner."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             connection.execute(
                 "UPDATE leases SET until_boot = ?, until_wall = ? WHERE owner = ?",
-                (*ends(), str(self.owner)),
+                (*lease_ends(), str(self.owner)),
             )
 
     def note_unanswered(self, key: str, why: str) -> None:
         """Count an attempt that gave nothing and may have been billed all the same."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             connection.execute(
                 "INSERT INTO unanswered (key, why, at) VALUES (?,?,?)", (key, why, time.time())
             )
@@ -142,12 +152,12 @@ class CallStore:
         Returns:
             How many of them the store lacked.
         """
-        with self.speaking() as connection:
+        with self.connected() as connection:
             return add_rows(connection, rows)
 
     def rows(self) -> Iterator[Row]:
         """Yield the replies that are in use and whole, by key."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             for fields in connection.execute(
                 f"SELECT {COLUMNS} FROM calls WHERE instr(key, '#') = 0 ORDER BY key"  # noqa: S608  # constants
             ):
@@ -157,12 +167,12 @@ class CallStore:
 
     def forget(self, keys: Iterable[str]) -> None:
         """Put replies aside, so that they are asked for again; what they cost stays counted."""
-        with self.speaking() as connection, transaction(connection):
+        with self.connected() as connection, transaction(connection):
             self._put_aside(keys, "forgotten")
 
     def dialect(self, endpoint: str) -> Dialect | None:
         """Return what was learnt about an endpoint and model."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             row = connection.execute(
                 "SELECT dialect FROM dialects WHERE endpoint = ?", (endpoint,)
             ).fetchone()
@@ -173,7 +183,7 @@ class CallStore:
 
     def learn(self, endpoint: str, dialect: Dialect) -> None:
         """Remember how an endpoint and model want to be asked."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO dialects VALUES (?, ?)",
                 (endpoint, json.dumps(asdict(dialect))),
@@ -181,21 +191,32 @@ class CallStore:
 
     def spent(self) -> Spent:
         """Return what all replies ever stored took; the cost is None where a price is unknown."""
-        with self.speaking() as connection:
+        with self.connected() as connection:
             return spent(connection)
+
+    def recent_averages(self, endpoint: str, model: str) -> ReplyAverages | None:
+        """Return means over the recent replies of a model, None where there are none."""
+        with self.connected() as connection:
+            tokens, latency_s = connection.execute(
+                "SELECT AVG(completion_tokens), AVG(json_extract(reply, '$.latency_s')) FROM ("
+                "SELECT completion_tokens, reply FROM calls WHERE endpoint = ? AND model = ? "
+                "AND completion_tokens > 0 AND json_valid(reply) ORDER BY bought_at DESC LIMIT ?)",
+                (endpoint, model, _RECENT),
+            ).fetchone()
+        return None if tokens is None else ReplyAverages(tokens, latency_s or 0.0)
 
     def close(self) -> None:
         """Give all leases back and close the file."""
         try:
-            with self.speaking() as connection:
+            with self.connected() as connection:
                 connection.execute("DELETE FROM leases WHERE owner = ?", (str(self.owner),))
         except DataError:
             pass  # Whatever keeps it from being written was told when it mattered.
         self._connection.close()
 
     @contextmanager
-    def speaking(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection out.
+    def connected(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection.
 
         Raises:
             DataError: Instead of whatever SQLite raises.
@@ -206,7 +227,7 @@ class CallStore:
             # Its subclasses speak of other things than damage.
             if type(error) is sqlite3.DatabaseError:
                 with suppress(OSError):
-                    suspect(self.path)
+                    check_at_next_open(self.path)
             raise DataError(f"{self.path}: the call store does not work: {error}") from error
 
     def _put_aside(self, keys: Iterable[str], why: str) -> None:
@@ -215,7 +236,7 @@ class CallStore:
             [(ASIDE + why, key) for key in keys],
         )
 
-    def _holder(self, key: str) -> Held | None:
+    def _holder(self, key: str) -> HeldLease | None:
         """Return who holds a lease, None where nobody does any more."""
         row = self._connection.execute(
             f"SELECT {LEASE_COLUMNS} FROM leases WHERE key = ?",  # noqa: S608  # constants
@@ -223,14 +244,14 @@ class CallStore:
         ).fetchone()
         if row is None or row[0] == str(self.owner):
             return None
-        owner = holder(*row)
+        owner = lease_holder(*row)
         if owner is not None:
-            return Held(owner.pid)
+            return HeldLease(owner.pid)
         self.note_unanswered(key, "the process that asked, or was about to, has ended")
         return None
 
-    def _check_place(self) -> None:
-        """Make sure that what is written can be found again.
+    def _check_file_in_place(self) -> None:
+        """Check that the file is still where it was opened.
 
         Raises:
             DataError: The file was removed or replaced.

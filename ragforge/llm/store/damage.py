@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from ragforge.llm.store.file import SIDE_FILES, add_rows, open_file
-from ragforge.llm.store.open_files import plainly
+from ragforge.llm.store.open_files import opened_beside_sqlite
 from ragforge.llm.store.rows import NAMES, Row, checked_row
+from ragforge.llm.store.sqlite_file import SIDE_FILES, add_rows, open_file
 
 Value = int | float | str | bytes | None
 
@@ -37,7 +37,7 @@ def read_records(path: Path, columns: int) -> Iterator[tuple[Value, ...]]:
     Raises:
         OSError: The file cannot be read.
     """
-    with plainly(path) as stack:
+    with opened_beside_sqlite(path) as stack:
         main = _mapped(path, stack)
         journal = _mapped(path.with_name(f"{path.name}-wal"), stack, missing_ok=True)
         for pages in _readings(main, journal):
@@ -269,7 +269,7 @@ def salvage(path: Path) -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def mending_lock(folder: Path) -> Iterator[None]:
     """Keep other processes from mending a store in the same folder at the same time.
 
     Where the system has no such locks, two that mend at the same moment each set a file aside.
@@ -298,7 +298,7 @@ def open_mended(path: Path) -> tuple[sqlite3.Connection, Path | None]:
     Raises:
         OSError, sqlite3.Error: It cannot be mended or opened.
     """
-    with alone(path.parent):
+    with mending_lock(path.parent):
         try:
             return open_file(path), None
         except sqlite3.OperationalError:

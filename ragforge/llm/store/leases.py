@@ -13,7 +13,7 @@ LEASE_S = 60.0
 RENEWED_EVERY_S = 10.0
 """Seconds between two renewals."""
 COLUMNS = "owner, boot, until_boot, until_wall"
-"""What `holder` looks at."""
+"""What `lease_holder` looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +22,20 @@ class Owner:
 
     Args:
         machine: Host, boot and process namespace: where a process id means something.
-        boot: The boot alone: where the monotonic clock means something.
+        boot_id: The boot alone: where the monotonic clock means something.
         pid: Process id.
         started: When the process began, in the kernel's count; a process id is used again.
         token: Tells the stores of one process apart.
     """
 
     machine: str
-    boot: str
+    boot_id: str
     pid: int
     started: str
     token: str
 
     def __str__(self) -> str:
-        return "|".join((self.machine, self.boot, str(self.pid), self.started, self.token))
+        return "|".join((self.machine, self.boot_id, str(self.pid), self.started, self.token))
 
     @property
     def is_gone(self) -> bool:
@@ -48,7 +48,7 @@ class Owner:
 def this_owner() -> Owner:
     """Return a new owner in this process."""
     pid = os.getpid()
-    return Owner(_machine(), boot(), pid, _started(pid), secrets.token_hex(8))
+    return Owner(_machine(), boot_id(), pid, _started(pid), secrets.token_hex(8))
 
 
 def read_owner(text: str) -> Owner | None:
@@ -60,7 +60,7 @@ def read_owner(text: str) -> Owner | None:
 
 
 @functools.cache
-def boot() -> str:
+def boot_id() -> str:
     """Return what tells this boot of this machine from others."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -88,12 +88,14 @@ def _started(pid: int) -> str:
     return "" if state == "Z" else rest[18]
 
 
-def ends() -> tuple[float, float]:
+def lease_ends() -> tuple[float, float]:
     """Return when a lease taken now ends, by the monotonic clock and by the wall clock."""
     return time.monotonic() + LEASE_S, time.time() + LEASE_S
 
 
-def holder(owner: object, booted: object, until_boot: object, until_wall: object) -> Owner | None:
+def lease_holder(
+    owner: object, booted: object, until_boot: object, until_wall: object
+) -> Owner | None:
     """Return who holds a lease, None where nobody does any more.
 
     Of the same boot, the monotonic clock is the same, whatever is done to the wall clock; but
@@ -107,7 +109,7 @@ def holder(owner: object, booted: object, until_boot: object, until_wall: object
         until_wall: The same by the wall clock.
     """
     known = read_owner(str(owner))
-    here = booted == boot()
+    here = booted == boot_id()
     until = until_boot if here else until_wall
     if known is None or known.is_gone or not isinstance(until, int | float):
         return None

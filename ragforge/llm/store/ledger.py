@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
-from ragforge.llm.store.file import SIDE_FILES, open_file, reading, transaction
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
-from ragforge.llm.store.leases import Owner, holder
+from ragforge.llm.store.leases import Owner, lease_holder
 from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, stored_reply
+from ragforge.llm.store.sqlite_file import SIDE_FILES, open_file, reading, transaction
 
 _DAY_S = 86_400.0
 
@@ -55,7 +55,7 @@ class ModelLedger:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ActiveOwner:
     """Somebody who is buying replies now."""
 
     pid: int
@@ -80,12 +80,12 @@ class Ledger:
     spent: Spent
     pruned: int
     unanswered: int
-    holdings: tuple[Holding, ...]
+    holdings: tuple[ActiveOwner, ...]
     file_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Unwanted:
+class PruneFilter:
     """Which replies are to go: those to which all that is given applies.
 
     Args:
@@ -154,7 +154,7 @@ def read_ledger(path: Path) -> Ledger:
         )
 
 
-def count_unwanted(path: Path, unwanted: Unwanted) -> Pruned:
+def count_prunable(path: Path, selected: PruneFilter) -> Pruned:
     """Return what `prune` would take away, changing nothing.
 
     Raises:
@@ -162,11 +162,11 @@ def count_unwanted(path: Path, unwanted: Unwanted) -> Pruned:
     """
     size = size_of(path)
     with reading(path) as connection:
-        _mark(connection, unwanted)
+        _select(connection, selected)
         return Pruned(_summed(connection, _GOING), size, size)
 
 
-def prune(path: Path, unwanted: Unwanted) -> Pruned:
+def prune(path: Path, selected: PruneFilter) -> Pruned:
     """Take replies out of a store and make its file smaller.
 
     Raises:
@@ -180,7 +180,7 @@ def prune(path: Path, unwanted: Unwanted) -> Pruned:
         with closing(open_file(path)) as connection:
             with transaction(connection):
                 _refuse_if_held(connection, path)
-                _mark(connection, unwanted)
+                _select(connection, selected)
                 went = _summed(connection, _GOING)
                 connection.execute(_KEEP_SUMS)
                 connection.execute("DELETE FROM calls WHERE key IN going")
@@ -220,14 +220,14 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Row]:
         yield Row(*values)
 
 
-def _holdings(connection: sqlite3.Connection) -> Iterator[Holding]:
+def _holdings(connection: sqlite3.Connection) -> Iterator[ActiveOwner]:
     leases_of: Counter[Owner] = Counter()
     for values in connection.execute(f"SELECT {LEASE_COLUMNS} FROM leases"):  # noqa: S608  # constants
-        owner = holder(*values)
+        owner = lease_holder(*values)
         if owner is not None:
             leases_of[owner] += 1
     for owner, leases in sorted(leases_of.items(), key=str):
-        yield Holding(owner.pid, owner.machine.partition("/")[0], leases)
+        yield ActiveOwner(owner.pid, owner.machine.partition("/")[0], leases)
 
 
 def _refuse_if_held(connection: sqlite3.Connection, path: Path) -> None:
@@ -237,10 +237,10 @@ def _refuse_if_held(connection: sqlite3.Connection, path: Path) -> None:
         raise DataError(f"{path}: is in use: {who} is buying replies; prune when it has ended")
 
 
-def _mark(connection: sqlite3.Connection, unwanted: Unwanted) -> None:
+def _select(connection: sqlite3.Connection, selected: PruneFilter) -> None:
     """Put the keys of what is to go into the table `going`, which only this connection sees."""
     connection.execute("CREATE TEMP TABLE going (key PRIMARY KEY) WITHOUT ROWID")
-    keys = unwanted.keys(_rows(connection))
+    keys = selected.keys(_rows(connection))
     connection.executemany("INSERT INTO going VALUES (?)", ((key,) for key in keys))
 
 

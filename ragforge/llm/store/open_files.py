@@ -95,7 +95,7 @@ def read_head(path: Path, size: int) -> bytes:
 
 
 @contextmanager
-def plainly(path: Path) -> Iterator[ExitStack]:
+def opened_beside_sqlite(path: Path) -> Iterator[ExitStack]:
     """Lend a stack for whatever is opened of a file; it may be closed only later."""
     opened = ExitStack()
     node = _node(path)

@@ -53,19 +53,19 @@ class Row:
     @property
     def whole(self) -> bool:
         """Whether the row holds the reply that was once written."""
-        return digest(str(self.key).partition(ASIDE)[0], self.reply) == self.sha256
+        return row_sha256(str(self.key).partition(ASIDE)[0], self.reply) == self.sha256
 
     @property
     def usage(self) -> Usage:
         """What the call took, as the reply of a whole row tells it."""
-        return to_reply(self.key, self.reply).usage
+        return parse_reply(self.key, self.reply).usage
 
 
 NAMES = tuple(field.name for field in fields_of(Row))
 COLUMNS = ", ".join(NAMES)
 
 
-def values_of(row: Row) -> tuple[object, ...]:
+def row_values(row: Row) -> tuple[object, ...]:
     """Return the values of a row in the order of the columns."""
     return tuple(getattr(row, name) for name in NAMES)
 
@@ -94,12 +94,12 @@ def checked_row(values: Sequence[object]) -> Row:
     return row
 
 
-def digest(key: str, reply: str) -> str:
+def row_sha256(key: str, reply: str) -> str:
     """Return the checksum of a row."""
     return hashlib.sha256(f"{key}\n{reply}".encode("utf-8", "replace")).hexdigest()
 
 
-def to_text(reply: ChatReply) -> str:
+def reply_json(reply: ChatReply) -> str:
     """Return a reply's fields as JSON."""
     usage = reply.usage
     fields = {name: getattr(reply, name) for name in _KEPT}
@@ -109,7 +109,7 @@ def to_text(reply: ChatReply) -> str:
     return json.dumps(fields, ensure_ascii=True)
 
 
-def to_reply(key: str, text: str) -> ChatReply:
+def parse_reply(key: str, text: str) -> ChatReply:
     """Return the reply that a row holds; fields of other versions of ragforge are passed over.
 
     Raises:
@@ -136,10 +136,10 @@ def to_reply(key: str, text: str) -> ChatReply:
 def stored_reply(key: str, text: object, sha256: object) -> ChatReply | None:
     """Return the reply of a row; None where it is damaged, or was never one."""
     # Damage can change a column's type as well.
-    if digest(key, str(text)) != sha256:
+    if row_sha256(key, str(text)) != sha256:
         return None
     try:
-        return to_reply(key, str(text))
+        return parse_reply(key, str(text))
     except ValueError:
         return None
 

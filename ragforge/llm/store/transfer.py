@@ -13,14 +13,14 @@ from ragforge.errors import DataError
 from ragforge.files.lines import read_groups
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.damage import salvage
-from ragforge.llm.store.file import is_sqlite, reading
-from ragforge.llm.store.rows import COLUMNS, NAMES, Row, checked_row, values_of
+from ragforge.llm.store.rows import COLUMNS, NAMES, Row, checked_row, row_values
+from ragforge.llm.store.sqlite_file import is_sqlite, reading
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportCounts:
     """What an export took along.
 
     Args:
@@ -35,7 +35,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SkippedLine:
     """A line that was passed over."""
 
     line: int
@@ -43,7 +43,7 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportResult:
     """What an import brought.
 
     Args:
@@ -54,10 +54,10 @@ class Imported:
 
     rows: int = 0
     new: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SkippedLine] = field(default_factory=list)
 
 
-def export_lines(path: Path, exported: Exported) -> Iterator[str]:
+def export_lines(path: Path, exported: ExportCounts) -> Iterator[str]:
     """Yield the replies in use as lines of JSON, by key; also those of a damaged store.
 
     Args:
@@ -72,7 +72,7 @@ def export_lines(path: Path, exported: Exported) -> Iterator[str]:
         yield _to_line(row)
 
 
-def import_file(source: Path, store_path: Path) -> Imported:
+def import_file(source: Path, store_path: Path) -> ImportResult:
     """Take the replies of a file into a store, which is made where missing.
 
     Of two replies to one call the later one stays, so that a second import changes nothing. What
@@ -88,7 +88,7 @@ def import_file(source: Path, store_path: Path) -> Imported:
     """
     if store_path.is_file() and store_path.stat().st_size and not is_sqlite(store_path):
         raise DataError(f"{store_path}: is no call store; nothing was changed")
-    imported = Imported()
+    imported = ImportResult()
     rows = _read_rows(source, imported)
     first = next(rows, None)
     if first is None:
@@ -101,7 +101,7 @@ def import_file(source: Path, store_path: Path) -> Imported:
     return imported
 
 
-def _rows_in_use(path: Path, exported: Exported) -> Iterable[Row]:
+def _rows_in_use(path: Path, exported: ExportCounts) -> Iterable[Row]:
     try:
         with reading(path) as connection:
             # What SQLite cannot read to its end would otherwise show when half is written.
@@ -115,7 +115,7 @@ def _rows_in_use(path: Path, exported: Exported) -> Iterable[Row]:
     return _read(path, exported)
 
 
-def _read(path: Path, exported: Exported) -> Iterator[Row]:
+def _read(path: Path, exported: ExportCounts) -> Iterator[Row]:
     with reading(path) as connection:
         for values in connection.execute(f"SELECT {COLUMNS} FROM calls ORDER BY key"):  # noqa: S608  # constants
             try:
@@ -128,7 +128,7 @@ def _read(path: Path, exported: Exported) -> Iterator[Row]:
                 yield row
 
 
-def _salvaged(path: Path, exported: Exported) -> list[Row]:
+def _salvaged(path: Path, exported: ExportCounts) -> list[Row]:
     latest: dict[str, Row] = {}
     for row in salvage(path):
         if row.key not in latest or row.bought_at > latest[row.key].bought_at:
@@ -140,7 +140,7 @@ def _salvaged(path: Path, exported: Exported) -> list[Row]:
 
 
 def _to_line(row: Row) -> str:
-    fields = dict(zip(NAMES, values_of(row), strict=True))
+    fields = dict(zip(NAMES, row_values(row), strict=True))
     fields["endpoint"] = _without_secrets(row.endpoint)
     fields["reply"] = json.loads(row.reply)
     return json.dumps(fields, ensure_ascii=True, allow_nan=False) + "\n"
@@ -159,7 +159,7 @@ def _without_secrets(endpoint: str) -> str:
         return ""
 
 
-def _read_rows(source: Path, imported: Imported) -> Iterator[Row]:
+def _read_rows(source: Path, imported: ImportResult) -> Iterator[Row]:
     for first, lines in read_groups(source):
         for number, line in enumerate(lines, start=first):
             if not line.strip():
@@ -168,7 +168,7 @@ def _read_rows(source: Path, imported: Imported) -> Iterator[Row]:
                 row = _to_row(line)
             except (ValueError, RecursionError) as error:
                 torn = not line.endswith(b"\n")
-                imported.faults.append(Fault(number, "was cut off" if torn else str(error)))
+                imported.faults.append(SkippedLine(number, "was cut off" if torn else str(error)))
                 continue
             imported.rows += 1
             yield row
@@ -194,7 +194,7 @@ def _to_row(line: bytes) -> Row:
     return checked_row([fields[name] for name in NAMES])
 
 
-def _first_fault(imported: Imported) -> str:
+def _first_fault(imported: ImportResult) -> str:
     if not imported.faults:
         return ": it is empty"
     first = imported.faults[0]

@@ -8,12 +8,11 @@ import pytest
 import virtual_time
 from fakes import Recorder, request
 
+from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
-from ragforge.llm.faults import AttemptError
-from ragforge.llm.flow.headers import Told, ToldLimits
-from ragforge.llm.flow.pacer import Pacer
+from ragforge.llm.flow.headers import RateLimit, RateLimits
+from ragforge.llm.flow.pacer import PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.observed import PacedModel
 from ragforge.llm.retries import RetryingModel, RetryPolicy
 
 _REFUSAL_S = 0.002
@@ -37,8 +36,8 @@ class _Level:
         self.left, self.at = min(per_s, self.left + (now - self.at) * per_s), now
         return max(0.0, (amount - self.left) / per_s)
 
-    def told(self) -> Told:
-        return Told(self.per_minute, math.floor(self.left))
+    def told(self) -> RateLimit:
+        return RateLimit(self.per_minute, math.floor(self.left))
 
 
 @dataclass
@@ -64,7 +63,7 @@ class SimulatedEndpoint:
     refusing: tuple[float, float] = (math.inf, math.inf)
     down: tuple[float, float] = (math.inf, math.inf)
     tells_limits: bool = False
-    heard: Callable[[ToldLimits], None] = lambda told: None
+    apply_limits: Callable[[RateLimits], None] = lambda told: None
     sent: list[float] = field(default_factory=list)
     refused: list[float] = field(default_factory=list)
     dropped: list[float] = field(default_factory=list)
@@ -133,7 +132,7 @@ class SimulatedEndpoint:
     def _tell(self) -> None:
         if self.tells_limits:
             requests, tokens = (level and level.told() for level in (self._requests, self._tokens))
-            self.heard(ToldLimits(requests, tokens))
+            self.apply_limits(RateLimits(requests, tokens))
 
 
 @dataclass
@@ -183,7 +182,7 @@ async def _ask_all(
         max_wait_s,
         lambda message: flow_told.append((virtual_time.now(), message)),
     )
-    endpoint.heard = pacer.heard
+    endpoint.apply_limits = pacer.apply_limits
     model = RetryingModel(PacedModel(endpoint, pacer), RetryPolicy(5), Recorder())
     client = Client(endpoint, pacer, model, flow_told)
     waiting = [request()] * calls

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.llm.flow.headers import Told, ToldLimits, retry_after_s, told_limits
+from ragforge.llm.flow.headers import RateLimit, RateLimits, read_rate_limits, retry_after_s
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_any_text_to_wait_for_is_a_time_or_nothing(text):
 
 
 def limits(**headers):
-    return told_limits(
+    return read_rate_limits(
         {f"x-ratelimit-{name.replace('_', '-')}": value for name, value in headers.items()}
     )
 
@@ -96,19 +96,19 @@ def test_both_limits_are_read():
         remaining_tokens="59000",
     )
 
-    assert told == ToldLimits(Told(1200.0, 1199.0), Told(60000.0, 59000.0))
+    assert told == RateLimits(RateLimit(1200.0, 1199.0), RateLimit(60000.0, 59000.0))
 
 
 def test_one_limit_may_be_told_alone():
     """Some endpoints limit requests, some tokens."""
-    assert limits(limit_tokens="60000", remaining_tokens="0") == ToldLimits(
-        None, Told(60000.0, 0.0)
+    assert limits(limit_tokens="60000", remaining_tokens="0") == RateLimits(
+        None, RateLimit(60000.0, 0.0)
     )
 
 
 def test_replies_without_limits_tell_nothing():
     """What refusals have shown must not be forgotten for it."""
-    assert told_limits({"content-type": "application/json"}) is None
+    assert read_rate_limits({"content-type": "application/json"}) is None
 
 
 def test_what_is_left_without_a_limit_tells_nothing():
@@ -119,12 +119,12 @@ def test_what_is_left_without_a_limit_tells_nothing():
 @pytest.mark.parametrize("remaining", ["", "many", "-1", "nan", "inf"])
 def test_a_remainder_that_makes_no_sense_counts_as_all(remaining):
     """The limit is of use all the same."""
-    assert limits(limit_requests="60", remaining_requests=remaining) == ToldLimits(
-        Told(60.0, 60.0), None
+    assert limits(limit_requests="60", remaining_requests=remaining) == RateLimits(
+        RateLimit(60.0, 60.0), None
     )
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "", "none", "nan", "inf", "100, 100;w=60"])
 def test_a_limit_that_makes_no_sense_is_none(limit):
     """A limit of 0 or -1 means no limit; it must not stop the run."""
-    assert limits(limit_requests=limit, remaining_requests="5") == ToldLimits(None, None)
+    assert limits(limit_requests=limit, remaining_requests="5") == RateLimits(None, None)

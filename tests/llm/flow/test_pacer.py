@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.errors import CallError, EndpointError
+from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.faults import AttemptError
-from ragforge.llm.flow.headers import Told, ToldLimits
-from ragforge.llm.flow.pacer import OPENS_AFTER, Pacer
+from ragforge.llm.flow.headers import RateLimit, RateLimits
+from ragforge.llm.flow.pacer import OPENS_AFTER, PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.observed import PacedModel
 
 
 @pytest.fixture
@@ -104,7 +103,7 @@ def test_a_told_limit_holds_for_those_who_wait(paced):
 
     async def scene(pacer):
         tickets = await admit(pacer, 2)
-        pacer.heard(ToldLimits(Told(60.0, 0.0), None))
+        pacer.apply_limits(RateLimits(RateLimit(60.0, 0.0), None))
         pacer.accepted(tickets[0], 10.0, 5.0)
         await pacer.admit(10.0)
         return virtual_time.now()

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ragforge.llm.flow.headers import Told, ToldLimits
+from ragforge.llm.flow.headers import RateLimit, RateLimits
 from ragforge.llm.flow.state import FIRST_IN_FLIGHT, Flow
 
 PROMPT_TOKENS = 100.0
@@ -27,8 +27,8 @@ def refuse(flow, tickets, now, retry_after_s=None):
     return [flow.rejected(ticket, now, retry_after_s) for ticket in tickets]
 
 
-def heard(flow, *, requests=None, tokens=None, now=0.0):
-    flow.heard(ToldLimits(requests, tokens), now)
+def apply_limits(flow, *, requests=None, tokens=None, now=0.0):
+    flow.apply_limits(RateLimits(requests, tokens), now)
 
 
 def test_it_begins_with_few_calls(flow):
@@ -216,14 +216,14 @@ def test_replies_are_reserved_as_nine_of_ten_are_long(flow):
 
 def test_a_told_limit_is_kept_a_little_below(flow):
     """The clocks of two machines do not beat alike."""
-    heard(flow, requests=Told(1200.0, 1199.0))
+    apply_limits(flow, requests=RateLimit(1200.0, 1199.0))
 
     assert flow.requests.per_s == pytest.approx(19.6)
 
 
 def test_a_told_limit_ends_the_slow_start(flow):
     """It says what the slow start would find out."""
-    heard(flow, requests=Told(1200.0, 1199.0))
+    apply_limits(flow, requests=RateLimit(1200.0, 1199.0))
 
     assert flow.limit == 64
 
@@ -231,7 +231,7 @@ def test_a_told_limit_ends_the_slow_start(flow):
 def test_a_told_limit_does_not_undo_an_overload(flow):
     """Endpoints have limits that they do not tell."""
     refuse(flow, send(flow, 8)[:4], 0.1)
-    heard(flow, requests=Told(1200.0, 1199.0))
+    apply_limits(flow, requests=RateLimit(1200.0, 1199.0))
 
     assert flow.limit == 3
 
@@ -239,7 +239,7 @@ def test_a_told_limit_does_not_undo_an_overload(flow):
 def test_a_lower_limit_of_the_users_stays():
     """The user may share the limit with others."""
     flow = Flow(64, 0.0, requests_per_minute=60)
-    heard(flow, requests=Told(1200.0, 1199.0))
+    apply_limits(flow, requests=RateLimit(1200.0, 1199.0))
 
     assert flow.requests.per_s == 1.0
 
@@ -247,14 +247,14 @@ def test_a_lower_limit_of_the_users_stays():
 def test_a_lower_limit_than_the_users_holds():
     """The user may be wrong."""
     flow = Flow(64, 0.0, requests_per_minute=6000)
-    heard(flow, requests=Told(60.0, 59.0))
+    apply_limits(flow, requests=RateLimit(60.0, 59.0))
 
     assert flow.requests.per_s == pytest.approx(0.98)
 
 
 def test_little_left_is_waited_for(flow):
     """Others use the same key."""
-    heard(flow, requests=Told(60.0, 0.0))
+    apply_limits(flow, requests=RateLimit(60.0, 0.0))
 
     assert flow.wait_s(PROMPT_TOKENS, 0.0) == pytest.approx(2 / 0.98)
 

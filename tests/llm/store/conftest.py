@@ -104,7 +104,7 @@ def unanswered():
     """Count the attempts that may have been billed without a reply."""
 
     def count(store):
-        with store.speaking() as connection:
+        with store.connected() as connection:
             return connection.execute("SELECT COUNT(*) FROM unanswered").fetchone()[0]
 
     return count

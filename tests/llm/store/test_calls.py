@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.rows import digest
+from ragforge.llm.store.rows import row_sha256
 from ragforge.llm.wire import Dialect
 
 REPLY = ChatReply("fine", usage=Usage(100, 20), model="m-1", fingerprint="fp", latency_s=0.5)
@@ -159,6 +159,6 @@ def test_a_reply_of_another_version_can_be_read(path, store):
     text = json.dumps({"text": "fine", "mood": "good", "usage": {"prompt_tokens": 3, "cached": 1}})
     store.put("k", "e", "m", REPLY, None)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("UPDATE calls SET reply = ?, sha256 = ?", (text, digest("k", text)))
+        connection.execute("UPDATE calls SET reply = ?, sha256 = ?", (text, row_sha256("k", text)))
 
     assert store.get("k") == ChatReply("fine", usage=Usage(3), key="k", cached=True)

@@ -10,9 +10,9 @@ from ragforge.cli import main
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.file import reading
 from ragforge.llm.store.ledger import read_ledger
-from ragforge.llm.store.rows import digest
+from ragforge.llm.store.rows import row_sha256
+from ragforge.llm.store.sqlite_file import reading
 
 BAD = {
     "trigger": "CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM calls; END",
@@ -70,7 +70,7 @@ def craft_reply(path, key, text):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(
             "INSERT OR REPLACE INTO calls VALUES (?,'e','m',?,?,1,1,NULL,1.0)",
-            (key, text, digest(key, str(text))),
+            (key, text, row_sha256(key, str(text))),
         )
         connection.commit()
 
@@ -100,7 +100,7 @@ def test_what_is_no_reply_is_bought_again_whatever_its_checksum_says(path, key, 
 )
 def test_a_way_of_asking_that_is_none_is_learnt_anew(path, store, dialect):
     """It decides what is sent."""
-    with store.speaking() as connection:
+    with store.connected() as connection:
         connection.execute("INSERT INTO dialects VALUES ('e', ?)", (dialect,))
 
     assert store.dialect("e") is None

@@ -7,7 +7,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.damage import alone, open_mended, salvage
+from ragforge.llm.store.damage import mending_lock, open_mended, salvage
 
 COUNT = 2000
 PAGE = 4096
@@ -225,7 +225,7 @@ def test_two_processes_that_find_damage_set_it_aside_once(path, filled, python, 
     write(path, scratched(filled))
     processes = [python(OPENING, path, key(COUNT + n), key(n)) for n in range(2)]
     ready = [process.stdout.readline() for process in processes]
-    with alone(path.parent):
+    with mending_lock(path.parent):
         for process in processes:
             process.stdin.write("go\n")
             process.stdin.flush()

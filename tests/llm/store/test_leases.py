@@ -7,7 +7,7 @@ import pytest
 
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.calls import Held
+from ragforge.llm.store.calls import HeldLease
 from ragforge.llm.store.leases import LEASE_S
 
 REPLY = ChatReply("fine")
@@ -29,7 +29,7 @@ def test_a_reply_that_somebody_buys_is_held(store, other):
     """The second one must wait, and can say for whom."""
     assert store.claim("k") is None
 
-    assert other.claim("k") == Held(os.getpid())
+    assert other.claim("k") == HeldLease(os.getpid())
 
 
 def test_other_replies_are_free(store, other):
@@ -60,7 +60,7 @@ def test_nobody_gives_back_what_another_holds(store, other):
     store.claim("k")
     other.release("k")
 
-    assert other.claim("k") == Held(os.getpid())
+    assert other.claim("k") == HeldLease(os.getpid())
 
 
 def test_who_closes_gives_everything_back(path, other):
@@ -85,7 +85,7 @@ def test_a_reply_that_is_put_needs_no_lease_any_more(store, other):
     store.claim("k")
     store.put("k", "e", "m", REPLY, None)
 
-    with other.speaking() as connection:
+    with other.connected() as connection:
         assert connection.execute("SELECT COUNT(*) FROM leases").fetchone() == (0,)
 
 
@@ -104,7 +104,7 @@ def test_the_lease_of_a_living_process_holds(path, python, store):
     process = python(CLAIMING, path)
     process.stdout.readline()
 
-    assert store.claim("k") == Held(process.pid)
+    assert store.claim("k") == HeldLease(process.pid)
 
 
 def test_the_lease_of_a_killed_process_is_taken_over_at_once(path, python, store, unanswered):
@@ -142,7 +142,7 @@ def test_a_lease_holds_until_it_ends(store, other, change):
     store.claim("k")
     change("until_boot = until_boot - ?", LEASE_S - 5)
 
-    assert other.claim("k") == Held(os.getpid())
+    assert other.claim("k") == HeldLease(os.getpid())
 
 
 @pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S])
@@ -151,7 +151,7 @@ def test_a_step_of_the_wall_clock_changes_nothing(store, other, change, step_s):
     store.claim("k")
     change("until_wall = until_wall + ?", step_s)
 
-    assert other.claim("k") == Held(os.getpid())
+    assert other.claim("k") == HeldLease(os.getpid())
 
 
 @pytest.mark.parametrize(("step_s", "held"), [(0, True), (-LEASE_S - 1, False)])
@@ -162,7 +162,7 @@ def test_another_machine_is_judged_by_the_wall_clock(store, other, change, step_
     change("owner = ?, boot = 'other-boot', until_boot = 0", elsewhere)
     change("until_wall = until_wall + ?", step_s)
 
-    assert isinstance(other.claim("k"), Held) == held
+    assert isinstance(other.claim("k"), HeldLease) == held
 
 
 def test_a_lease_from_before_a_restart_is_void(store, other, change):
@@ -179,7 +179,7 @@ def test_renewing_keeps_a_lease(store, other, change):
     change("until_boot = until_boot - ?", LEASE_S + 1)
     store.renew()
 
-    assert other.claim("k") == Held(os.getpid())
+    assert other.claim("k") == HeldLease(os.getpid())
 
 
 def test_nobody_renews_what_was_taken_over(store, other, change):

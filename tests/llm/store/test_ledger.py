@@ -8,10 +8,10 @@ from ragforge.files.manifest import Spent
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store import CallStore
 from ragforge.llm.store.ledger import (
-    Holding,
+    ActiveOwner,
     ModelLedger,
-    Unwanted,
-    count_unwanted,
+    PruneFilter,
+    count_prunable,
     prune,
     read_ledger,
     size_of,
@@ -94,7 +94,7 @@ def test_who_is_buying_is_told(path, store, other):
     store.claim("b")
     host = store.owner.machine.partition("/")[0]
 
-    assert read_ledger(path).holdings == (Holding(store.owner.pid, host, 2),)
+    assert read_ledger(path).holdings == (ActiveOwner(store.owner.pid, host, 2),)
 
 
 def test_a_lease_that_has_ended_holds_nothing(path, store, execute):
@@ -122,25 +122,25 @@ def test_a_store_of_an_earlier_version_can_be_read(path, buy, execute):
 
 
 @pytest.mark.parametrize(
-    ("unwanted", "left"),
+    ("selected", "left"),
     [
-        (Unwanted(model="m2"), {"old", "new"}),
-        (Unwanted(older_than_days=30), {"new", "other"}),
-        (Unwanted(older_than_days=30, model="m2"), {"old", "new", "other"}),
-        (Unwanted(older_than_days=0), set()),
-        (Unwanted(set_aside=True), {"old", "new", "other"}),
-        (Unwanted(model="unknown"), {"old", "new", "other"}),
+        (PruneFilter(model="m2"), {"old", "new"}),
+        (PruneFilter(older_than_days=30), {"new", "other"}),
+        (PruneFilter(older_than_days=30, model="m2"), {"old", "new", "other"}),
+        (PruneFilter(older_than_days=0), set()),
+        (PruneFilter(set_aside=True), {"old", "new", "other"}),
+        (PruneFilter(model="unknown"), {"old", "new", "other"}),
     ],
 )
-def test_what_all_conditions_fit_goes(path, store, buy, execute, unwanted, left):
+def test_what_all_conditions_fit_goes(path, store, buy, execute, selected, left):
     """What is not named must stay: it was paid."""
     buy("old")
     buy("new")
     buy("other", "m2")
     execute("UPDATE calls SET bought_at = bought_at - ? WHERE key = 'old'", 31 * DAY_S)
 
-    count = count_unwanted(path, unwanted).spent.calls
-    went = prune(path, unwanted).spent.calls
+    count = count_prunable(path, selected).spent.calls
+    went = prune(path, selected).spent.calls
 
     assert {row.key for row in store.rows()} == left
     assert (count, went) == (3 - len(left), 3 - len(left))
@@ -154,7 +154,7 @@ def test_what_was_set_aside_goes(path, store, buy, execute):
     execute("UPDATE calls SET reply = replace(reply, 'xx', 'xy') WHERE key IN ('met', 'unmet')")
     store.get("met")
 
-    assert prune(path, Unwanted(set_aside=True)).spent.calls == 3
+    assert prune(path, PruneFilter(set_aside=True)).spent.calls == 3
     assert [row.key for row in store.rows()] == ["good"]
 
 
@@ -162,7 +162,7 @@ def test_counting_changes_nothing(path, buy):
     """That is the point of a dry run."""
     buy("a")
     before = path.read_bytes(), path.with_name(f"{path.name}-wal").read_bytes()
-    count_unwanted(path, Unwanted(model="m"))
+    count_prunable(path, PruneFilter(model="m"))
 
     assert (path.read_bytes(), path.with_name(f"{path.name}-wal").read_bytes()) == before
 
@@ -171,9 +171,9 @@ def test_what_was_pruned_stays_paid(path, store, buy):
     """The manifest says what a dataset has cost over all its runs; that cannot fall."""
     buy("a", cost_usd=0.5)
     before = store.spent()
-    prune(path, Unwanted(model="m"))
+    prune(path, PruneFilter(model="m"))
     buy("b", cost_usd=0.25)
-    prune(path, Unwanted(model="m"))
+    prune(path, PruneFilter(model="m"))
 
     assert read_ledger(path).pruned == 2
     assert store.spent() == before.model_copy(
@@ -184,7 +184,7 @@ def test_what_was_pruned_stays_paid(path, store, buy):
 def test_a_pruned_reply_of_unknown_price_leaves_the_cost_unknown(path, store, buy):
     """Forgetting it would make the rest look like the whole."""
     buy("a", cost_usd=None)
-    prune(path, Unwanted(model="m"))
+    prune(path, PruneFilter(model="m"))
     buy("b", cost_usd=0.25)
 
     assert store.spent().cost_usd is None
@@ -195,7 +195,7 @@ def test_the_file_shrinks(path, fill):
     fill(path, 500)
     before = size_of(path)
 
-    pruned = prune(path, Unwanted(model="m"))
+    pruned = prune(path, PruneFilter(model="m"))
 
     assert (pruned.bytes_before, pruned.bytes_after) == (before, size_of(path))
     assert pruned.bytes_after < before / 10
@@ -204,7 +204,7 @@ def test_the_file_shrinks(path, fill):
 def test_a_store_that_is_open_goes_on_after_a_prune(path, store, buy):
     """A run between two calls holds no lease and must not break."""
     buy("a")
-    prune(path, Unwanted(model="m"))
+    prune(path, PruneFilter(model="m"))
     buy("b")
 
     assert (store.get("a"), store.get("b").text[0]) == (None, "x")
@@ -216,7 +216,7 @@ def test_nothing_is_pruned_under_a_buyer(path, store, buy):
     store.claim("b")
 
     with pytest.raises(DataError, match=rf"is in use: process {store.owner.pid} on .* is buying"):
-        prune(path, Unwanted(model="m"))
+        prune(path, PruneFilter(model="m"))
 
     assert store.get("a") is not None
 
@@ -229,13 +229,13 @@ def test_a_dead_buyer_is_no_reason_to_wait(path, store, buy, execute):
         "UPDATE leases SET owner = replace(owner, '|' || ? || '|', '|4194305|')", store.owner.pid
     )
 
-    assert prune(path, Unwanted(model="m")).spent.calls == 1
+    assert prune(path, PruneFilter(model="m")).spent.calls == 1
 
 
 def test_a_store_that_is_not_there_is_named(path):
     """A mistyped path must not become an empty store."""
     with pytest.raises(DataError, match=r"calls\.sqlite: there is no call store"):
-        prune(path, Unwanted(model="m"))
+        prune(path, PruneFilter(model="m"))
 
     assert not path.exists()
 
@@ -247,7 +247,7 @@ def test_a_damaged_store_is_not_pruned(path, fill):
     path.write_bytes(content[:8192] + b"\xee" * 8192 + content[16384:])
 
     with pytest.raises(DataError, match="damaged"):
-        prune(path, Unwanted(model="m"))
+        prune(path, PruneFilter(model="m"))
 
     assert not list(path.parent.glob("*damaged*"))
 

@@ -10,10 +10,10 @@ import pytest
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
 from ragforge.llm.store.damage import salvage
-from ragforge.llm.store.file import is_sqlite, reading
 from ragforge.llm.store.ledger import read_ledger
-from ragforge.llm.store.open_files import connect, plainly, read_head
-from ragforge.llm.store.transfer import Exported, export_lines
+from ragforge.llm.store.open_files import connect, opened_beside_sqlite, read_head
+from ragforge.llm.store.sqlite_file import is_sqlite, reading
+from ragforge.llm.store.transfer import ExportCounts, export_lines
 
 VISITING = """
 import sys
@@ -38,7 +38,7 @@ def recover(path):
 
 
 def export(path):
-    assert [*export_lines(path, Exported())]
+    assert [*export_lines(path, ExportCounts())]
 
 
 @pytest.mark.parametrize("touch", [open_again, look, recover, export, is_sqlite, read_ledger])
@@ -108,7 +108,7 @@ def test_a_store_opened_often_takes_few_descriptors(path, store):
 
 def test_what_was_kept_open_is_closed_with_the_last_connection(path, store):
     """Else the disk space of a store that was removed would never come back."""
-    with plainly(path) as opened:
+    with opened_beside_sqlite(path) as opened:
         stream = opened.enter_context(path.open("rb"))
     assert not stream.closed
     store.close()
@@ -119,7 +119,7 @@ def test_what_was_kept_open_is_closed_with_the_last_connection(path, store):
 def test_what_nobody_has_open_is_closed_at_once(path, fill):
     """Nothing to protect, nothing to keep."""
     fill(path, 1)
-    with plainly(path) as opened:
+    with opened_beside_sqlite(path) as opened:
         stream = opened.enter_context(path.open("rb"))
 
     assert stream.closed
@@ -130,7 +130,7 @@ def test_a_connection_that_is_closed_twice_counts_once(path, store):
     connection = connect(path)
     connection.close()
     connection.close()
-    with plainly(path) as opened:
+    with opened_beside_sqlite(path) as opened:
         stream = opened.enter_context(path.open("rb"))
 
     assert not stream.closed
@@ -140,7 +140,7 @@ def test_a_file_is_known_by_any_of_its_names(path, store, tmp_path):
     """Locks belong to the file, not to its name."""
     link = tmp_path / "link.sqlite"
     link.hardlink_to(path)
-    with plainly(link) as opened:
+    with opened_beside_sqlite(link) as opened:
         stream = opened.enter_context(link.open("rb"))
 
     assert not stream.closed

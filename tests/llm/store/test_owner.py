@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragforge.llm.store.leases import boot, read_owner, this_owner
+from ragforge.llm.store.leases import boot_id, read_owner, this_owner
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux' /proc")
 
@@ -77,4 +77,4 @@ def test_what_names_no_owner_is_none(text):
 
 def test_the_boot_is_told_once():
     """All leases of a process name the same one."""
-    assert boot() == boot()
+    assert boot_id() == boot_id()

@@ -8,8 +8,8 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.rows import digest
-from ragforge.llm.store.transfer import Exported, Fault, export_lines, import_file
+from ragforge.llm.store.rows import row_sha256
+from ragforge.llm.store.transfer import ExportCounts, SkippedLine, export_lines, import_file
 
 COLUMNS = [
     "key",
@@ -28,7 +28,7 @@ COLUMNS = [
 def lines(path, fill):
     """The lines of a store of five replies."""
     fill(path, 5)
-    return list(export_lines(path, Exported()))
+    return list(export_lines(path, ExportCounts()))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def resealed(line, **fields):
     """Return a line with a changed reply whose digest fits."""
     row = json.loads(line)
     reply = json.dumps({**row["reply"], **fields})
-    return changed(line, reply=json.loads(reply), sha256=digest(row["key"], reply))
+    return changed(line, reply=json.loads(reply), sha256=row_sha256(row["key"], reply))
 
 
 def test_a_row_is_one_object_with_all_columns(lines):
@@ -89,7 +89,7 @@ def test_any_text_survives_the_way(store, path, key, bring, tmp_path, text):
     """Models say everything, and a line must stay one line."""
     store.put(key(1), "e", "m", ChatReply(text, latency_s=0.1 + 0.2), None)
 
-    told = bring(list(export_lines(path, Exported())))
+    told = bring(list(export_lines(path, ExportCounts())))
 
     assert (told.new, told.faults) == (1, [])
     with closing(CallStore(tmp_path / "new" / "calls.sqlite")) as new:
@@ -103,7 +103,7 @@ def test_what_is_set_aside_or_damaged_is_left_out(store, path, fill, key):
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE calls SET reply = reply || ' ' WHERE key = ?", (key(2),))
 
-    told = Exported()
+    told = ExportCounts()
     keys = {json.loads(line)["key"] for line in export_lines(path, told)}
 
     assert keys == {key(0), key(3), key(4)}
@@ -116,7 +116,7 @@ def test_a_damaged_store_is_exported_as_far_as_it_can_be_read(path, fill):
     content = path.read_bytes()
     path.write_bytes(b"\xee" * 4096 + content[4096:])
 
-    told = Exported()
+    told = ExportCounts()
     lines = list(export_lines(path, told))
 
     assert told.salvaged
@@ -129,7 +129,7 @@ def test_a_file_that_is_no_store_is_not_exported(tmp_path):
     (tmp_path / "x").write_bytes(b"")
 
     with pytest.raises(DataError, match="x: cannot be read as a call store"):
-        list(export_lines(tmp_path / "x", Exported()))
+        list(export_lines(tmp_path / "x", ExportCounts()))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_no_part_of_an_address_that_may_hold_a_key_is_exported(store, path, key,
     """Exports are shared."""
     store.put(key(1), endpoint, "m", ChatReply("fine"), None)
 
-    [line] = export_lines(path, Exported())
+    [line] = export_lines(path, ExportCounts())
 
     assert json.loads(line)["endpoint"] == "https://h/v1"
 
@@ -181,7 +181,7 @@ def test_a_last_line_that_was_cut_off_is_passed_over(lines, bring):
     """A copy that was interrupted is still worth most of what it holds."""
     told = bring([*lines[:4], lines[4][:50]])
 
-    assert (told.rows, told.faults) == (4, [Fault(5, "was cut off")])
+    assert (told.rows, told.faults) == (4, [SkippedLine(5, "was cut off")])
 
 
 def test_a_last_line_without_its_end_is_whole(lines, bring):
@@ -237,7 +237,7 @@ def test_a_reply_that_fits_its_digest_but_is_none_is_passed_over(lines, bring):
     """A made-up row would end the run that meets it."""
     told = bring([lines[0], resealed(lines[1], usage=None)])
 
-    assert told.faults == [Fault(2, "reply: expected an object with text and usage")]
+    assert told.faults == [SkippedLine(2, "reply: expected an object with text and usage")]
 
 
 def test_a_packed_file_is_read(lines, tmp_path):
@@ -279,7 +279,7 @@ def test_a_file_that_is_no_store_is_not_imported_into(lines, tmp_path):
 def test_an_imported_reply_is_used(store, path, key, bring, tmp_path):
     """That is what it was brought for."""
     store.put(key(1), "e", "m", ChatReply("fine", usage=Usage(3, 1)), 0.5)
-    bring(list(export_lines(path, Exported())))
+    bring(list(export_lines(path, ExportCounts())))
 
     with closing(CallStore(tmp_path / "new" / "calls.sqlite")) as new:
         assert (new.get(key(1)).text, new.spent().cost_usd) == ("fine", 0.5)

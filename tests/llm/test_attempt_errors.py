@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.llm.faults import STOPS, AttemptError, fault_of
+from ragforge.llm.attempt_errors import ENDS_RUN, AttemptError, classify_status
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from ragforge.llm.faults import STOPS, AttemptError, fault_of
 )
 def test_the_status_tells_the_kind(status, fault):
     """The kind decides whether to try again, slow down, stop or go on with the next call."""
-    assert fault_of(status, "") == fault
+    assert classify_status(status, "") == fault
 
 
 @pytest.mark.parametrize("status", [400, 403, 429, 500])
@@ -44,17 +44,17 @@ def test_the_status_tells_the_kind(status, fault):
 )
 def test_spent_money_is_told_by_the_code(status, code):
     """OpenAI says 429 for it, which waiting does not cure."""
-    assert fault_of(status, code) == "quota"
+    assert classify_status(status, code) == "quota"
 
 
 def test_other_codes_leave_the_kind_to_the_status():
     """A busy endpoint has a code too."""
-    assert fault_of(429, "rate_limit_exceeded") == "rate"
+    assert classify_status(429, "rate_limit_exceeded") == "rate"
 
 
 def test_what_no_call_can_escape_stops_the_run():
     """Thousands of calls would else fail one by one."""
-    assert frozenset({"quota", "auth", "missing", "redirect"}) == STOPS
+    assert frozenset({"quota", "auth", "missing", "redirect"}) == ENDS_RUN
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ Fault = Literal[
 """rate: too many calls. quota, auth, missing, redirect: no call can succeed. bad_request: this one
 cannot. transient: the endpoint or the way to it failed. invalid_reply: it said nothing usable."""
 
-STOPS: frozenset[Fault] = frozenset({"quota", "auth", "missing", "redirect"})
+ENDS_RUN: frozenset[Fault] = frozenset({"quota", "auth", "missing", "redirect"})
 """Kinds that end the run."""
 
 _BY_STATUS: Mapping[int, Fault] = {
@@ -27,7 +27,7 @@ _QUOTA_CODES = frozenset(
 )
 
 
-def fault_of(status: int, code: str) -> Fault:
+def classify_status(status: int, code: str) -> Fault:
     """Return the kind of a reply whose status is no success.
 
     Args:

@@ -12,7 +12,7 @@ from ragforge.files.folders import NAME
 from ragforge.files.inside import require_own_place
 from ragforge.files.values import shown
 from ragforge.llm.store.open_files import connect, read_head
-from ragforge.llm.store.rows import COLUMNS, Row, values_of
+from ragforge.llm.store.rows import COLUMNS, Row, row_values
 
 CHECKED_BYTES = 256_000_000
 """A larger file is not read whole at each start; its rows have checksums, and a torn page says so
@@ -164,7 +164,7 @@ def add_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> int:
     """Write rows, some at a time, and return how many the file lacked."""
     before = connection.total_changes
     rest = iter(rows)
-    while batch := [values_of(row) for row in islice(rest, _BATCH)]:
+    while batch := [row_values(row) for row in islice(rest, _BATCH)]:
         with transaction(connection):
             connection.executemany(_ADD, batch)
     return connection.total_changes - before
@@ -195,7 +195,7 @@ def _check_schema(connection: sqlite3.Connection) -> None:
             raise sqlite3.DatabaseError(f"it defines the {what}, which ragforge did not make")
 
 
-def suspect(path: Path) -> None:
+def check_at_next_open(path: Path) -> None:
     """Have a file's pages checked when it is opened next, however large it is."""
     _suspicion(path).touch()
 

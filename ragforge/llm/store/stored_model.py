@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ragforge.errors import DataError, EndpointError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
-from ragforge.llm.store.calls import CallStore, Held
+from ragforge.llm.store.calls import CallStore, HeldLease
 from ragforge.llm.store.leases import RENEWED_EVERY_S
 
 _FIRST_LOOK_S = 0.02
@@ -70,7 +70,7 @@ class StoredModel:
     async def _claim(self, key: str) -> ChatReply | None:
         """Return once nobody else is at it; with the reply where another process bought it."""
         look_s = _FIRST_LOOK_S
-        while isinstance(claimed := self.store.claim(key), Held):
+        while isinstance(claimed := self.store.claim(key), HeldLease):
             if not self._told:
                 self._told = True
                 self.tell(

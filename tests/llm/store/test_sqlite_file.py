@@ -9,8 +9,8 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore, file
-from ragforge.llm.store.file import open_file, reading
+from ragforge.llm.store import CallStore, sqlite_file
+from ragforge.llm.store.sqlite_file import open_file, reading
 
 REPLY = ChatReply("fine")
 
@@ -69,7 +69,7 @@ def test_a_store_in_a_folder_that_takes_no_files_can_be_read(path, fill, unchang
 
 def test_a_file_that_takes_no_writes_stops_the_run(store, path):
     """Going on would buy replies only to lose them."""
-    with store.speaking() as connection:
+    with store.connected() as connection:
         connection.execute("PRAGMA query_only = ON")
 
     with pytest.raises(DataError, match=r"calls\.sqlite: the call store does not work: attempt to"):
@@ -164,7 +164,7 @@ def test_a_transaction_cut_off_by_kill_9_never_was(path, store, fill, readable, 
 
 def test_a_large_file_is_checked_once_damage_was_met(path, fill, monkeypatch):
     """It is not read whole at each start, and must not end every run at the same torn page."""
-    monkeypatch.setattr(file, "CHECKED_BYTES", 1000)
+    monkeypatch.setattr(sqlite_file, "CHECKED_BYTES", 1000)
     fill(path, 300)
     content = path.read_bytes()
     path.write_bytes(content[:8192] + b"\xee" * (len(content) - 16384) + content[-8192:])
