@@ -139,7 +139,7 @@ def sentences(found: list[str]) -> str:
 def chunk(folder: Path, n: int) -> str:
     """Cut the documents into a sorted chunks.jsonl."""
     from ragforge.config import ChunkSettings
-    from ragforge.corpus.cutting import write_corpus
+    from ragforge.corpus.chunk_files import write_corpus
     from ragforge.observe import silent
 
     out = folder / "chunks.jsonl"

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace, settings: "ChunkSettings") -> int:
     if arguments.out is not None:
-        from ragforge.corpus.cutting import write_corpus, write_ready_made
+        from ragforge.corpus.chunk_files import write_corpus, write_ready_made
 
         if arguments.chunks is not None:
             write_ready_made(arguments.chunks, arguments.out)
@@ -97,7 +97,7 @@ def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Itera
 
 def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[Chunk]":
     """Yield the chunks: those that were written, else as they come."""
-    from ragforge.corpus.cutting import chunks_of
+    from ragforge.corpus.chunk_files import chunk_documents
     from ragforge.files.chunks import read_chunks
     from ragforge.files.jsonl import read_records
     from ragforge.records import Chunk
@@ -107,7 +107,7 @@ def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterat
     if arguments.chunks is not None:
         return read_chunks(arguments.chunks)
     observer = arguments.documents.naming(Progress(arguments.quiet))
-    return chunks_of(arguments.documents, settings, observer)
+    return chunk_documents(arguments.documents, settings, observer)
 
 
 def _report(chunks: "Iterator[Chunk]", max_chars: int, arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import Block, text_blocks
-from ragforge.corpus.packing import Limits, Passage, Section, passages, sections
+from ragforge.corpus.packing import ChunkSpan, Limits, Section, chunk_spans, sections
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 
@@ -49,8 +49,8 @@ def chunk_document(
     if min_chars < 0:
         raise UsageError(f"min_chars: expected at least 0, got {min_chars}")
     limits = Limits(max_chars, min_chars, _WHOLE_FACTOR * max_chars)
-    found = sections_of(document, max_chars)
-    return list(chunks_at(document, passages(document.text, found, limits)))
+    sections = sections_of(document, max_chars)
+    return list(chunks_at(document, chunk_spans(document.text, sections, limits)))
 
 
 def sections_of(document: Document, max_chars: int = MAX_CHARS) -> list[Section]:
@@ -58,21 +58,21 @@ def sections_of(document: Document, max_chars: int = MAX_CHARS) -> list[Section]
     return sections(document.text, _blocks(document, max_chars), document.title)
 
 
-def chunks_at(document: Document, found: Iterable[Passage]) -> Iterator[Chunk]:
-    """Yield the chunks of passages, which may overlap, with ids from their content."""
+def chunks_at(document: Document, spans: Iterable[ChunkSpan]) -> Iterator[Chunk]:
+    """Yield the chunks at spans, which may overlap, with ids from their content."""
     occurrences: Counter[tuple[tuple[str, ...], str]] = Counter()
-    for passage in found:
-        start, end = passage.stretch.start, passage.stretch.end
+    for place in spans:
+        start, end = place.span.start, place.span.end
         if start == end:
             continue
         digest = text_sha256(document.text[start:end])
-        occurrences[passage.path, digest] += 1
-        occurrence = occurrences[passage.path, digest]
+        occurrences[place.path, digest] += 1
+        occurrence = occurrences[place.path, digest]
         yield Chunk(
-            chunk_id=chunk_id(document.doc_id, passage.path, digest, occurrence),
+            chunk_id=chunk_id(document.doc_id, place.path, digest, occurrence),
             doc_id=document.doc_id,
             text=document.text[start:end],
-            heading_path=passage.path,
+            heading_path=place.path,
             start=start,
             end=end,
         )

@@ -157,7 +157,7 @@ def _read(source: FileSource) -> Iterator[Document]:
 
 
 def _exported(source: FileSource) -> Iterator[Document]:
-    from ragforge.corpus.export import Export
+    from ragforge.corpus.row_documents import Export
 
     # It is read once before the first row is taken: a fault or a deletion may come last.
     for row in Export(_file(source)).rows():
@@ -177,7 +177,7 @@ def _plain(doc_id: str, title: str, text: str, form: Format) -> Document:
 
 
 def _rows(source: FileSource) -> Iterator[Document]:
-    from ragforge.corpus.table import read_table_rows
+    from ragforge.corpus.row_documents import read_table_rows
 
     file = _file(source)
     for _ in read_table_rows(file):

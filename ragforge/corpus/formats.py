@@ -8,12 +8,6 @@ from typing import Final, Literal
 
 from ragforge.errors import DataError
 
-Kind = Literal["heading", "text", "code", "table", "mark"]
-"""`code` and `table` are kept whole; a `mark` says nothing alone: a rule, a label, a comment."""
-
-TITLE_CHARS = 200
-"""A longer heading is read as text: it is a paragraph that an underline follows by accident."""
-
 Format = Literal["markdown", "rst", "text", "html", "pdf", "docx", "row"]
 FORMATS: Final[dict[str, Format | Literal["export"]]] = {
     ".md": "markdown",
@@ -36,6 +30,46 @@ FORMATS: Final[dict[str, Format | Literal["export"]]] = {
 """The suffixes that are read, lower case. The rows of an export say themselves what form they have.
 """
 _LIBRARIES: Final = {".pdf": ("pypdf", "pdf"), ".docx": ("mammoth", "docx")}
+Kind = Literal["heading", "text", "code", "table", "mark"]
+"""`code` and `table` are kept whole; a `mark` says nothing alone: a rule, a label, a comment."""
+TITLE_CHARS = 200
+"""A longer heading is read as text: it is a paragraph that an underline follows by accident."""
+
+
+def suffix_of(path: str) -> str:
+    """Return the suffix of a path in lower case, both where a packed file has one of `FORMATS`."""
+    name = path.lower().rpartition("/")[2]  # Of a million paths, pathlib would take a minute.
+    stem, _, last = name.rpartition(".")
+    suffix = f".{last}" if stem and last else ""
+    packed = f".{stem.rpartition('.')[2]}{suffix}"
+    return packed if packed in FORMATS else suffix
+
+
+def missing_extra(suffix: str) -> str:
+    """Return how to install what reads files of a suffix; "" where nothing is missing."""
+    library, extra = _LIBRARIES.get(suffix, ("", ""))
+    if not library or _installed(library):
+        return ""
+    return f"reading them needs {library}: pip install 'ragforge[{extra}]'"
+
+
+def _installed(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ValueError:  # what is imported already, and says not from where
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Title and text of a document as a reader of it sees them; headings are `#` lines."""
+
+    title: str
+    text: str
+
+
+class UnreadableError(DataError):
+    """A document that is passed over: the others can be read without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +117,3 @@ def text_blocks(text: str) -> Iterator[Block]:
         if behind > at:
             yield lines.block(at, behind, "text")
         at = behind + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Title and text of a document as a reader of it sees them; headings are `#` lines."""
-
-    title: str
-    text: str
-
-
-class UnreadableError(DataError):
-    """A document that is passed over: the others can be read without it."""
-
-
-def suffix_of(path: str) -> str:
-    """Return the suffix of a path in lower case, both where a packed file has one of `FORMATS`."""
-    name = path.lower().rpartition("/")[2]  # Of a million paths, pathlib would take a minute.
-    stem, _, last = name.rpartition(".")
-    suffix = f".{last}" if stem and last else ""
-    packed = f".{stem.rpartition('.')[2]}{suffix}"
-    return packed if packed in FORMATS else suffix
-
-
-def missing_extra(suffix: str) -> str:
-    """Return how to install what reads files of a suffix; "" where nothing is missing."""
-    library, extra = _LIBRARIES.get(suffix, ("", ""))
-    if not library or _installed(library):
-        return ""
-    return f"reading them needs {library}: pip install 'ragforge[{extra}]'"
-
-
-def _installed(library: str) -> bool:
-    try:
-        return find_spec(library) is not None
-    except ValueError:  # what is imported already, and says not from where
-        return False

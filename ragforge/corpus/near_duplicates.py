@@ -67,8 +67,10 @@ class Sketches:
         """Take the next chunks, of any number; see `triples` for the arguments."""
         runs, counts = triples(numbers, lengths)
         offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
-        found = RMinHash.digest_matrix_from_flat_token_hashes(runs, offsets, _PERMUTATIONS, _SEED)
-        digests = np.array(found.to_rows(), np.uint64).reshape(len(lengths), _PERMUTATIONS)
+        digest_matrix = RMinHash.digest_matrix_from_flat_token_hashes(
+            runs, offsets, _PERMUTATIONS, _SEED
+        )
+        digests = np.array(digest_matrix.to_rows(), np.uint64).reshape(len(lengths), _PERMUTATIONS)
         self._contents.append(_contents(numbers, lengths))
         self._bands.append(_band_keys(digests))
         self._estimators.append(digests.astype(np.uint8))

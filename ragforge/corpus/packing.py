@@ -1,4 +1,4 @@
-"""Packing the blocks of sections into stretches that make good units of retrieval."""
+"""From blocks to the spans of chunks: sections under headings, packed into units of retrieval."""
 
 import re
 import unicodedata
@@ -13,10 +13,8 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]+")  # noqa: 
 _LINE_END = re.compile(r"\n")
 _BLANK = re.compile(r"\s+")
 _EMPTY_LINES = re.compile(r"(?:[^\S\n]*\n)+")
-
 _PROSE = (_EMPTY_LINE, _BEFORE_ITEM, _SENTENCE_END, _LINE_END, _BLANK)
 _ROWS = (_EMPTY_LINE, _LINE_END, _SENTENCE_END, _BLANK)
-
 _VISIBLE = re.compile(r"[^\W_]")
 _TITLE_PARTS = re.compile(r"(?<!\s)\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
 _BARE = {"heading", "mark"}
@@ -24,7 +22,7 @@ _TAIL_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Span:
     """A part of a text, from its first character to behind its last."""
 
     start: int
@@ -36,56 +34,50 @@ class Stretch:
         return self.end - self.start
 
 
-def trim(text: str, start: int, end: int) -> Stretch:
-    """Return the stretch without blank lines at its ends; indentation of its first line stays."""
-    leading = _EMPTY_LINES.match(text, start, end)
-    start = leading.end() if leading else start
-    return Stretch(start, start + len(text[start:end].rstrip()))
-
-
-def split(text: str, whole: Stretch, kind: Kind, limit: int, body: int) -> Iterator[Stretch]:
-    """Yield pieces of at most `limit` characters that leave out nothing but blanks.
-
-    Cuts prose at the end of a paragraph, before a list item, at the end of a sentence, at a line
-    end, at a blank, else anywhere but before a combining mark; code and tables at line ends if
-    any. Headings before `body` are not cut off alone, unless they fill a piece themselves.
-    """
-    cuts = _ROWS if kind in {"code", "table"} else _PROSE
-    at = whole.start
-    while whole.end - at > limit:
-        # The last two pieces share what is left, so that the last one is no scrap.
-        window = min(limit, (whole.end - at) * 5 // 8 + 1)
-        floor = max(at + window // 2, body + window // 4 if at < body else at)
-        behind = _cut(text, min(floor, at + window - 1), at + window, cuts)
-        yield from _visible(text, at, behind)
-        at = behind
-    yield from _visible(text, at, whole.end)
-
-
-def _visible(text: str, start: int, end: int) -> Iterator[Stretch]:
-    piece = trim(text, start, end)
-    if piece.size > 0:
-        yield piece
-
-
-def _cut(text: str, floor: int, stop: int, cuts: Sequence[re.Pattern[str]]) -> int:
-    for cut in cuts:
-        last = 0
-        for found in cut.finditer(text, floor, stop):
-            last = found.end()
-        if last:
-            return last
-    while stop > floor + 1 and unicodedata.combining(text[stop]):
-        stop -= 1
-    return stop
-
-
 @dataclass(frozen=True, slots=True)
 class Section:
     """Blocks in order; its own heading, and empty headings before it, come first."""
 
     path: tuple[str, ...]
     blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes in code points.
+
+    Attributes:
+        max_chars: What packed text does not exceed.
+        min_chars: Below it a section is put together with a neighbour.
+        whole_chars: Up to here a fence or a table stays whole, alone in its chunk.
+    """
+
+    max_chars: int
+    min_chars: int
+    whole_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSpan:
+    """A span of the text that becomes a chunk, and the titles above it."""
+
+    span: Span
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Blocks that belong together: a heading and what follows it, a lead-in and its list."""
+
+    start: int
+    end: int
+    kind: Kind
+    body: int
+    """Where the first block that is no heading and no mark starts."""
+
+    @property
+    def bare(self) -> bool:
+        return self.kind in _BARE
 
 
 def sections(text: str, blocks: Iterable[Block], title: str) -> list[Section]:
@@ -145,56 +137,18 @@ def _root(title: str, sections: list[Section]) -> tuple[str, ...]:
     return () if not title or first in {title, *_TITLE_PARTS.split(title)} else (title,)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Sizes in code points.
-
-    Attributes:
-        max_chars: What packed text does not exceed.
-        min_chars: Below it a section is put together with a neighbour.
-        whole_chars: Up to here a fence or a table stays whole, alone in its chunk.
-    """
-
-    max_chars: int
-    min_chars: int
-    whole_chars: int
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """What becomes a chunk."""
-
-    stretch: Stretch
-    path: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """Blocks that belong together: a heading and what follows it, a lead-in and its list."""
-
-    start: int
-    end: int
-    kind: Kind
-    body: int
-    """Where the first block that is no heading and no mark starts."""
-
-    @property
-    def bare(self) -> bool:
-        return self.kind in _BARE
-
-
-def passages(text: str, sections: Iterable[Section], limits: Limits) -> list[Passage]:
-    """Return the passages of all sections in order; together they leave out nothing but blanks."""
-    packed = [
-        Passage(stretch, section.path)
+def chunk_spans(text: str, sections: Iterable[Section], limits: Limits) -> list[ChunkSpan]:
+    """Return the spans of all chunks in order; together they leave out nothing but blanks."""
+    spans = [
+        ChunkSpan(span, section.path)
         for section in sections
-        for stretch in _packed(text, section.blocks, limits)
+        for span in _packed(text, section.blocks, limits)
     ]
-    return _merged_backward(_merged_forward(packed, limits), limits)
+    return _merged_backward(_merged_forward(spans, limits), limits)
 
 
-def _packed(text: str, blocks: Sequence[Block], limits: Limits) -> list[Stretch]:
-    groups: list[list[Stretch]] = []
+def _packed(text: str, blocks: Sequence[Block], limits: Limits) -> list[Span]:
+    groups: list[list[Span]] = []
     for atom in _atoms(text, blocks, limits):
         if groups and atom.end - groups[-1][0].start <= limits.max_chars:
             groups[-1].append(atom)
@@ -205,11 +159,11 @@ def _packed(text: str, blocks: Sequence[Block], limits: Limits) -> list[Stretch]
     return [_joined(group) for group in groups]
 
 
-def _joined(atoms: Sequence[Stretch]) -> Stretch:
-    return Stretch(atoms[0].start, atoms[-1].end)
+def _joined(atoms: Sequence[Span]) -> Span:
+    return Span(atoms[0].start, atoms[-1].end)
 
 
-def _evened(atoms: list[Stretch], max_chars: int) -> list[list[Stretch]]:
+def _evened(atoms: list[Span], max_chars: int) -> list[list[Span]]:
     """Cut atoms in two where the larger part is smallest, so that no scrap is left over."""
 
     def larger(cut: int) -> int:
@@ -220,14 +174,14 @@ def _evened(atoms: list[Stretch], max_chars: int) -> list[list[Stretch]]:
     return [atoms[:cut], atoms[cut:]]
 
 
-def _atoms(text: str, blocks: Sequence[Block], limits: Limits) -> Iterator[Stretch]:
+def _atoms(text: str, blocks: Sequence[Block], limits: Limits) -> Iterator[Span]:
     for unit in _units(text, blocks, limits.max_chars):
-        stretch = trim(text, unit.start, unit.end)
-        whole = unit.kind in {"code", "table"} and stretch.size <= limits.whole_chars
+        span = trim(text, unit.start, unit.end)
+        whole = unit.kind in {"code", "table"} and span.size <= limits.whole_chars
         if whole:
-            yield stretch
+            yield span
         else:
-            yield from split(text, stretch, unit.kind, limits.max_chars, unit.body)
+            yield from split(text, span, unit.kind, limits.max_chars, unit.body)
 
 
 def _units(text: str, blocks: Sequence[Block], max_chars: int) -> Iterator[_Unit]:
@@ -248,7 +202,7 @@ def _units(text: str, blocks: Sequence[Block], max_chars: int) -> Iterator[_Unit
 
 
 def _belongs(text: str, unit: _Unit, block: Block) -> bool:
-    """Say whether a block is read with the paragraph before: code, tables, and what `:` opens."""
+    """Whether a block is read with the paragraph before: code, tables, and what `:` opens."""
     if block.kind in _BARE:
         return True
     if unit.kind != "text" or block.kind != "text":
@@ -257,48 +211,48 @@ def _belongs(text: str, unit: _Unit, block: Block) -> bool:
     return tail.rstrip().endswith(":")
 
 
-def _merged_forward(packed: Iterable[Passage], limits: Limits) -> list[Passage]:
-    """Put small passages together with what follows them."""
-    merged: list[Passage] = []
-    for passage in packed:
+def _merged_forward(spans: Iterable[ChunkSpan], limits: Limits) -> list[ChunkSpan]:
+    """Join small spans to those that follow them."""
+    merged: list[ChunkSpan] = []
+    for chunk_span in spans:
         if (
             merged
-            and merged[-1].stretch.size < limits.min_chars
-            and _may_merge(merged[-1], passage, limits)
+            and merged[-1].span.size < limits.min_chars
+            and _may_merge(merged[-1], chunk_span, limits)
         ):
-            merged[-1] = _merge(merged[-1], passage)
+            merged[-1] = _merge(merged[-1], chunk_span)
         else:
-            merged.append(passage)
+            merged.append(chunk_span)
     return merged
 
 
-def _merged_backward(packed: Iterable[Passage], limits: Limits) -> list[Passage]:
-    """Put passages that are small still together with what precedes them."""
-    merged: list[Passage] = []
-    for passage in packed:
+def _merged_backward(spans: Iterable[ChunkSpan], limits: Limits) -> list[ChunkSpan]:
+    """Join spans that are small still to those before them."""
+    merged: list[ChunkSpan] = []
+    for chunk_span in spans:
         if (
             merged
-            and passage.stretch.size < limits.min_chars
-            and _may_merge(merged[-1], passage, limits)
+            and chunk_span.span.size < limits.min_chars
+            and _may_merge(merged[-1], chunk_span, limits)
         ):
-            merged[-1] = _merge(merged[-1], passage)
+            merged[-1] = _merge(merged[-1], chunk_span)
         else:
-            merged.append(passage)
+            merged.append(chunk_span)
     return merged
 
 
-def _may_merge(first: Passage, second: Passage, limits: Limits) -> bool:
-    """Say whether two neighbours fit and are siblings, or one is around the other."""
+def _may_merge(first: ChunkSpan, second: ChunkSpan, limits: Limits) -> bool:
+    """Whether two neighbours fit and are siblings, or one is around the other."""
     shared = _shared(first.path, second.path)
     related = len(shared) >= min(len(first.path), len(second.path)) or (
         len(first.path) == len(second.path) == len(shared) + 1
     )
-    return related and second.stretch.end - first.stretch.start <= limits.max_chars
+    return related and second.span.end - first.span.start <= limits.max_chars
 
 
-def _merge(first: Passage, second: Passage) -> Passage:
+def _merge(first: ChunkSpan, second: ChunkSpan) -> ChunkSpan:
     path = _shared(first.path, second.path) or first.path or second.path
-    return Passage(Stretch(first.stretch.start, second.stretch.end), path)
+    return ChunkSpan(Span(first.span.start, second.span.end), path)
 
 
 def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
@@ -307,3 +261,47 @@ def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
         min(len(first), len(second)),
     )
     return first[:length]
+
+
+def trim(text: str, start: int, end: int) -> Span:
+    """Return the span without blank lines at its ends; indentation of its first line stays."""
+    leading = _EMPTY_LINES.match(text, start, end)
+    start = leading.end() if leading else start
+    return Span(start, start + len(text[start:end].rstrip()))
+
+
+def split(text: str, whole: Span, kind: Kind, limit: int, body: int) -> Iterator[Span]:
+    """Yield pieces of at most `limit` characters that leave out nothing but blanks.
+
+    Cuts prose at the end of a paragraph, before a list item, at the end of a sentence, at a line
+    end, at a blank, else anywhere but before a combining mark; code and tables at line ends if
+    any. Headings before `body` are not cut off alone, unless they fill a piece themselves.
+    """
+    cuts = _ROWS if kind in {"code", "table"} else _PROSE
+    at = whole.start
+    while whole.end - at > limit:
+        # The last two pieces share what is left, so that the last one is no scrap.
+        window = min(limit, (whole.end - at) * 5 // 8 + 1)
+        floor = max(at + window // 2, body + window // 4 if at < body else at)
+        behind = _cut(text, min(floor, at + window - 1), at + window, cuts)
+        yield from _visible(text, at, behind)
+        at = behind
+    yield from _visible(text, at, whole.end)
+
+
+def _visible(text: str, start: int, end: int) -> Iterator[Span]:
+    piece = trim(text, start, end)
+    if piece.size > 0:
+        yield piece
+
+
+def _cut(text: str, floor: int, stop: int, cuts: Sequence[re.Pattern[str]]) -> int:
+    for cut in cuts:
+        last = 0
+        for found in cut.finditer(text, floor, stop):
+            last = found.end()
+        if last:
+            return last
+    while stop > floor + 1 and unicodedata.combining(text[stop]):
+        stop -= 1
+    return stop

@@ -14,72 +14,22 @@ from ragforge.corpus.html import escape_markup
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-_EDGE_LINES = 3
-_FEWEST_PAGES = 3
-_NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
-
 _MAX_BYTES = 500_000_000
 _MAX_CHARS = 100_000_000
 """Of all pages together: more than any book, less than a file made to fill the memory."""
+_QUIET = logging.NullHandler()
+_EDGE_LINES = 3
+_FEWEST_PAGES = 3
+_NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
+_LEADERS = re.compile(r" ?(?:\. ?){5,}")
+"""Between the titles and the page numbers of a table of contents."""
 _BREAK = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010][ \t]*\n[ \t]*(?=[^\W\d_])")
 _HYPHEN = re.compile(r"(?<=\w)-(?=[^\W\d_])")
 _WORD = re.compile(r"\w+")
 _LONGEST_WORD = 64
 """Longer ones are never looked for with a hyphen."""
-_LEADERS = re.compile(r" ?(?:\. ?){5,}")
-"""Between the titles and the page numbers of a table of contents."""
 _SECTION_NUMBER = re.compile(r"(?<!\s)\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,9}\.?\s+")
-_QUIET = logging.NullHandler()
 _DEEPEST = 6
-
-
-def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the pages without what is repeated at the top or the bottom of most of them.
-
-    Digits and Roman numbers do not count: `Page 3 of 9` and `Page 4 of 9` are one line. The
-    outermost line of a page goes already if it comes on three pages and holds their number, as
-    the headers of chapters do. A document of fewer than three pages is left as it is.
-
-    Args:
-        pages: The lines of each page.
-    """
-    stripped = [_without_blank_edges(page) for page in pages]
-    if len(stripped) < _FEWEST_PAGES:
-        return stripped
-    counts: Counter[str] = Counter()
-    numbered: Counter[str] = Counter()
-    for page in stripped:
-        counts.update({_numberless(page[at]) for at in _edges(page)})
-        numbered.update({_numberless(line) for line in (*page[:1], *page[-1:])})
-    # Left and right pages may differ, and chapters begin without a header.
-    fewest = max(_FEWEST_PAGES, len(stripped) * 2 // 5)
-    running = {line for line, count in counts.items() if count >= fewest}
-    running |= {
-        line
-        for line, count in numbered.items()
-        if count >= _FEWEST_PAGES and (line.startswith("# ") or line.endswith(" #"))
-    }
-    return [_without(page, running) for page in stripped]
-
-
-def _without_blank_edges(page: Sequence[str]) -> list[str]:
-    filled = [at for at, line in enumerate(page) if line.strip()]
-    return list(page[filled[0] : filled[-1] + 1]) if filled else []
-
-
-def _edges(page: Sequence[str]) -> list[int]:
-    top = range(min(_EDGE_LINES, len(page)))
-    bottom = range(max(0, len(page) - _EDGE_LINES), len(page))
-    return sorted({*top, *bottom})
-
-
-def _without(page: list[str], running: set[str]) -> list[str]:
-    edges = {at for at in _edges(page) if _numberless(page[at]) in running}
-    return _without_blank_edges([line for at, line in enumerate(page) if at not in edges])
-
-
-def _numberless(line: str) -> str:
-    return _NUMBER.sub("#", " ".join(line.casefold().split()))
 
 
 def read_pdf(path: Path) -> Page:
@@ -146,6 +96,65 @@ def _text(reader: "PdfReader") -> str:
     return whole_words(_LEADERS.sub(" … ", joined))
 
 
+def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the pages without what is repeated at the top or the bottom of most of them.
+
+    Digits and Roman numbers do not count: `Page 3 of 9` and `Page 4 of 9` are one line. The
+    outermost line of a page goes already if it comes on three pages and holds their number, as
+    the headers of chapters do. A document of fewer than three pages is left as it is.
+
+    Args:
+        pages: The lines of each page.
+    """
+    stripped = [_without_blank_edges(page) for page in pages]
+    if len(stripped) < _FEWEST_PAGES:
+        return stripped
+    counts: Counter[str] = Counter()
+    numbered: Counter[str] = Counter()
+    for page in stripped:
+        counts.update({_numberless(page[at]) for at in _edges(page)})
+        numbered.update({_numberless(line) for line in (*page[:1], *page[-1:])})
+    # Left and right pages may differ, and chapters begin without a header.
+    fewest = max(_FEWEST_PAGES, len(stripped) * 2 // 5)
+    running = {line for line, count in counts.items() if count >= fewest}
+    running |= {
+        line
+        for line, count in numbered.items()
+        if count >= _FEWEST_PAGES and (line.startswith("# ") or line.endswith(" #"))
+    }
+    return [_without(page, running) for page in stripped]
+
+
+def _without_blank_edges(page: Sequence[str]) -> list[str]:
+    filled = [at for at, line in enumerate(page) if line.strip()]
+    return list(page[filled[0] : filled[-1] + 1]) if filled else []
+
+
+def _edges(page: Sequence[str]) -> list[int]:
+    top = range(min(_EDGE_LINES, len(page)))
+    bottom = range(max(0, len(page) - _EDGE_LINES), len(page))
+    return sorted({*top, *bottom})
+
+
+def _without(page: list[str], running: set[str]) -> list[str]:
+    edges = {at for at in _edges(page) if _numberless(page[at]) in running}
+    return _without_blank_edges([line for at, line in enumerate(page) if at not in edges])
+
+
+def _numberless(line: str) -> str:
+    return _NUMBER.sub("#", " ".join(line.casefold().split()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Break:
+    """A line end inside a word: from its hyphen to the rest of the word, and the two parts."""
+
+    start: int
+    end: int
+    front: str
+    back: str
+
+
 def whole_words(text: str) -> str:
     """Join words that a hyphen parts at a line end; the hyphen stays where other lines have it."""
     breaks = list(_breaks(text))
@@ -157,16 +166,6 @@ def whole_words(text: str) -> str:
         parts += [text[at : each.start], "-" if keeps else ""]
         at = each.end
     return "".join([*parts, text[at:]])
-
-
-@dataclass(frozen=True, slots=True)
-class _Break:
-    """A line end inside a word: from its hyphen to the rest of the word, and the two parts."""
-
-    start: int
-    end: int
-    front: str
-    back: str
 
 
 def _breaks(text: str) -> Iterator[_Break]:

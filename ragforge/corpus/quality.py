@@ -13,6 +13,14 @@ from ragforge.corpus.repeats import Boilerplate, Repeats
 from ragforge.corpus.staleness import Staleness
 from ragforge.records import Chunk
 
+LineKind = Literal["text", "heading", "item", "row", "fence"]
+Cut = Literal["sentence_cut", "table_cut", "list_cut", "code_cut"]
+Kind = Literal[
+    "too_small", "too_large", Cut, "heading_alone", "duplicate", "near_duplicate", "stale",
+    "boilerplate", "unreadable",
+]  # fmt: skip
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+EXAMPLES: Final = 5
 FEWEST_WORDS: Final = 12
 MOST_TOKENS: Final = 512
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
@@ -29,11 +37,7 @@ _MOST_HEADINGS_CHARS = 2000
 _LEAST_LETTERS = 0.35
 _FEWEST_VISIBLE = 20
 _SURE = 3
-
 _UNDERLINE = re.compile(r"([=\-~^\"'`+*#:.])\1{2,}[ \t]*")
-
-LineKind = Literal["text", "heading", "item", "row", "fence"]
-Cut = Literal["sentence_cut", "table_cut", "list_cut", "code_cut"]
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦‣]|\(?\d{1,4}[.)]|\(?[a-z][.)])[ \t]+\S")
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*|[^\n|]*\S \| \S[^\n]*")
 _RULE = re.compile(r"[ \t]*(?:\|[ \t]*)?:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?")
@@ -47,74 +51,51 @@ _SHOWN = 100
 _FENCE_NOTE = "a code fence is opened or closed elsewhere"
 _LINE_GAP = 1
 _PARAGRAPH_GAP = 3
-Kind = Literal[
-    "too_small", "too_large", Cut, "heading_alone", "duplicate", "near_duplicate", "stale",
-    "boilerplate", "unreadable",
-]  # fmt: skip
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-EXAMPLES: Final = 5
 
 
-def word_count(text: str) -> int:
-    """Return the words of a text; in scripts without blanks two characters count as one."""
-    count = len(text.split())
-    if text.isascii():
-        return count
-    return count + len(_UNSPACED.findall(text)) // _CHARS_PER_UNSPACED_WORD
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A chunk with a fault: which, what is wrong with it, and some of its text."""
+
+    chunk_id: str
+    doc_id: str
+    heading_path: tuple[str, ...]
+    note: str
+    text: str
 
 
-def token_count(text: str) -> int:
-    """Return about how many tokens an embedding model reads.
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one kind."""
 
-    Four characters each in ASCII, one in scripts without blanks, two in all others.
-    """
-    n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
-    unspaced = 0 if n_ascii == len(text) else len(_UNSPACED.findall(text))
-    return n_ascii // 4 + unspaced + (len(text) - n_ascii - unspaced) // 2
-
-
-def size_fault(text: str, max_chars: int) -> str:
-    """Say why a chunk is too large; "" where it is not."""
-    if (tokens := token_count(text)) > MOST_TOKENS:
-        return (
-            f"about {tokens:,} tokens: models that read {MOST_TOKENS} (BGE, E5, GTE; MiniLM 256) "
-            "embed no more than the start"
-        )
-    return f"{len(text):,} characters" if len(text) > 2 * max_chars else ""
+    kind: Kind
+    n_chunks: int
+    examples: tuple[Example, ...]
 
 
-def reading_fault(text: str) -> str:
-    """Say why a text cannot be read; "" where it can."""
-    if lost := text.count("\ufffd"):
-        return f"{lost} character{'s' * (lost > 1)} lost in decoding (U+FFFD)"
-    if not text.isascii() and len(_MOJIBAKE.findall(text)) >= _SURE:
-        return "UTF-8 read in another encoding"
-    if len(_GLYPH_NAMES.findall(text)) >= _SURE:
-        return "glyphs without letters, as a PDF with broken fonts gives"
-    # The search is slow, and words of one letter leave few letters to a blank.
-    if len(text) < _SPACED_CHARS * (text.count(" ") + 1) and _SPACED.search(text):
-        return "letters set apart"
-    visible = "".join(_RULES.sub("", text).split())
-    letters = len(visible) - len(_LETTERS.sub("", visible))
-    if len(visible) >= _FEWEST_VISIBLE and letters < _LEAST_LETTERS * len(visible):
-        return "mostly symbols"
-    return ""
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Quartiles, each the size of a chunk."""
+
+    least: int
+    lower_quartile: int
+    median: int
+    upper_quartile: int
+    most: int
 
 
-def headings_only(text: str) -> bool:
-    """Say whether a chunk holds headings and nothing below them."""
-    if len(text) > _MOST_HEADINGS_CHARS:
-        return False
-    lines = [line for line in text.split("\n") if line.strip()]
-    at = 0
-    while at < len(lines):
-        if _HEADING.match(lines[at]):
-            at += 1
-        elif at + 1 < len(lines) and _UNDERLINE.fullmatch(lines[at + 1]):
-            at += 2
-        else:
-            return False
-    return bool(lines)
+@dataclass(frozen=True, slots=True)
+class ChunkQuality:
+    """All findings about the chunks of a corpus."""
+
+    n_documents: int
+    n_chunks: int
+    n_flagged: int
+    """Chunks with at least one finding."""
+    chars: Sizes
+    words: Sizes
+    found: tuple[Finding, ...]
+    """Of each kind, in the order of `KINDS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,156 +127,14 @@ class Edge:
     """The start and the end of the text."""
 
 
-def edge_of(chunk: Chunk) -> Edge:
-    """Return the edges of a chunk."""
-    text = chunk.text.strip("\n")
-    top = text[:_TAIL_CHARS].split("\n", 2)
-    opening = text[:_SHOWN].lstrip().lstrip(_OPENERS)[:1]
-    ending = text[-_SHOWN:].rstrip().rstrip(_CLOSERS)[-1:]
-    fenced = "```" in text or "~~~" in text
-    return Edge(
-        chunk_id=chunk.chunk_id,
-        doc_id=chunk.doc_id,
-        path=chunk.heading_path,
-        start=chunk.start,
-        end=chunk.end,
-        head=_kind(top[0]),
-        tail=_tail(text[-_TAIL_CHARS:].rstrip().split("\n")),
-        goes_on=opening.islower() or opening in {",", ";"},
-        caseless=opening.isalpha() and opening.lower() == opening.upper(),
-        unfinished=bool(_UNFINISHED.match(ending)),
-        leads_in=ending in {":", "："},  # noqa: RUF001  # as Chinese has it
-        headed=len(top) > 1 and bool(_RULE.fullmatch(top[1])),
-        fences=len(_FENCE.findall(text)) if fenced else 0,
-        first=chunk.text[:_SHOWN],
-        last=chunk.text[-_SHOWN:],
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class CutFound:
+class CutFinding:
     """A cut in a chunk: where, of which kind, and the words that show it."""
 
     edge: Edge
     kind: Cut
     note: str
     text: str
-
-
-def cuts(edges: list[Edge]) -> Iterator[CutFound]:
-    """Yield what is cut in two in the chunks of one document.
-
-    Args:
-        edges: Of all its chunks, in the order of the document.
-    """
-    inside = False
-    for before, edge in zip([None, *edges], edges, strict=False):
-        if before is not None and _gap(before, edge) < 0:
-            inside = False
-        is_odd = edge.fences % 2 == 1
-        # Whole fences inside a fence mean that a mark was cut in two: the count is of no use.
-        inside = inside and (is_odd or not edge.fences)
-        if is_odd or inside:
-            yield CutFound(edge, "code_cut", _FENCE_NOTE, edge.first)
-        elif before is not None and before.fences % 2 == 0:
-            yield from _between(before, edge)
-        inside = inside != is_odd
-
-
-def _between(before: Edge, behind: Edge) -> Iterator[CutFound]:
-    gap = _gap(before, behind)
-    if _sentence(before, behind, gap):
-        yield CutFound(
-            before, "sentence_cut", "ends in the middle of a sentence", f"…{before.last}"
-        )
-        yield CutFound(behind, "sentence_cut", "begins in the middle of a sentence", behind.first)
-    if before.path != behind.path or gap > _PARAGRAPH_GAP:
-        return
-    if behind.head == "row" and before.tail == "row" and not behind.headed and gap <= _LINE_GAP:
-        yield CutFound(behind, "table_cut", "rows of a table without its header", behind.first)
-    if behind.head == "item" and before.tail == "item" and gap >= 0:
-        yield CutFound(before, "list_cut", "its list goes on in the next chunk", f"…{before.last}")
-    elif before.leads_in and before.tail != "heading" and behind.head in {"item", "row", "fence"}:
-        yield CutFound(
-            before, "list_cut", "what its last line leads in is in the next chunk", before.last
-        )
-
-
-def _sentence(before: Edge, behind: Edge, gap: int) -> bool:
-    prose = before.tail in {"text", "item"} and behind.head == "text"
-    if not prose or not before.unfinished or gap > _LINE_GAP:
-        return False
-    known = bool(before.end and behind.end)
-    return behind.goes_on or (known and gap == 0) or (known and gap > 0 and behind.caseless)
-
-
-def _gap(before: Edge, behind: Edge) -> int:
-    """Return the characters between two chunks, below 0 if they overlap; 0 where unknown."""
-    return behind.start - before.end if before.end and behind.end else 0
-
-
-def _kind(line: str) -> LineKind:
-    if _HEADING.match(line):
-        return "heading"
-    if _FENCE.match(line):
-        return "fence"
-    if _ITEM.match(line):
-        return "item"
-    return "row" if _ROW.fullmatch(line) else "text"
-
-
-def _tail(lines: list[str]) -> LineKind:
-    """Return what the last line is a part of; an indented line belongs to the item above it."""
-    for line in reversed(lines):
-        kind = _kind(line)
-        if kind != "text" or not line[:1].isspace():
-            return kind
-    return "text"
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A chunk with a fault: which, what is wrong with it, and some of its text."""
-
-    chunk_id: str
-    doc_id: str
-    heading_path: tuple[str, ...]
-    note: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What was found of one kind."""
-
-    kind: Kind
-    n_chunks: int
-    examples: tuple[Example, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Quartiles, each the size of a chunk."""
-
-    least: int
-    lower_quartile: int
-    median: int
-    upper_quartile: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkQuality:
-    """All findings about the chunks of a corpus."""
-
-    n_documents: int
-    n_chunks: int
-    n_flagged: int
-    """Chunks with at least one finding."""
-    chars: Sizes
-    words: Sizes
-    found: tuple[Found, ...]
-    """Of each kind, in the order of `KINDS`."""
 
 
 class Inspector:
@@ -404,14 +243,14 @@ class _Tally:
         shown = Example(edge.chunk_id, edge.doc_id, edge.path, note, text or edge.first)
         (heapq.heappush if len(heap) < EXAMPLES else heapq.heapreplace)(heap, (place, shown))
 
-    def found(self, kind: Kind) -> Found:
+    def found(self, kind: Kind) -> Finding:
         """Return what was found of a kind, examples sorted by document."""
         bit = 1 << KINDS.index(kind)
         examples = sorted(
             (example for _, example in self._examples[kind]),
             key=lambda example: (example.doc_id, example.chunk_id),
         )
-        return Found(kind, sum(bool(flags & bit) for flags in self._flags), tuple(examples))
+        return Finding(kind, sum(bool(flags & bit) for flags in self._flags), tuple(examples))
 
     @property
     def n_flagged(self) -> int:
@@ -419,7 +258,168 @@ class _Tally:
         return sum(map(bool, self._flags))
 
 
-def _sizes(found: Sequence[int]) -> Sizes:
-    ordered = sorted(found)
+def _sizes(values: Sequence[int]) -> Sizes:
+    ordered = sorted(values)
     last = len(ordered) - 1
     return Sizes(*(ordered[last * quarter // 4] for quarter in range(5)))
+
+
+def word_count(text: str) -> int:
+    """Return the words of a text; in scripts without blanks two characters count as one."""
+    count = len(text.split())
+    if text.isascii():
+        return count
+    return count + len(_UNSPACED.findall(text)) // _CHARS_PER_UNSPACED_WORD
+
+
+def token_count(text: str) -> int:
+    """Return about how many tokens an embedding model reads.
+
+    Four characters each in ASCII, one in scripts without blanks, two in all others.
+    """
+    n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    unspaced = 0 if n_ascii == len(text) else len(_UNSPACED.findall(text))
+    return n_ascii // 4 + unspaced + (len(text) - n_ascii - unspaced) // 2
+
+
+def size_fault(text: str, max_chars: int) -> str:
+    """Say why a chunk is too large; "" where it is not."""
+    if (tokens := token_count(text)) > MOST_TOKENS:
+        return (
+            f"about {tokens:,} tokens: models that read {MOST_TOKENS} (BGE, E5, GTE; MiniLM 256) "
+            "embed no more than the start"
+        )
+    return f"{len(text):,} characters" if len(text) > 2 * max_chars else ""
+
+
+def reading_fault(text: str) -> str:
+    """Say why a text cannot be read; "" where it can."""
+    if lost := text.count("\ufffd"):
+        return f"{lost} character{'s' * (lost > 1)} lost in decoding (U+FFFD)"
+    if not text.isascii() and len(_MOJIBAKE.findall(text)) >= _SURE:
+        return "UTF-8 read in another encoding"
+    if len(_GLYPH_NAMES.findall(text)) >= _SURE:
+        return "glyphs without letters, as a PDF with broken fonts gives"
+    # The search is slow, and words of one letter leave few letters to a blank.
+    if len(text) < _SPACED_CHARS * (text.count(" ") + 1) and _SPACED.search(text):
+        return "letters set apart"
+    visible = "".join(_RULES.sub("", text).split())
+    letters = len(visible) - len(_LETTERS.sub("", visible))
+    if len(visible) >= _FEWEST_VISIBLE and letters < _LEAST_LETTERS * len(visible):
+        return "mostly symbols"
+    return ""
+
+
+def headings_only(text: str) -> bool:
+    """Say whether a chunk holds headings and nothing below them."""
+    if len(text) > _MOST_HEADINGS_CHARS:
+        return False
+    lines = [line for line in text.split("\n") if line.strip()]
+    at = 0
+    while at < len(lines):
+        if _HEADING.match(lines[at]):
+            at += 1
+        elif at + 1 < len(lines) and _UNDERLINE.fullmatch(lines[at + 1]):
+            at += 2
+        else:
+            return False
+    return bool(lines)
+
+
+def cuts(edges: list[Edge]) -> Iterator[CutFinding]:
+    """Yield what is cut in two in the chunks of one document.
+
+    Args:
+        edges: Of all its chunks, in the order of the document.
+    """
+    inside = False
+    for before, edge in zip([None, *edges], edges, strict=False):
+        if before is not None and _gap(before, edge) < 0:
+            inside = False
+        is_odd = edge.fences % 2 == 1
+        # Whole fences inside a fence mean that a mark was cut in two: the count is of no use.
+        inside = inside and (is_odd or not edge.fences)
+        if is_odd or inside:
+            yield CutFinding(edge, "code_cut", _FENCE_NOTE, edge.first)
+        elif before is not None and before.fences % 2 == 0:
+            yield from _between(before, edge)
+        inside = inside != is_odd
+
+
+def _between(before: Edge, behind: Edge) -> Iterator[CutFinding]:
+    gap = _gap(before, behind)
+    if _sentence(before, behind, gap):
+        yield CutFinding(
+            before, "sentence_cut", "ends in the middle of a sentence", f"…{before.last}"
+        )
+        yield CutFinding(behind, "sentence_cut", "begins in the middle of a sentence", behind.first)
+    if before.path != behind.path or gap > _PARAGRAPH_GAP:
+        return
+    if behind.head == "row" and before.tail == "row" and not behind.headed and gap <= _LINE_GAP:
+        yield CutFinding(behind, "table_cut", "rows of a table without its header", behind.first)
+    if behind.head == "item" and before.tail == "item" and gap >= 0:
+        yield CutFinding(
+            before, "list_cut", "its list goes on in the next chunk", f"…{before.last}"
+        )
+    elif before.leads_in and before.tail != "heading" and behind.head in {"item", "row", "fence"}:
+        yield CutFinding(
+            before, "list_cut", "what its last line leads in is in the next chunk", before.last
+        )
+
+
+def _sentence(before: Edge, behind: Edge, gap: int) -> bool:
+    prose = before.tail in {"text", "item"} and behind.head == "text"
+    if not prose or not before.unfinished or gap > _LINE_GAP:
+        return False
+    known = bool(before.end and behind.end)
+    return behind.goes_on or (known and gap == 0) or (known and gap > 0 and behind.caseless)
+
+
+def _gap(before: Edge, behind: Edge) -> int:
+    """Return the characters between two chunks, below 0 if they overlap; 0 where unknown."""
+    return behind.start - before.end if before.end and behind.end else 0
+
+
+def edge_of(chunk: Chunk) -> Edge:
+    """Return the edges of a chunk."""
+    text = chunk.text.strip("\n")
+    top = text[:_TAIL_CHARS].split("\n", 2)
+    opening = text[:_SHOWN].lstrip().lstrip(_OPENERS)[:1]
+    ending = text[-_SHOWN:].rstrip().rstrip(_CLOSERS)[-1:]
+    fenced = "```" in text or "~~~" in text
+    return Edge(
+        chunk_id=chunk.chunk_id,
+        doc_id=chunk.doc_id,
+        path=chunk.heading_path,
+        start=chunk.start,
+        end=chunk.end,
+        head=_kind(top[0]),
+        tail=_tail(text[-_TAIL_CHARS:].rstrip().split("\n")),
+        goes_on=opening.islower() or opening in {",", ";"},
+        caseless=opening.isalpha() and opening.lower() == opening.upper(),
+        unfinished=bool(_UNFINISHED.match(ending)),
+        leads_in=ending in {":", "："},  # noqa: RUF001  # as Chinese has it
+        headed=len(top) > 1 and bool(_RULE.fullmatch(top[1])),
+        fences=len(_FENCE.findall(text)) if fenced else 0,
+        first=chunk.text[:_SHOWN],
+        last=chunk.text[-_SHOWN:],
+    )
+
+
+def _kind(line: str) -> LineKind:
+    if _HEADING.match(line):
+        return "heading"
+    if _FENCE.match(line):
+        return "fence"
+    if _ITEM.match(line):
+        return "item"
+    return "row" if _ROW.fullmatch(line) else "text"
+
+
+def _tail(lines: list[str]) -> LineKind:
+    """Return what the last line is a part of; an indented line belongs to the item above it."""
+    for line in reversed(lines):
+        kind = _kind(line)
+        if kind != "text" or not line[:1].isspace():
+            return kind
+    return "text"

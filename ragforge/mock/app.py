@@ -12,6 +12,7 @@ from typing import Literal
 from ragforge.mock.content import Content, SchemaError, good_content
 from ragforge.mock.draws import Draws
 from ragforge.mock.faults import CONTENT_FAULTS, Said, spoil
+from ragforge.mock.http_messages import Request, response
 from ragforge.mock.jobs import Job, model_of, read_job, refused
 from ragforge.mock.limits import Limits, retry_after_headers
 from ragforge.mock.replies import (
@@ -26,7 +27,6 @@ from ragforge.mock.replies import (
     status_problem,
 )
 from ragforge.mock.script import Script, fault_chances, parse_latency
-from ragforge.mock.wire import Request, response
 
 _ERROR_FAULTS = {"500": 500, "503": 503}
 _AUTH_SHOWN = 4

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ragforge.corpus.cards import CardReader, CardWriter
+from ragforge.corpus.chunk_cards import CardReader, CardWriter
 from ragforge.corpus.near_duplicates import Sketches
 from ragforge.corpus.survey import ChunkCard
 from ragforge.corpus.topics import telling_words, topics

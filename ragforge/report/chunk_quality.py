@@ -5,7 +5,7 @@ from dataclasses import asdict
 from textwrap import fill
 from typing import Final
 
-from ragforge.corpus.quality import ChunkQuality, Example, Found, Kind
+from ragforge.corpus.quality import ChunkQuality, Example, Finding, Kind
 from ragforge.evaluating.text_table import Table
 from ragforge.evaluating.wording import one_line, plural, share
 from ragforge.report.tables import table_text
@@ -102,7 +102,7 @@ def _counts(quality: ChunkQuality) -> Table:
     return Table("Findings", ("kind", "chunks", "share"), rows)
 
 
-def _details(found: Found) -> Iterator[str]:
+def _details(found: Finding) -> Iterator[str]:
     yield f"{TITLES[found.kind].capitalize()}: {plural(found.n_chunks, 'chunk')}"
     yield fill(f"Fix: {FIXES[found.kind]}", _WIDTH, initial_indent="  ", subsequent_indent="  ")
     for example in found.examples:

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from ragforge.corpus.documents import read_documents
-from ragforge.corpus.export import Export, ExportedRow
+from ragforge.corpus.row_documents import Export, ExportedRow
 from ragforge.errors import DataError
 
 

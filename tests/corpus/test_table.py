@@ -3,7 +3,7 @@ from itertools import islice
 import pytest
 
 from ragforge.corpus.formats import UnreadableError
-from ragforge.corpus.table import TableRow, read_table_rows
+from ragforge.corpus.row_documents import TableRow, read_table_rows
 from ragforge.errors import DataError
 
 

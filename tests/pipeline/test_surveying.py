@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragforge.config import Settings
-from ragforge.corpus.cutting import write_corpus
+from ragforge.corpus.chunk_files import write_corpus
 from ragforge.errors import DataError
 from ragforge.files.jsonl import write_records
 from ragforge.observe import silent

@@ -60,13 +60,13 @@ def test_an_unchanged_corpus_writes_nothing(diff, tmp_path, parent):
 def test_an_unchanged_document_is_not_cut(diff, docs, monkeypatch):
     """Cost grows with what changed, not with the corpus."""
     cut = []
-    whole = reading.cutter
+    whole = reading.configured_chunker
 
     def counting(settings):
         chunker = whole(settings)
         return lambda document: cut.append(document.doc_id) or chunker(document)
 
-    monkeypatch.setattr(reading, "cutter", counting)
+    monkeypatch.setattr(reading, "configured_chunker", counting)
     edit(docs, "bee", "It says", "It now says")
     diff()
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.config import Settings
-from ragforge.corpus.cutting import chunks_of
+from ragforge.corpus.chunk_files import chunk_documents
 from ragforge.observe import silent
 from ragforge.records import Chunk
 from ragforge.retrieval import index_writer, stored_bm25
@@ -33,7 +33,7 @@ def index(folder, chunks, at_once=3):
 @pytest.fixture(scope="module")
 def sample():
     """The chunks of the shipped corpus."""
-    return list(chunks_of([DOCUMENTS], Settings().chunk, silent))
+    return list(chunk_documents([DOCUMENTS], Settings().chunk, silent))
 
 
 @pytest.fixture(scope="module")

@@ -105,17 +105,17 @@ def _reached(spec: BucketSpec) -> tuple[Any, str]:
     try:
         system, root = url_to_fs(spec.address.full, skip_instance_cache=True)
     except ImportError as error:
-        told = spec.address.cleared(error).rstrip(".")
-        raise UsageError(f"{spec.shown}: needs a package: {told}") from error
+        reason = spec.address.cleared(error).rstrip(".")
+        raise UsageError(f"{spec.shown}: needs a package: {reason}") from error
     except Exception as error:
         raise _unreachable(spec, error) from error
     return system, root
 
 
 def _unreachable(spec: BucketSpec, error: Exception, path: str = "") -> DataError:
-    told = spec.address.cleared(error) or type(error).__name__
+    reason = spec.address.cleared(error) or type(error).__name__
     what = f"{spec.address.cleared(path)}: cannot be fetched" if path else "cannot be listed"
-    return DataError(f"{spec.shown}: {what}: {type(error).__name__}: {told}")
+    return DataError(f"{spec.shown}: {what}: {type(error).__name__}: {reason}")
 
 
 def _relative(place: str, root: str) -> str:

@@ -181,8 +181,8 @@ def _git(spec: GitSpec, *arguments: str) -> bytes:
     done = _run(spec, *arguments)
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        told = lines[0].removeprefix("fatal: ") if lines else f"exit code {done.returncode}"
-        raise DataError(f"{spec.shown}: git cannot read it: {told}")
+        reason = lines[0].removeprefix("fatal: ") if lines else f"exit code {done.returncode}"
+        raise DataError(f"{spec.shown}: git cannot read it: {reason}")
     return done.stdout
 
 

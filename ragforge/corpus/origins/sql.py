@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from ragforge.corpus.export import (
+from ragforge.corpus.origins.origin import PROPER, Address, Origin, address_of, shown_url
+from ragforge.corpus.row_documents import (
     BODY,
     DELETED,
     DELETED_AT,
@@ -19,7 +20,6 @@ from ragforge.corpus.export import (
     deleted,
     form_of,
 )
-from ragforge.corpus.origins.origin import PROPER, Address, Origin, address_of, shown_url
 from ragforge.errors import DataError, UsageError
 from ragforge.files.fields import make_row
 from ragforge.files.spool import Spool
@@ -156,8 +156,8 @@ def _sqlite_opener(spec: SqlSpec, database: str) -> "Callable[[], sqlite3.Connec
     import sqlite3
 
     if not database or not Path(database).is_file():
-        told = spec.address.cleared(database) or "no file named"
-        raise DataError(f"{spec.shown}: {told}: no such file")
+        shown_path = spec.address.cleared(database) or "no file named"
+        raise DataError(f"{spec.shown}: {shown_path}: no such file")
     name = f"file:{quote(str(Path(database).absolute()))}?mode=ro"
 
     def connect() -> sqlite3.Connection:

@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.cutting import cutting_of, write_corpus, write_ready_made, write_rows
-from ragforge.corpus.document_rows import renewed_rows
+from ragforge.corpus.chunk_files import (
+    describe_chunking,
+    write_corpus,
+    write_ready_made,
+    write_rows,
+)
 from ragforge.corpus.origins.fetching import fetched
+from ragforge.corpus.source_documents import carry_histories
 from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.files.folders import MIRRORS, make_own_place
@@ -129,7 +134,7 @@ class ChunkSource:
             told = documents.naming(self.observer)
             count = write_corpus(documents, self.settings, told, path, rows)
         entry = FileEntry(sha256=digest_file(path), records=count)
-        return Prepared(path, entry, rows, cutting_of(self.settings))
+        return Prepared(path, entry, rows, describe_chunking(self.settings))
 
 
 def take_corpus(dataset: Dataset, prepared: Prepared) -> None:
@@ -147,7 +152,7 @@ def take_corpus(dataset: Dataset, prepared: Prepared) -> None:
     path = prepared.rows.with_name("documents.jsonl")
     count = itertools.count()
     rows = (row for _, row in each_document(prepared.rows))
-    renewed = renewed_rows(rows, dataset.documents(), dataset.manifest.version)
+    renewed = carry_histories(rows, dataset.documents(), dataset.manifest.version)
     write_rows(path, (row for row, _ in zip(renewed, count, strict=False)))
     entry = FileEntry(sha256=digest_file(path), records=next(count))
     dataset.take_documents(path, entry)

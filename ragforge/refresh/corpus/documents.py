@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.cutting import cutting_of, nothing_in, write_rows
-from ragforge.corpus.document_rows import rows_of_chunks, succeeding
+from ragforge.corpus.chunk_files import describe_chunking, no_text_error, write_rows
+from ragforge.corpus.source_documents import carry_history, rows_of_chunks
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.chunk_lines import each_chunk
@@ -163,7 +163,7 @@ class DocumentRows:
         for row in fresh:
             before = self._before.get(self._from.get(row.doc_id, row.doc_id))
             is_changed = row.doc_id in self._changed
-            full = succeeding(row, before, self._version, is_changed=is_changed)
+            full = carry_history(row, before, self._version, is_changed=is_changed)
             yield full, f"{full.model_dump_json()}\n".encode()
 
 
@@ -201,14 +201,14 @@ def diff_corpus(
             a file cannot be written.
         UsageError: The chunker cannot be used.
     """
-    cutting = cutting_of(settings)
+    cutting = describe_chunking(settings)
     with _all_or_nothing(place):
         comparison = _Comparison(parent, place, cutting, version, _past(parent, cutting, place))
         with Reading(comparison.past, place) as reading:
             reading.read_documents(documents, settings, observer)
             found = comparison.diff(reading)
         if not found.chunks.records:
-            raise nothing_in(documents)
+            raise no_text_error(documents)
     _tell(comparison, found, observer)
     return found
 

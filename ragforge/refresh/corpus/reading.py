@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.cutting import (
-    CutDocuments,
-    cutter,
-    documents_of,
-    each_once,
-    id_and_document,
-    row_id,
-    rows_in,
+from ragforge.corpus.chunk_files import (
+    EmptyDocuments,
+    chunk_sort_key,
+    configured_chunker,
+    corpus_documents,
+    document_sort_key,
+    refuse_duplicate_chunks,
+    spooled_rows,
 )
-from ragforge.corpus.document_rows import (
+from ragforge.corpus.documents import Document
+from ragforge.corpus.source_documents import (
     chunks_sha256,
     document_row,
     document_sha256,
-    refuse_twins,
+    refuse_duplicate_documents,
     rows_of_chunks,
 )
-from ragforge.corpus.documents import Document
 from ragforge.errors import DataError
 from ragforge.files.chunks import read_chunks
 from ragforge.files.spool import Spool
@@ -67,8 +67,8 @@ class Reading(AbstractContextManager["Reading"]):
         self._unread: set[str] = set()
         self._contents: dict[str, str] = {}
         self._stack = ExitStack()
-        self._chunks = self._stack.enter_context(Spool(id_and_document, folder))
-        self._rows = self._stack.enter_context(Spool(row_id, folder))
+        self._chunks = self._stack.enter_context(Spool(chunk_sort_key, folder))
+        self._rows = self._stack.enter_context(Spool(document_sort_key, folder))
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
@@ -82,9 +82,9 @@ class Reading(AbstractContextManager["Reading"]):
             DataError: They cannot be read, one that is given by name cannot, or two have one id.
             UsageError: The chunker cannot be used.
         """
-        chunker = cutter(settings)
-        found = CutDocuments(settings, observer)
-        every = documents_of(documents, settings, observer, self._unread.add, named_must=True)
+        chunker = configured_chunker(settings)
+        found = EmptyDocuments(settings, observer)
+        every = corpus_documents(documents, settings, observer, self._unread.add, named_must=True)
         for document in _watched(every, len(self._past.known), observer):
             if self._is_as_it_was(document):
                 continue
@@ -95,7 +95,7 @@ class Reading(AbstractContextManager["Reading"]):
             for chunk in chunks:
                 self._chunks.add(chunk)
         self._settle_unread()
-        found.tell(any_kept=_SAME in self._states)
+        found.report(any_kept=_SAME in self._states)
 
     def read_chunks(self, chunk_file: Path) -> None:
         """Read ready-made chunks.
@@ -126,7 +126,7 @@ class Reading(AbstractContextManager["Reading"]):
         Raises:
             DataError: Two have one id.
         """
-        return each_once(self._chunks.lines())
+        return refuse_duplicate_chunks(self._chunks.lines())
 
     def rows(self) -> Iterator[SourceDocument]:
         """Yield the rows of the documents that were cut, sorted by id.
@@ -134,7 +134,7 @@ class Reading(AbstractContextManager["Reading"]):
         Raises:
             DataError: Two have one id.
         """
-        return refuse_twins(rows_in(self._rows))
+        return refuse_duplicate_documents(spooled_rows(self._rows))
 
     def kept(self) -> Iterator[int]:
         """Yield the numbers of the known rows that stay, ascending."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from ragforge.config import Settings
-from ragforge.corpus.cards import is_askable
+from ragforge.corpus.chunk_cards import is_askable
 from ragforge.corpus.survey import Survey
 from ragforge.files.dataset import Dataset
 from ragforge.pipeline.generation.estimate import estimate_cells

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
-from ragforge.corpus.quality import ChunkQuality, Found
+from ragforge.corpus.quality import ChunkQuality, Finding
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.wording import one_line, plural, share
 from ragforge.report.agreement import agreement_table
@@ -63,7 +63,7 @@ def quality_block(summary: Summary) -> Html | None:
     return join([element("p", told), _table(quality, found) if found else None])
 
 
-def _table(quality: ChunkQuality, found: list[Found]) -> Html:
+def _table(quality: ChunkQuality, found: list[Finding]) -> Html:
     body = [
         table_row(
             TITLES[item.kind],
@@ -81,7 +81,7 @@ def _table(quality: ChunkQuality, found: list[Found]) -> Html:
     return element("div", table, class_="findings")
 
 
-def _examples(item: Found) -> Html:
+def _examples(item: Finding) -> Html:
     listed = [
         element(
             "li",

@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.cli import main
 from ragforge.config import ChunkSettings
-from ragforge.corpus.cutting import documents_of
+from ragforge.corpus.chunk_files import corpus_documents
 from ragforge.corpus.origins.fetching import fetched
 from ragforge.errors import DataError, UsageError
 from ragforge.observe import silent
@@ -125,7 +125,7 @@ def test_notes_name_the_origin_and_not_its_mirror(repository, read):
     spec = f"git:{repository.path}"
 
     with fetched([spec], read.place, silent, ChunkSettings()) as paths:
-        list(documents_of(paths, ChunkSettings(), paths.naming(read.take)))
+        list(corpus_documents(paths, ChunkSettings(), paths.naming(read.take)))
 
     assert read.notes == [f"{spec}@HEAD: b.md: passed over: holds no text"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragforge.corpus.origins.fetching import held, mirrored
+from ragforge.corpus.origins.fetching import mirror_lock, mirrored
 from ragforge.corpus.origins.origin import Origin
 from ragforge.errors import DataError, UsageError
 
@@ -175,9 +175,9 @@ def test_kills_reach_the_last_step(tmp_path):
 def test_mirror_is_held_by_one_command_at_a_time(tmp_path):
     """Another would change the files while they are read."""
     with (
-        held(tmp_path, "git:x"),
+        mirror_lock(tmp_path, "git:x"),
         pytest.raises(UsageError, match="git:x: another command is reading it into"),
-        held(tmp_path, "git:x"),
+        mirror_lock(tmp_path, "git:x"),
     ):
         pass
 
@@ -191,7 +191,7 @@ def test_links_in_a_mirror_are_taken_away(tmp_path, name):
     (mine / "d.md").write_text("mine")
     (folder / name).symlink_to(mine)
 
-    with held(folder, "origin"):
+    with mirror_lock(folder, "origin"):
         mirrored(origin_of(AFTER), folder, print)
 
     assert [path.name for path in mine.iterdir()] == ["d.md"]

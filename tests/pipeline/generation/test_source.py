@@ -3,7 +3,7 @@ import json
 import pytest
 from corpora import SETTINGS, page, set_of, write_pages
 
-from ragforge.corpus.cutting import cutting_of
+from ragforge.corpus.chunk_files import describe_chunking
 from ragforge.files.dataset import Dataset
 
 
@@ -28,7 +28,7 @@ def test_documents_are_recorded_with_how_they_were_cut(dataset):
 
     assert [(row.doc_id, row.n_chunks) for row in rows] == [("ant.md", 3), ("bee.md", 3)]
     assert rows[0].n_chars == len(page("ant"))
-    assert dataset.manifest.cutting == cutting_of(SETTINGS)
+    assert dataset.manifest.cutting == describe_chunking(SETTINGS)
     assert dataset.manifest.files["documents.jsonl"].records == 2
     assert not dataset.changed_by_hand("documents.jsonl")
 

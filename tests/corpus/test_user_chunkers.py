@@ -3,9 +3,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragforge.corpus.chunkers import chunker_version, make_chunker
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
+from ragforge.corpus.user_chunkers import chunker_version, make_chunker
 from ragforge.errors import UsageError
 
 TEXT = "# Returns\n\nGoods go back. A fee is due.\n\n## Fees\n\nTen  percent of the price."

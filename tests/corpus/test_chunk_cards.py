@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ragforge.corpus.cards import CardReader, CardWriter, is_askable
+from ragforge.corpus.chunk_cards import CardReader, CardWriter, is_askable
 from ragforge.corpus.survey import ChunkCard
 from ragforge.files.chunk_lines import each_chunk
 from ragforge.files.jsonl import write_records
@@ -50,7 +50,7 @@ def test_cards_say_what_planning_needs(cards):
 def test_cards_of_many_chunks_are_read_part_by_part(cards, monkeypatch):
     """The parts must leave none out."""
     whole = list(cards.cards())
-    monkeypatch.setattr("ragforge.corpus.cards._CARDS_AT_ONCE", 2)
+    monkeypatch.setattr("ragforge.corpus.chunk_cards._CARDS_AT_ONCE", 2)
 
     assert list(cards.cards()) == whole
 

@@ -1,4 +1,4 @@
-"""What a set records of the documents that it was cut from: the rows of `documents.jsonl`."""
+"""The records of the documents that a set was cut from: the rows of `documents.jsonl`."""
 
 import hashlib
 import heapq
@@ -15,13 +15,13 @@ from ragforge.records.record import Record
 
 
 def document_sha256(document: Document) -> str:
-    """Return the digest of what a document says: its title, format and normalised text."""
+    """Return the digest of a document's title, format and normalised text."""
     head = f"{document.format}\n{len(document.title)}\n{document.title}\n"
     return hashlib.sha256(f"{head}{document.text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def document_row(document: Document, n_chunks: int) -> SourceDocument:
-    """Return what is recorded of a document that is new."""
+    """Return the record of a document that is new."""
     return SourceDocument(
         doc_id=document.doc_id,
         sha256=document_sha256(document),
@@ -31,14 +31,14 @@ def document_row(document: Document, n_chunks: int) -> SourceDocument:
 
 
 def chunks_sha256(chunks: Iterable[Chunk]) -> str:
-    """Return a digest of what the chunks of a document say, whatever their order and ids."""
+    """Return a digest of the texts and titles of chunks, whatever their order and ids."""
     return _joined(sorted(map(_content, chunks)))
 
 
-def succeeding(
+def carry_history(
     now: SourceDocument, before: SourceDocument | None, version: int, *, is_changed: bool
 ) -> SourceDocument:
-    """Return the row of a document with what the row before knows of its past.
+    """Return the row of a document with the aliases and versions of the row before.
 
     Args:
         now: As it was read, without a past.
@@ -59,10 +59,10 @@ def succeeding(
     return now.model_copy(update=past)
 
 
-def renewed_rows(
+def carry_histories(
     now: Iterable[SourceDocument], before: Iterable[SourceDocument], version: int
 ) -> Iterator[SourceDocument]:
-    """Yield rows with what the rows before know of their past; both sorted by id."""
+    """Yield rows with the aliases and versions of the rows before; both sorted by id."""
     aged = ((row.doc_id, 0, row) for row in before)
     fresh = ((row.doc_id, 1, row) for row in now)
     last: SourceDocument | None = None
@@ -72,10 +72,10 @@ def renewed_rows(
             continue
         old = last if last is not None and last.doc_id == doc_id else None
         is_changed = old is None or old.sha256 != row.sha256
-        yield succeeding(row, old, version, is_changed=is_changed)
+        yield carry_history(row, old, version, is_changed=is_changed)
 
 
-def refuse_twins(rows: Iterable[SourceDocument]) -> Iterator[SourceDocument]:
+def refuse_duplicate_documents(rows: Iterable[SourceDocument]) -> Iterator[SourceDocument]:
     """Yield rows that are sorted by id.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragforge.corpus.chunking import CHUNKING_VERSION, chunk_document, chunks_at, sections_of
 from ragforge.corpus.documents import Document
-from ragforge.corpus.packing import Passage, Stretch
+from ragforge.corpus.packing import ChunkSpan, Span
 from ragforge.corpus.quote_locations import FoldedText, Location
 from ragforge.errors import UsageError
 from ragforge.plugins import construct, find, method_of, parameters_of
@@ -30,7 +30,7 @@ _NOT_BLANK = re.compile(r"\S")
 
 
 def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
-    """Return what cuts documents.
+    """Return the chunker that a spec names.
 
     Args:
         spec: `headings`, which is `chunk_document`; `package.module:attribute`, or the name of an
@@ -66,7 +66,7 @@ def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
 
 
 def chunker_version(spec: str) -> str:
-    """Return what changes when a chunker cuts otherwise.
+    """Return the version of a chunker, which changes when it cuts otherwise.
 
     Args:
         spec: As for `make_chunker`. That of a user's chunker is a digest of the file it is in;
@@ -110,10 +110,10 @@ def _pieces(cut: Callable[..., object], given: object, where: str) -> list[objec
     return pieces
 
 
-def _passages(document: Document, pieces: Iterable[object], where: str) -> Iterator[Passage]:
+def _passages(document: Document, pieces: Iterable[object], where: str) -> Iterator[ChunkSpan]:
     finder = _Finder(document.text)
     titles = _Titles(document)
-    seen: dict[Stretch, int] = {}
+    seen: dict[Span, int] = {}
     for number, piece in enumerate(pieces, start=1):
         named = f"{where}: {document.doc_id}: piece {number}"
         place = _place(document.text, piece, finder, named)
@@ -127,14 +127,14 @@ def _passages(document: Document, pieces: Iterable[object], where: str) -> Itera
             )
         path = _field(piece, "heading_path")
         if path is None:
-            yield Passage(place, titles.around(place.start))
+            yield ChunkSpan(place, titles.around(place.start))
         elif isinstance(path, list | tuple) and all(isinstance(title, str) for title in path):
-            yield Passage(place, tuple(path))
+            yield ChunkSpan(place, tuple(path))
         else:
             raise UsageError(f"{named}: heading_path: expected a list of titles, got {path!r}")
 
 
-def _place(text: str, piece: object, finder: "_Finder", named: str) -> Stretch | None:
+def _place(text: str, piece: object, finder: "_Finder", named: str) -> Span | None:
     """Return where a piece stands, None for a blank one."""
     wanted = piece if isinstance(piece, str) else _text(piece)
     start, end = _field(piece, "start"), _field(piece, "end")
@@ -175,17 +175,17 @@ class _Finder:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._last = Stretch(-1, 0)
+        self._last = Span(-1, 0)
         self._taken: set[tuple[int, int]] = set()
         self._folded: FoldedText | None = None
 
-    def at(self, start: int, end: int) -> Stretch:
+    def at(self, start: int, end: int) -> Span:
         """Take note of a piece whose place is known."""
         self._taken.add((start, end))
-        self._last = Stretch(start, end)
+        self._last = Span(start, end)
         return self._last
 
-    def next(self, wanted: str) -> Stretch | None:
+    def next(self, wanted: str) -> Span | None:
         """Return where a piece stands: verbatim, else with blanks and NFKC folded.
 
         Where a piece is there already, it is another place of the same text, if there is one.
@@ -199,39 +199,39 @@ class _Finder:
             at = self._text.find(same, at + 1)
         return location if at < 0 else self.at(at, at + len(same))
 
-    def _verbatim(self, wanted: str) -> Stretch | None:
+    def _verbatim(self, wanted: str) -> Span | None:
         behind = _NOT_BLANK.search(self._text, self._last.end)
         follows = behind is not None and self._text.startswith(wanted, behind.start())
         at = behind.start() if behind and follows else self._text.find(wanted, self._last.start + 1)
         if at < 0:
             at = self._text.find(wanted)
-        return Stretch(at, at + len(wanted)) if at >= 0 else None
+        return Span(at, at + len(wanted)) if at >= 0 else None
 
-    def _nearby(self, wanted: str) -> Stretch | None:
+    def _nearby(self, wanted: str) -> Span | None:
         """Look close behind the last piece: to fold a large document whole is slow."""
         start = self._last.start + 1
         window = self._text[start : self._last.end + 2 * len(wanted) + _NEARBY]
         return _first(FoldedText(window).locations(wanted), start)
 
-    def _anywhere(self, wanted: str) -> Stretch | None:
+    def _anywhere(self, wanted: str) -> Span | None:
         if self._folded is None:
             self._folded = FoldedText(self._text)
         return _first(self._folded.locations(wanted), 0)
 
 
-def _first(locations: Iterator[Location], offset: int) -> Stretch | None:
+def _first(locations: Iterator[Location], offset: int) -> Span | None:
     found = next(locations, None)
-    return None if found is None else Stretch(found.start + offset, found.end + offset)
+    return None if found is None else Span(found.start + offset, found.end + offset)
 
 
 class _Titles:
     """The titles around each place of a document."""
 
     def __init__(self, document: Document) -> None:
-        found = sections_of(document)
-        self._starts = [section.blocks[0].start for section in found]
-        self._paths = [section.path for section in found]
-        self._root = (document.title,) if document.title and not found else ()
+        sections = sections_of(document)
+        self._starts = [section.blocks[0].start for section in sections]
+        self._paths = [section.path for section in sections]
+        self._root = (document.title,) if document.title and not sections else ()
 
     def around(self, at: int) -> tuple[str, ...]:
         number = bisect_right(self._starts, at) - 1

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragforge.mock.wire import BadRequestError, Parser
+from ragforge.mock.http_messages import BadRequestError, Parser
 
 SIZED = b"POST /a?b=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = (

@@ -1,13 +1,13 @@
-"""From documents or a chunk file to chunks on disk, and to the rows of the documents."""
+"""Writing chunks to disk: of documents, with a record of each document, or of a chunk file."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
 from ragforge.corpus.chunking import MIN_CHARS
-from ragforge.corpus.document_rows import document_row, refuse_twins
 from ragforge.corpus.documents import Document, read_documents
+from ragforge.corpus.source_documents import document_row, refuse_duplicate_documents
+from ragforge.corpus.user_chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.chunks import read_chunks
@@ -19,8 +19,8 @@ from ragforge.records import Chunk, SourceDocument
 _SHOWN = 3
 
 
-def cutting_of(settings: ChunkSettings) -> str:
-    """Return what tells how documents are cut; equal documents give equal chunks under it.
+def describe_chunking(settings: ChunkSettings) -> str:
+    """Describe the chunker and its limits; equal documents give equal chunks under it.
 
     Raises:
         UsageError: There is no such chunker.
@@ -29,8 +29,8 @@ def cutting_of(settings: ChunkSettings) -> str:
     return f"{settings.chunker} {chunker_version(settings.chunker)}{size}"
 
 
-def cutter(settings: ChunkSettings) -> Chunker:
-    """Return what cuts a document.
+def configured_chunker(settings: ChunkSettings) -> Chunker:
+    """Return the chunker of the settings.
 
     Raises:
         UsageError: There is no such chunker.
@@ -39,7 +39,7 @@ def cutter(settings: ChunkSettings) -> Chunker:
     return make_chunker(settings.chunker, max_chars=settings.max_chars, min_chars=smallest)
 
 
-def documents_of(
+def corpus_documents(
     documents: Sequence[Path],
     settings: ChunkSettings,
     observer: Observer,
@@ -75,7 +75,7 @@ def documents_of(
     )
 
 
-def chunks_of(
+def chunk_documents(
     documents: Sequence[Path], settings: ChunkSettings, observer: Observer
 ) -> Iterator[Chunk]:
     """Yield the chunks of documents, one document at a time.
@@ -90,17 +90,17 @@ def chunks_of(
         UsageError: There is no such chunker, it returned what is not in the document, or no chunk
             of any document.
     """
-    chunker = cutter(settings)
-    found = CutDocuments(settings, observer)
-    for document in documents_of(documents, settings, observer):
+    chunker = configured_chunker(settings)
+    empty = EmptyDocuments(settings, observer)
+    for document in corpus_documents(documents, settings, observer):
         chunks = chunker(document)
-        found.count(document, chunks)
+        empty.count(document, chunks)
         yield from chunks
-    found.tell()
+    empty.report()
 
 
-class CutDocuments:
-    """Counts documents that were cut, and those of them that gave no chunk."""
+class EmptyDocuments:
+    """Counts the documents that gave no chunk, beside those that gave some."""
 
     def __init__(self, settings: ChunkSettings, observer: Observer) -> None:
         self._settings = settings
@@ -118,8 +118,8 @@ class CutDocuments:
         if self._n_empty <= _SHOWN:
             self._empty.append(document.doc_id)
 
-    def tell(self, *, any_kept: bool = False) -> None:
-        """Tell of documents without a chunk.
+    def report(self, *, any_kept: bool = False) -> None:
+        """Note the documents without a chunk.
 
         Args:
             any_kept: Whether there are chunks of documents that were not cut now.
@@ -134,8 +134,8 @@ class CutDocuments:
                 f"chunker {self._settings.chunker}: gave no chunk for any of {self._n_empty} "
                 "documents"
             )
-        told = f"{self._n_empty} documents gave no chunk: {', '.join(self._empty)}"
-        self._observer(Event("note", message=told))
+        message = f"{self._n_empty} documents gave no chunk: {', '.join(self._empty)}"
+        self._observer(Event("note", message=message))
 
 
 def write_corpus(
@@ -161,22 +161,25 @@ def write_corpus(
             chunk; or the file cannot be written. The old one is untouched.
     """
     _make_room(path)
-    chunker = cutter(settings)
-    found = CutDocuments(settings, observer)
-    with Spool(id_and_document, path.parent) as spool, Spool(row_id, path.parent) as spooled:
-        for document in documents_of(documents, settings, observer):
+    chunker = configured_chunker(settings)
+    empty = EmptyDocuments(settings, observer)
+    with (
+        Spool(chunk_sort_key, path.parent) as spool,
+        Spool(document_sort_key, path.parent) as spooled,
+    ):
+        for document in corpus_documents(documents, settings, observer):
             chunks = chunker(document)
-            found.count(document, chunks)
+            empty.count(document, chunks)
             for chunk in chunks:
                 spool.add(chunk)
             if rows is not None:
                 spooled.add(document_row(document, len(chunks)))
-        found.tell()
+        empty.report()
         if not spool.count:
-            raise nothing_in(documents)
-        write_whole(path, each_once(spool.lines()))
+            raise no_text_error(documents)
+        write_whole(path, refuse_duplicate_chunks(spool.lines()))
         if rows is not None:
-            write_rows(rows, refuse_twins(rows_in(spooled)))
+            write_rows(rows, refuse_duplicate_documents(spooled_rows(spooled)))
         return spool.count
 
 
@@ -186,14 +189,14 @@ def write_ready_made(chunk_file: Path, path: Path) -> int:
     Memory does not grow with the corpus but for the ids.
     """
     _make_room(path)
-    with Spool(id_and_document, path.parent) as spool:
+    with Spool(chunk_sort_key, path.parent) as spool:
         for chunk in read_chunks(chunk_file):
             spool.add(chunk)
-        write_whole(path, each_once(spool.lines()))
+        write_whole(path, refuse_duplicate_chunks(spool.lines()))
         return spool.count
 
 
-def rows_in(spool: Spool[SourceDocument]) -> Iterator[SourceDocument]:
+def spooled_rows(spool: Spool[SourceDocument]) -> Iterator[SourceDocument]:
     """Yield the rows of documents in a spool, sorted by id."""
     return map(SourceDocument.model_validate_json, spool.lines())
 
@@ -207,17 +210,17 @@ def write_rows(path: Path, rows: Iterator[SourceDocument]) -> None:
     write_whole(path, (f"{row.model_dump_json()}\n" for row in rows))
 
 
-def row_id(row: SourceDocument) -> tuple[str, ...]:
-    """Return what rows of documents are sorted by."""
+def document_sort_key(row: SourceDocument) -> tuple[str, ...]:
+    """Return the sort key of a document's record."""
     return (row.doc_id,)
 
 
-def id_and_document(chunk: Chunk) -> tuple[str, ...]:
-    """Return what chunks are sorted by."""
+def chunk_sort_key(chunk: Chunk) -> tuple[str, ...]:
+    """Return the sort key of a chunk."""
     return chunk.chunk_id, chunk.doc_id
 
 
-def each_once(lines: Iterator[str]) -> Iterator[str]:
+def refuse_duplicate_chunks(lines: Iterator[str]) -> Iterator[str]:
     """Yield the lines of chunks that are sorted by id.
 
     Raises:
@@ -233,7 +236,7 @@ def each_once(lines: Iterator[str]) -> Iterator[str]:
         yield line
 
 
-def nothing_in(documents: Sequence[Path]) -> DataError:
+def no_text_error(documents: Sequence[Path]) -> DataError:
     """Return the error about documents without text."""
     return DataError(
         f"{', '.join(map(str, documents))}: no text to cut into chunks; every document is empty"

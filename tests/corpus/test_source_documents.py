@@ -1,14 +1,14 @@
 import pytest
 
-from ragforge.corpus.document_rows import (
+from ragforge.corpus.documents import Document
+from ragforge.corpus.source_documents import (
+    carry_histories,
+    carry_history,
     chunks_sha256,
     document_sha256,
-    refuse_twins,
-    renewed_rows,
+    refuse_duplicate_documents,
     rows_of_chunks,
-    succeeding,
 )
-from ragforge.corpus.documents import Document
 from ragforge.errors import DataError
 from ragforge.records import Chunk, SourceDocument
 
@@ -45,7 +45,7 @@ def test_a_document_that_goes_back_to_its_first_name_has_the_other_as_alias():
     """Its own id is none of its former ones."""
     before = row("b", aliases=("a",))
 
-    assert succeeding(row("a"), before, 3, is_changed=False).aliases == ("b",)
+    assert carry_history(row("a"), before, 3, is_changed=False).aliases == ("b",)
 
 
 def test_rows_are_renewed_by_id():
@@ -53,7 +53,7 @@ def test_rows_are_renewed_by_id():
     before = [row("a", first_version=2, last_version=3), row("b"), row("c", last_version=2)]
     now = [row("a"), row("c", "changed"), row("d")]
 
-    found = list(renewed_rows(now, before, 5))
+    found = list(carry_histories(now, before, 5))
     assert [(item.doc_id, item.first_version, item.last_version) for item in found] == [
         ("a", 2, 3),
         ("c", 1, 5),
@@ -64,7 +64,7 @@ def test_rows_are_renewed_by_id():
 def test_an_id_that_comes_twice_is_refused():
     """Two documents under one id would be one."""
     with pytest.raises(DataError, match="document a comes twice"):
-        list(refuse_twins([row("a"), row("a", "t")]))
+        list(refuse_duplicate_documents([row("a"), row("a", "t")]))
 
 
 def test_rows_of_chunks_do_not_depend_on_their_order(tmp_path):

@@ -1,18 +1,19 @@
-"""Exports: JSON Lines in which each row is a document with an id and a text."""
+"""Rows as documents: of exports in JSON Lines, with an id and a text, and of CSV and TSV tables."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from ragforge.corpus.formats import UnreadableError
 from ragforge.errors import DataError
 from ragforge.files.fields import Row
 from ragforge.files.lines import open_source
 from ragforge.files.names import Field
-from ragforge.files.rows import read_json_lines
+from ragforge.files.rows import read_json_lines, read_table
 
 RowFormat = Literal["markdown", "rst", "text", "html"]
-
 ID: Final = Field("id", ("id", "doc_id", "document_id", "_id", "url", "uri"))
 BODY: Final = Field("text", ("text", "content", "contents", "page_content", "body"))
 TITLE: Final = Field("title", ("title", "name", "subject", "heading"))
@@ -32,9 +33,11 @@ FORMS: Final[dict[str, RowFormat]] = {
     "text/html": "html",
 }
 """What a row may say of the form of its text."""
-
 _YES: Final = (True, 1, "1", "true", "t", "yes", "y")
 _NO: Final = (None, False, 0, "", "0", "false", "f", "no", "n")
+_TITLES = ("title", "name", "subject", "heading")
+_NUMBER = re.compile(r"[-+]?[.,]*\d[\d.,]*%?")
+_NAME_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +94,16 @@ class Export:
 
 
 def form_of(value: object) -> RowFormat | None:
-    """Return the form that a row says its text has, plain text where it says nothing."""
+    """Return the format that a row gives for its text, plain text where it gives none."""
     if value is None:
         return "text"
     return FORMS.get(str(value).partition(";")[0].strip().lower())
 
 
 def deleted(value: object) -> bool | None:
-    """Return what a field says of whether its row is deleted; None where that is not plain."""
-    told = value.strip().lower() if isinstance(value, str) else value
-    return told in _YES if told in (*_YES, *_NO) else None
+    """Return whether a field marks its row as deleted; None where it is neither yes nor no."""
+    flag = value.strip().lower() if isinstance(value, str) else value
+    return flag in _YES if flag in (*_YES, *_NO) else None
 
 
 def _document(row: Row, name: str) -> ExportedRow:
@@ -119,3 +122,58 @@ def _is_deleted(row: Row) -> bool:
     if found is None:
         raise row.wrong(DELETED, "true or false", row.get(DELETED))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row: its id (else its number from 1), its title (else ""), and its cells as text."""
+
+    name: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Names of columns; "" where the table has none of the kind."""
+
+    id: str
+    title: str
+
+
+def read_table_rows(path: Path) -> Iterator[TableRow]:
+    """Yield the rows of a table one by one; the column `id` names them, `title` or `name` heads.
+
+    Separated by commas, tabs or semicolons. Empty cells are left out, blank lines passed over.
+
+    Raises:
+        UnreadableError: The first line names no columns.
+        DataError: The file is empty, not UTF-8, or broken; a row has another number of cells; an
+            id comes twice. Raised when the row's turn comes.
+    """
+    seen: set[str] = set()
+    columns: _Columns | None = None
+    for number, row in enumerate(read_table(open_source(path, "rows")), start=1):
+        cells = {name: str(cell) for name, cell in row.given.items()}
+        columns = columns or _columns(list(cells))
+        name = _cell(cells, columns.id) or str(number)
+        if name in seen:
+            raise DataError(f"{row.where}: id {name!r} comes twice; expected one row for each id")
+        seen.add(name)
+        filled = [(column, cell) for column, cell in cells.items() if cell]
+        lines = (f"{column}: {cell}" if column else cell for column, cell in filled)
+        yield TableRow(name, _cell(cells, columns.title), "\n".join(lines))
+
+
+def _cell(cells: Mapping[str, str], column: str) -> str:
+    return cells[column] if column else ""
+
+
+def _columns(header: list[str]) -> _Columns:
+    odd = [name for name in header if _NUMBER.fullmatch(name) or len(name) > _NAME_CHARS]
+    if odd or not any(header):
+        found = repr(odd[0][:_NAME_CHARS]) if odd else "none"
+        raise UnreadableError(f"expected names of columns in the first line, got {found}")
+    named = {name.casefold(): name for name in reversed(header)}
+    title = next((named[known] for known in _TITLES if known in named), "")
+    return _Columns(named.get("id", ""), title)

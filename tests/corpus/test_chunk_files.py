@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from ragforge.config import Settings
-from ragforge.corpus.cutting import chunks_of, write_corpus, write_ready_made
+from ragforge.corpus.chunk_files import chunk_documents, write_corpus, write_ready_made
 from ragforge.errors import DataError, UsageError
 from ragforge.files import spool
 from ragforge.observe import silent
@@ -32,7 +32,7 @@ def test_written_chunks_are_those_that_are_loaded(tmp_path, documents, monkeypat
 
     count = write_corpus(documents, SETTINGS, silent, out)
 
-    loaded = sorted(chunks_of(documents, SETTINGS, silent), key=lambda chunk: chunk.chunk_id)
+    loaded = sorted(chunk_documents(documents, SETTINGS, silent), key=lambda chunk: chunk.chunk_id)
     assert out.read_text() == "".join(f"{chunk.model_dump_json()}\n" for chunk in loaded)
     assert count == len(loaded) > 3
     assert [path.name for path in out.parent.iterdir()] == ["chunks.jsonl"]
@@ -79,7 +79,7 @@ def cut_by(monkeypatch, documents):
     def run(function, observer=silent):
         monkeypatch.setitem(sys.modules, "users_module", SimpleNamespace(cut=function))
         settings = SETTINGS.model_copy(update={"chunker": "users_module:cut"})
-        return list(chunks_of(documents, settings, observer))
+        return list(chunk_documents(documents, settings, observer))
 
     return run
 
