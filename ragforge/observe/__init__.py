@@ -1,4 +1,4 @@
-"""What a run tells while it works: one frozen event per unit of work, model call and evaluation.
+"""Events of a run while it works: one frozen record per unit of work, model call and evaluation.
 
 `log` and `otel` hold observers that pass the events on; nothing is sent anywhere unless
 the user names one of them.
@@ -78,7 +78,7 @@ class Observer(Protocol):
 
 
 def silent(event: Event) -> None:
-    """Take no notice."""
+    """Ignore an event."""
 
 
 def both(first: Observer, second: Observer) -> Observer:

@@ -1,4 +1,4 @@
-"""What OpenTelemetry calls things: the one table of names, kinds, units and values.
+"""The names, kinds, units and values that OpenTelemetry has for events, and events in that form.
 
 Source: OpenTelemetry semantic conventions v1.41.0, docs/gen-ai/gen-ai-spans.md, gen-ai-metrics.md
 and gen-ai-events.md (status: development), the last numbered version that defines them. They moved
@@ -9,16 +9,14 @@ draft renames `gen_ai.client.operation.duration` to `gen_ai.client.inference.dur
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
 from ragforge.observe import Event
-from ragforge.observe import genai_names as names
 
 Value: TypeAlias = str | bool | int | float | list[str]
-
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.41.0"
 OPERATION_NAME: Final = "gen_ai.operation.name"
 PROVIDER_NAME: Final = "gen_ai.provider.name"
@@ -119,39 +117,6 @@ _PROVIDERS: Final = {
 }
 
 
-def number(event: Event, key: str) -> float | None:
-    """Return a number of an event; None where it has none, or none that is finite."""
-    value = event.numbers.get(key)
-    return value if value is not None and math.isfinite(value) else None
-
-
-def clean(text: str) -> str:
-    """Return the text without lone surrogates, at which exporters fail with the whole batch."""
-    return text.encode(errors="replace").decode()
-
-
-def messages(event: Event) -> dict[str, Value]:
-    """Return the turns and the reply as JSON, in the form of the convention."""
-    turns, reply = list(event.content), None
-    if turns and turns[-1][0] == "assistant":
-        reply = _message(*turns.pop())
-        reply["finish_reason"] = event.labels.get("finish_reason", "unknown")
-    attributes: dict[str, Value] = {}
-    if turns:
-        attributes[names.INPUT_MESSAGES] = _dumped(_message(role, text) for role, text in turns)
-    if reply:
-        attributes[names.OUTPUT_MESSAGES] = _dumped([reply])
-    return attributes
-
-
-def _message(role: str, text: str) -> dict[str, object]:
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
-
-
-def _dumped(messages: Iterable[dict[str, object]]) -> str:
-    return clean(json.dumps(list(messages), ensure_ascii=False))
-
-
 @dataclass(frozen=True, slots=True)
 class Instrument:
     """A metric of the application's meter."""
@@ -192,11 +157,60 @@ RETRIEVAL_DURATION: Final = Instrument(
 )
 
 
+def number(event: Event, key: str) -> float | None:
+    """Return a number of an event; None where it has none, or none that is finite."""
+    value = event.numbers.get(key)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def clean(text: str) -> str:
+    """Return the text without lone surrogates, at which exporters fail with the whole batch."""
+    return text.encode(errors="replace").decode()
+
+
+def error_type(event: Event) -> str:
+    """Return the kind of a failure."""
+    return clean(event.labels.get("kind", OTHER_ERROR))
+
+
+def whole_numbers(event: Event, keys: Mapping[str, str]) -> dict[str, Value]:
+    """Return the whole numbers that an event has, under the names of their attributes.
+
+    Args:
+        event: With numbers.
+        keys: Their names in the event, to those of the attributes.
+    """
+    values = {name: number(event, key) for key, name in keys.items()}
+    return {name: int(value) for name, value in values.items() if value is not None}
+
+
+def messages(event: Event) -> dict[str, Value]:
+    """Return the turns and the reply as JSON, in the form of the convention."""
+    turns, reply = list(event.content), None
+    if turns and turns[-1][0] == "assistant":
+        reply = _message(*turns.pop())
+        reply["finish_reason"] = event.labels.get("finish_reason", "unknown")
+    attributes: dict[str, Value] = {}
+    if turns:
+        attributes[INPUT_MESSAGES] = _dumped(_message(role, text) for role, text in turns)
+    if reply:
+        attributes[OUTPUT_MESSAGES] = _dumped([reply])
+    return attributes
+
+
+def _message(role: str, text: str) -> dict[str, object]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def _dumped(messages: Iterable[dict[str, object]]) -> str:
+    return clean(json.dumps(list(messages), ensure_ascii=False))
+
+
 def provider(host: str) -> str:
     """Return the well-known name of the provider at a host, given in lower case.
 
     Any other host is `openai`: the convention asks for the flavour of the telemetry where the
     provider is not known, and every endpoint here speaks that API.
     """
-    names = (name for pattern, name in _PROVIDERS.items() if fnmatchcase(host, pattern))
-    return next(names, "openai")
+    known = (name for pattern, name in _PROVIDERS.items() if fnmatchcase(host, pattern))
+    return next(known, "openai")

@@ -5,7 +5,6 @@ without one, the API does nothing. The names are in `genai_names`.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -14,8 +13,8 @@ from urllib.parse import urlsplit
 from ragforge.errors import ConfigError
 from ragforge.observe import Event
 from ragforge.observe import genai_names as names
-from ragforge.observe.genai_names import Value, clean, messages, number
-from ragforge.observe.otel_evaluations import TAKEN, EvaluationTelemetry, event_logger
+from ragforge.observe.genai_names import Value, clean, error_type, messages, number, whole_numbers
+from ragforge.observe.otel_evaluations import EVALUATION_EVENTS, EvaluationTelemetry, event_logger
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -28,16 +27,16 @@ _ADDRESSES: Final = {"openai": "https://api.openai.com"}
 _PORTS: Final = {"http": 80, "https": 443}
 _PROVIDER_IN_PROCESS: Final = {"local": "llama_cpp"}
 
-_ASKED_WHOLE: Final = {
+_REQUEST_NUMBERS: Final = {
     "max_output_tokens": names.REQUEST_MAX_TOKENS,
     "seed": names.REQUEST_SEED,
 }
-_SPENT_WHOLE: Final = {
+_USAGE_NUMBERS: Final = {
     "prompt_tokens": names.INPUT_TOKENS,
     "completion_tokens": names.OUTPUT_TOKENS,
     "attempts": names.ATTEMPTS,
 }
-_TEXT: Final = {
+_REPLY_LABELS: Final = {
     "reply_model": names.RESPONSE_MODEL,
     "reply_id": names.RESPONSE_ID,
     "schema": names.SCHEMA,
@@ -106,8 +105,10 @@ class OpenTelemetryObserver:
             outcome = {names.STAGE: clean(event.stage), names.OUTCOME: event.outcome}
             self._instruments.units.add(1, outcome)
         elif event.name == "retry":
-            self._instruments.retries.add(1, {**_asked(event), names.ERROR_TYPE: _kind(event)})
-        elif event.name in TAKEN:
+            self._instruments.retries.add(
+                1, {**_request_attributes(event), names.ERROR_TYPE: error_type(event)}
+            )
+        elif event.name in EVALUATION_EVENTS:
             self._evaluation(event, self._instruments)
 
     def _evaluation(self, event: Event, instruments: _Instruments) -> None:
@@ -159,7 +160,9 @@ class OpenTelemetryObserver:
             reason = clean(event.message) if self.texts else None
             span.set_status(Status(StatusCode.ERROR, reason))
             message = {names.EXCEPTION_MESSAGE: reason} if reason else {}
-            span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: _kind(event), **message}, end_ns)
+            span.add_event(
+                names.EXCEPTION, {names.EXCEPTION_TYPE: error_type(event), **message}, end_ns
+            )
         span.end(end_ns)
         if event.outcome != "cached":
             _measure(event, instruments)
@@ -183,9 +186,9 @@ def _connect(
         ) from error
     from ragforge import __version__
 
-    told = ("ragforge", __version__)
-    tracer = trace.get_tracer(*told, tracer_provider, names.SCHEMA_URL)
-    meter = metrics.get_meter(*told, meter_provider, names.SCHEMA_URL)
+    scope = ("ragforge", __version__)
+    tracer = trace.get_tracer(*scope, tracer_provider, names.SCHEMA_URL)
+    meter = metrics.get_meter(*scope, meter_provider, names.SCHEMA_URL)
     return _Instruments(
         tracer=tracer,
         meter=meter,
@@ -208,7 +211,7 @@ def _connect(
 
 
 def _measure(event: Event, instruments: _Instruments) -> None:
-    about = _asked(event)
+    about = _request_attributes(event)
     if reply_model := event.labels.get("reply_model"):
         about[names.RESPONSE_MODEL] = clean(reply_model)
     for key, direction in (("prompt_tokens", names.INPUT), ("completion_tokens", names.OUTPUT)):
@@ -217,45 +220,45 @@ def _measure(event: Event, instruments: _Instruments) -> None:
     if (cost_usd := number(event, "cost_usd")) is not None:
         instruments.cost.add(cost_usd, about)
     if (latency_s := number(event, "latency_s")) is not None:
-        error = {names.ERROR_TYPE: _kind(event)} if event.outcome == "failed" else {}
+        error = {names.ERROR_TYPE: error_type(event)} if event.outcome == "failed" else {}
         instruments.duration.record(latency_s, {**about, **error})
 
 
 def _call_attributes(event: Event) -> dict[str, Value]:
     cached = event.outcome == "cached"
-    attributes: dict[str, Value] = {**_asked(event), names.CACHED: cached}
-    attributes |= _numbers(event, _ASKED_WHOLE)
+    attributes: dict[str, Value] = {**_request_attributes(event), names.CACHED: cached}
+    attributes |= whole_numbers(event, _REQUEST_NUMBERS)
     if (temperature := number(event, "temperature")) is not None:
         attributes[names.REQUEST_TEMPERATURE] = temperature
     # Backends price a span by its tokens; those of a stored reply were paid for when bought.
     if not cached:
-        attributes |= _numbers(event, _SPENT_WHOLE)
+        attributes |= whole_numbers(event, _USAGE_NUMBERS)
         if (cost_usd := number(event, "cost_usd")) is not None:
             attributes[names.COST_USD] = cost_usd
-    return attributes | _told(event)
+    return attributes | _reply_attributes(event)
 
 
-def _told(event: Event) -> dict[str, Value]:
+def _reply_attributes(event: Event) -> dict[str, Value]:
     labels = event.labels
     attributes: dict[str, Value] = {
-        name: clean(labels[key]) for key, name in _TEXT.items() if labels.get(key)
+        name: clean(labels[key]) for key, name in _REPLY_LABELS.items() if labels.get(key)
     }
     if labels.get("schema"):
         attributes[names.OUTPUT_TYPE] = names.JSON
     if labels.get("finish_reason"):
         attributes[names.FINISH_REASONS] = [clean(labels["finish_reason"])]
     if event.outcome == "failed":
-        attributes[names.ERROR_TYPE] = _kind(event)
+        attributes[names.ERROR_TYPE] = error_type(event)
     return attributes
 
 
-def _asked(event: Event) -> dict[str, Value]:
-    """Return what was asked of whom: the attributes that spans and metrics share."""
-    asked: dict[str, Value] = {names.OPERATION_NAME: names.CHAT}
-    asked |= _server(event.labels.get("endpoint", ""))
+def _request_attributes(event: Event) -> dict[str, Value]:
+    """Return operation, model and server of a call: the attributes of spans and metrics."""
+    attributes: dict[str, Value] = {names.OPERATION_NAME: names.CHAT}
+    attributes |= _server(event.labels.get("endpoint", ""))
     if model := event.labels.get("model"):
-        asked[names.REQUEST_MODEL] = clean(model)
-    return asked
+        attributes[names.REQUEST_MODEL] = clean(model)
+    return attributes
 
 
 @lru_cache(maxsize=64)
@@ -274,13 +277,3 @@ def _server(endpoint: str) -> dict[str, Value]:
     if host and port:
         server[names.SERVER_PORT] = port
     return server
-
-
-def _kind(event: Event) -> str:
-    return clean(event.labels.get("kind", names.OTHER_ERROR))
-
-
-def _numbers(event: Event, keys: Mapping[str, str]) -> dict[str, Value]:
-    """Return the whole numbers that the event has, under the names of their attributes."""
-    found = {name: number(event, key) for key, name in keys.items()}
-    return {name: int(number) for name, number in found.items() if number is not None}

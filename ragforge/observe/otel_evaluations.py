@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.observe import Event
 from ragforge.observe import genai_names as names
-from ragforge.observe.genai_names import Value, clean, number
+from ragforge.observe.genai_names import Value, clean, error_type, number, whole_numbers
 
 if TYPE_CHECKING:
     from opentelemetry._logs import Logger, LoggerProvider
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from opentelemetry.trace import Span, Tracer
 
-TAKEN: Final = frozenset(
+EVALUATION_EVENTS: Final = frozenset(
     ("evaluation.start", "evaluation.query", "evaluation.measure", "evaluation.end", "grade")
 )
-"""Names of the events that are told here."""
+"""Names of the events that are handled here."""
 
 _GAUGES: Final = {"low": names.MEASURE_LOW, "high": names.MEASURE_HIGH}
 _SUBJECTS: Final = {
@@ -77,7 +77,7 @@ class EvaluationTelemetry:
         attributes = _subject(event)
         if dataset := event.labels.get("dataset"):
             attributes[names.TEST_SUITE_NAME] = clean(dataset)
-        attributes |= _counts(event, {"total": names.N_QUERIES, "depth": names.DEPTH})
+        attributes |= whole_numbers(event, {"total": names.N_QUERIES, "depth": names.DEPTH})
         self._span = self.tracer.start_span(
             names.EVALUATION_SPAN,
             context=parent,
@@ -102,11 +102,14 @@ class EvaluationTelemetry:
         latency_s = number(event, "latency_s")
         start_ns = end_ns - round(max(latency_s or 0.0, 0.0) * 1e9)
         span = self.tracer.start_span(
-            names.QUERY_SPAN, context=parent, attributes=self._told(event), start_time=start_ns
+            names.QUERY_SPAN,
+            context=parent,
+            attributes=self._query_attributes(event),
+            start_time=start_ns,
         )
         if event.outcome == "failed":
             span.set_status(Status(StatusCode.ERROR))
-            span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: _kind(event)}, end_ns)
+            span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: error_type(event)}, end_ns)
         place = set_span_in_context(span, parent)
         if latency_s is not None:
             place = self._retrieval(event, place, start_ns, end_ns)
@@ -137,7 +140,7 @@ class EvaluationTelemetry:
         return set_span_in_context(span, parent)
 
     def _results(self, event: Event, context: "Context") -> None:
-        """Tell the values of a query; where it failed, that each measure that is named has none."""
+        """Emit the values of a query; where it failed, an error for each measure that is named."""
         if self.logger is None:
             return
         about = _subject(event)
@@ -146,7 +149,7 @@ class EvaluationTelemetry:
                 self._result(name, {**about, names.EVALUATION_SCORE_VALUE: value}, context)
         if event.outcome == "failed":
             for name in event.labels.get("measures", "").split():
-                self._result(name, {**about, names.ERROR_TYPE: _kind(event)}, context)
+                self._result(name, {**about, names.ERROR_TYPE: error_type(event)}, context)
 
     def _grade(self, event: Event, parent: "Context | None") -> None:
         attributes = _subject(event)
@@ -155,7 +158,7 @@ class EvaluationTelemetry:
         if label := event.labels.get("label"):
             attributes[names.EVALUATION_SCORE_LABEL] = clean(label)
         if event.outcome == "failed":
-            attributes[names.ERROR_TYPE] = _kind(event)
+            attributes[names.ERROR_TYPE] = error_type(event)
         if text := self._text(event):
             attributes[names.EVALUATION_EXPLANATION] = text
         self._result(event.labels.get("name", "grade"), attributes, parent)
@@ -188,13 +191,13 @@ class EvaluationTelemetry:
                 if (value := number(event, key)) is not None:
                     self._instrument(gauge).set(value, about)
 
-    def _told(self, event: Event) -> dict[str, Value]:
+    def _query_attributes(self, event: Event) -> dict[str, Value]:
         attributes = _subject(event)
         attributes[names.TEST_CASE_NAME] = clean(event.labels.get("query_id", ""))
         attributes |= {
             f"{names.MEASURE}.{clean(key)}": value for key, value in event.measures.items()
         }
-        attributes |= _counts(
+        attributes |= whole_numbers(
             event,
             {
                 "rank": names.FIRST_RELEVANT_RANK,
@@ -203,7 +206,7 @@ class EvaluationTelemetry:
             },
         )
         if event.outcome == "failed":
-            attributes[names.ERROR_TYPE] = _kind(event)
+            attributes[names.ERROR_TYPE] = error_type(event)
         if text := self._text(event):
             attributes[names.RETRIEVAL_QUERY_TEXT] = text
         return attributes
@@ -224,7 +227,7 @@ class EvaluationTelemetry:
 
 
 def event_logger(version: str, provider: "LoggerProvider | None") -> "Logger | None":
-    """Return what takes events; None, and a warning is logged, where the API cannot."""
+    """Return the logger of events; None, and a warning is logged, where the API has none."""
     try:
         from opentelemetry._logs import LogRecord, get_logger
 
@@ -240,21 +243,21 @@ def event_logger(version: str, provider: "LoggerProvider | None") -> "Logger | N
 
 
 def _series(event: Event) -> dict[str, Value]:
-    """Return what tells the points of a metric apart: few values, so neither query nor version."""
+    """Return the attributes of a metric's series: few values, so neither query nor version."""
     return {
         names.DATASET: clean(event.labels.get("dataset", "")),
         names.RUN: clean(event.labels.get("run", "")),
-        **_way(event),
+        **_only_retrieved(event),
     }
 
 
-def _way(event: Event) -> dict[str, Value]:
-    """Return what sets the means of an evaluation apart from those of others."""
+def _only_retrieved(event: Event) -> dict[str, Value]:
+    """Return the attribute of evaluations that left out queries which the run lacks."""
     return {names.ONLY_RETRIEVED: True} if event.labels.get("only_retrieved") else {}
 
 
 def _subject(event: Event) -> dict[str, Value]:
-    """Return what a span or event is about."""
+    """Return the attributes of a span's or event's subject: dataset, version, run, query."""
     labels = event.labels
     about: dict[str, Value] = {
         name: clean(labels[key]) for key, name in _SUBJECTS.items() if labels.get(key)
@@ -263,14 +266,4 @@ def _subject(event: Event) -> dict[str, Value]:
         about[names.DATASET] = clean(dataset)
     if (version := labels.get("version", "")).isdecimal():
         about[names.DATASET_VERSION] = int(version)
-    return about | _way(event)
-
-
-def _counts(event: Event, wanted: Mapping[str, str]) -> dict[str, Value]:
-    """Return those of some whole numbers that an event has, by the names they go by."""
-    values = {name: number(event, key) for key, name in wanted.items()}
-    return {name: int(value) for name, value in values.items() if value is not None}
-
-
-def _kind(event: Event) -> str:
-    return clean(event.labels.get("kind", names.OTHER_ERROR))
+    return about | _only_retrieved(event)
