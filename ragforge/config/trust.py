@@ -18,7 +18,7 @@ from ragforge.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What is remembered of a file."""
+    """A file that the user trusts."""
 
     path: Path
     """Where it is, as `place_of` tells."""
@@ -41,7 +41,7 @@ def digest_of(content: bytes) -> str:
 
 
 def trust_of(path: Path) -> Trust | None:
-    """Return what is remembered of the file of a place; None where nothing is."""
+    """Return the trust in the file at a path; None where there is none."""
     folder = _folder()
     place = place_of(path)
     found = _read(folder / _name(place)) if folder else None
@@ -94,7 +94,7 @@ def revoke(path: Path) -> bool:
 
 
 def all_trust() -> list[Trust]:
-    """Return what is remembered, by path; what cannot be read is trusted by nobody."""
+    """Return all trusted files by path; an entry that cannot be read is left out."""
     folder = _folder()
     if folder is None or not folder.is_dir():
         return []

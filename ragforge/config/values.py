@@ -25,7 +25,7 @@ def proxy(value: str) -> str:
 
 
 def is_installed_name(value: object) -> bool:
-    """Say whether a value can only name what is built in or installed, not a module's attribute."""
+    """Return whether a value can name only what is built in or installed, no module's attribute."""
     return isinstance(value, str) and ":" not in value
 
 

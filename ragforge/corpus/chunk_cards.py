@@ -1,4 +1,4 @@
-"""The cards of all chunks on disk, and the survey that reads them."""
+"""The survey of a corpus on disk: a card for each chunk, written once and read by row."""
 
 import re
 from array import array
@@ -46,7 +46,7 @@ _CARDS_AT_ONCE = 8192
 
 
 def is_askable(text: str) -> bool:
-    """Say whether a text has words enough to be asked about; wide characters count half a word."""
+    """Return whether a text has enough words to be asked about; wide characters count half."""
     words = len(text.split())
     if words >= _FEWEST_WORDS or text.isascii():
         return words >= _FEWEST_WORDS

@@ -97,7 +97,7 @@ class Lines:
         return Block(self._starts[first], self._starts[behind] - 1, kind, level, title)
 
     def blank(self, number: int) -> bool:
-        """Say whether the line holds nothing visible; lines behind the last one are blank."""
+        """Return whether the line holds nothing visible; lines behind the last one are blank."""
         return number >= len(self.lines) or not self.lines[number].strip()
 
     def run_end(self, first: int) -> int:

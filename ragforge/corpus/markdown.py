@@ -129,7 +129,7 @@ def _block(lines: Lines, first: int, behind: int, tokens: list[Token]) -> Block:
 
 
 def _unclosed(source: str) -> str:
-    """Return what stands behind the signs of a heading, without those that may close it."""
+    """Return the text of a heading without the signs that open and close it."""
     title = source.strip(" \t")
     bare = title.rstrip("#")
     is_closed = not bare or bare[-1] in " \t"

@@ -201,7 +201,7 @@ def _hyphened(text: str, words: Set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def _ends(text: str) -> Iterator[str]:
-    """Yield what a text ends with that may be a word, from one character on."""
+    """Yield the ends of a text that may be a word, from one character on."""
     for start in range(len(text) - 1, -1, -1):
         if not _WORD.match(text[start]):
             return
@@ -242,7 +242,7 @@ def _with_headings(
 
 
 def _level(titles: dict[str, int], line: str) -> int:
-    """Take the title that a line is out of the titles; it may lack the line's number."""
+    """Remove the title that a line is from the titles, and return its level, 0 for none."""
     whole = titles.pop(_folded(line), 0)
     return whole or titles.pop(_folded(_SECTION_NUMBER.sub("", line, count=1)), 0)
 

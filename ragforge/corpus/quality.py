@@ -66,7 +66,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one kind."""
+    """How many chunks have one kind of fault, with examples."""
 
     kind: Kind
     n_chunks: int
@@ -100,7 +100,7 @@ class ChunkQuality:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What is kept of a chunk to compare it with its neighbours."""
+    """The start and end of a chunk, as they are compared with its neighbours."""
 
     chunk_id: str
     doc_id: str
@@ -167,7 +167,7 @@ class Inspector:
         self._staleness.add(row, chunk)
 
     def quality(self) -> ChunkQuality | None:
-        """Return what was found, None of no chunk; to be called once, behind the last chunk."""
+        """Return the findings, None for no chunk; to be called once, after the last chunk."""
         if not self._edges:
             return None
         documents = self._by_document()
@@ -229,7 +229,7 @@ class _Tally:
         self._flags.append(0)
 
     def add(self, kind: Kind, row: int, edge: Edge, note: str, text: str = "") -> None:
-        """Note a fault; of two of one kind in one chunk the first is told."""
+        """Add a fault; of two of one kind in one chunk the first counts."""
         bit = 1 << KINDS.index(kind)
         if self._flags[row] & bit:
             return
@@ -244,7 +244,7 @@ class _Tally:
         (heapq.heappush if len(heap) < EXAMPLES else heapq.heapreplace)(heap, (place, shown))
 
     def found(self, kind: Kind) -> Finding:
-        """Return what was found of a kind, examples sorted by document."""
+        """Return the finding of a kind, examples sorted by document."""
         bit = 1 << KINDS.index(kind)
         examples = sorted(
             (example for _, example in self._examples[kind]),
@@ -283,7 +283,7 @@ def token_count(text: str) -> int:
 
 
 def size_fault(text: str, max_chars: int) -> str:
-    """Say why a chunk is too large; "" where it is not."""
+    """Return why a chunk is too large; "" where it is not."""
     if (tokens := token_count(text)) > MOST_TOKENS:
         return (
             f"about {tokens:,} tokens: models that read {MOST_TOKENS} (BGE, E5, GTE; MiniLM 256) "
@@ -293,7 +293,7 @@ def size_fault(text: str, max_chars: int) -> str:
 
 
 def reading_fault(text: str) -> str:
-    """Say why a text cannot be read; "" where it can."""
+    """Return why a text cannot be read; "" where it can."""
     if lost := text.count("\ufffd"):
         return f"{lost} character{'s' * (lost > 1)} lost in decoding (U+FFFD)"
     if not text.isascii() and len(_MOJIBAKE.findall(text)) >= _SURE:
@@ -311,7 +311,7 @@ def reading_fault(text: str) -> str:
 
 
 def headings_only(text: str) -> bool:
-    """Say whether a chunk holds headings and nothing below them."""
+    """Return whether a chunk holds headings and nothing below them."""
     if len(text) > _MOST_HEADINGS_CHARS:
         return False
     lines = [line for line in text.split("\n") if line.strip()]
@@ -327,7 +327,7 @@ def headings_only(text: str) -> bool:
 
 
 def cuts(edges: list[Edge]) -> Iterator[CutFinding]:
-    """Yield what is cut in two in the chunks of one document.
+    """Yield the sentences, tables, lists and fences cut in two by the chunks of one document.
 
     Args:
         edges: Of all its chunks, in the order of the document.
@@ -417,7 +417,7 @@ def _kind(line: str) -> LineKind:
 
 
 def _tail(lines: list[str]) -> LineKind:
-    """Return what the last line is a part of; an indented line belongs to the item above it."""
+    """Return the kind of the last line; an indented line belongs to the item above it."""
     for line in reversed(lines):
         kind = _kind(line)
         if kind != "text" or not line[:1].isspace():

@@ -144,11 +144,11 @@ class Page:
         return self._folded.original(spot)
 
     def placed(self, spot: Location) -> Placement:
-        """Return what stands at a place in the folded text; it has a character."""
+        """Return the placement of a span of the folded text; it has a character."""
         return self.placed_at(self.original(spot))
 
     def placed_at(self, location: Location) -> Placement:
-        """Return what stands at a place in `text`; it has a character that is no blank."""
+        """Return the placement of a span of `text`; it has a character that is no blank."""
         near = [at for at in self._near(location) if _shared(self._places[at], location)]
         quarter = (location.end - location.start) / 4
         held = [at for at in near if _shared(self._places[at], location) >= quarter] or near
@@ -173,7 +173,7 @@ class Page:
 
 
 def _anchored(chunks: Sequence[Chunk]) -> bool:
-    """Say whether offsets are known and agree: what two chunks share reads the same in both."""
+    """Return whether offsets are known and agree: what two chunks share reads the same in both."""
     if any(chunk.end - chunk.start != len(chunk.text) for chunk in chunks):
         return False
     for one, other in pairwise(chunks):
@@ -259,7 +259,7 @@ class ChunkIndex:
 
 
 def chunks_holding(quote: str, doc_id: str, chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Return what `ChunkIndex.holding` returns, for a single quote."""
+    """Return the chunks that hold a single quote, as `ChunkIndex.holding` does."""
     return ChunkIndex(chunk for chunk in chunks if chunk.doc_id == doc_id).holding(quote, doc_id)
 
 
@@ -321,7 +321,7 @@ class FoldedText:
         return map(self.original, self.spots(quote))
 
     def original(self, spot: Location) -> Location:
-        """Return what of the original became a stretch of the folded text; it has a character."""
+        """Return the place in the original of a span of the folded text; it has a character."""
         return Location(self._original(spot.start).start, self._original(spot.end - 1).end)
 
     def _original(self, at: int) -> Location:

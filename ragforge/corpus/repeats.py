@@ -1,4 +1,4 @@
-"""What comes again in a corpus: whole chunks, nearly whole ones, and single paragraphs."""
+"""Repetition in a corpus: copies of chunks, near-duplicates, and paragraphs of many documents."""
 
 import hashlib
 import re

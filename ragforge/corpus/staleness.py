@@ -80,7 +80,7 @@ class Member:
 
 
 def order_of(version: str) -> Order:
-    """Return what versions and ISO dates sort by; `1.2` and `1.2.0` are the same."""
+    """Return the sort key of a version or ISO date; `1.2` and `1.2.0` are the same."""
     numbers, *stage = _STAGE.split(version.lower(), maxsplit=1)
     release = [int(number) for number in re.findall(r"\d+", numbers)]
     while len(release) > 1 and release[-1] == 0:
@@ -121,7 +121,7 @@ def is_retired(title: str, text: str) -> bool:
 
 
 def name_of_today(doc_id: str) -> str | None:
-    """Return what a document would be called without a word such as `old` or `archive` in its id.
+    """Return the id of a document without a word such as `old` or `archive` in it.
 
     Returns:
         `returns.md` for `returns-old.md` and `archive/returns.md`; None where no word says so.
@@ -180,7 +180,7 @@ class Staleness:
             self._mentions.append(_Passage(row, chunk.doc_id, version))
 
     def stale(self, words: Words) -> Iterator[Stale]:
-        """Yield what is stale, each row once.
+        """Yield the stale chunks, each row once.
 
         Args:
             words: Of any row that was added.
@@ -192,7 +192,7 @@ class Staleness:
                 yield stale
 
     def _take_name(self, row: int, chunk: Chunk) -> None:
-        """Take what the name of a document and its opening say of its age."""
+        """Collect signs of age in the name of a document and its opening."""
         doc_id = chunk.doc_id
         if doc_id not in self._starts:
             self._starts[doc_id] = row
@@ -289,7 +289,7 @@ def _alike(digests: _Digests) -> Iterator[tuple[int, int]]:
 
 
 def _superseded(older: _Passage, newer: _Passage) -> str:
-    """Say why one passage is an older version of another; "" where it is none."""
+    """Return why one passage is an older version of another; "" where it is none."""
     is_same = older.version.order == newer.version.order or older.doc_id == newer.doc_id
     if is_same or older.version.is_date != newer.version.is_date:
         return ""

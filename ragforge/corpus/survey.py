@@ -1,4 +1,4 @@
-"""What is known of a corpus as a whole, whatever its size: chunks by id, neighbours, twins, topics.
+"""A survey of a corpus, whatever its size: chunks by id, neighbours, near-duplicates, topics.
 
 The texts stay on disk. What is asked of all chunks is asked of their cards.
 """

@@ -180,7 +180,7 @@ class _Finder:
         self._folded: FoldedText | None = None
 
     def at(self, start: int, end: int) -> Span:
-        """Take note of a piece whose place is known."""
+        """Mark the place of a piece as taken."""
         self._taken.add((start, end))
         self._last = Span(start, end)
         return self._last

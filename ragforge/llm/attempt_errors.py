@@ -1,4 +1,4 @@
-"""What can go wrong with one attempt, by kind; the kind decides what happens next."""
+"""Failures of single attempts by kind, which decides what happens next."""
 
 from collections.abc import Mapping
 from typing import Literal

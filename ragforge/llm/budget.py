@@ -19,7 +19,7 @@ class Price:
     output_usd_per_mtok: float
 
     def cost_usd(self, usage: Usage) -> float:
-        """Return what a call with that usage costs."""
+        """Return the cost of a call with that usage."""
         return (
             usage.prompt_tokens * self.input_usd_per_mtok
             + usage.completion_tokens * self.output_usd_per_mtok
@@ -67,7 +67,7 @@ class _Amount:
 
 
 def _unnoted(request: ChatRequest, error: AttemptError) -> None:
-    """Take no note."""
+    """Ignore a call that was not answered."""
 
 
 @dataclass(slots=True)

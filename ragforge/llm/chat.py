@@ -1,4 +1,4 @@
-"""What is asked of a model and what comes back."""
+"""Chat requests and replies, the protocol of models, and the keys of calls."""
 
 import hashlib
 import json
@@ -81,7 +81,7 @@ class Numeral:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What a model said.
+    """The reply of a model.
 
     Args:
         text: The content, "" where there is none.

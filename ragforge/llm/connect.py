@@ -1,4 +1,4 @@
-"""Putting a model together: observer > store > retries > budget > pacer > endpoint."""
+"""Connecting a model: observer > store > retries > budget > pacer > endpoint."""
 
 import asyncio
 import os
@@ -37,12 +37,12 @@ _KEPT_FREE = 48
 """For files, the store, the terminal and whatever else a run opens."""
 OFFLINE = "offline"
 _Innermost = Callable[["OpenAIEndpoint"], ChatModel]
-"""What of an endpoint is asked."""
+"""Makes the innermost model of an endpoint: its chat, or its embeddings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """Where a model is and what it is called in keys and provenance."""
+    """A model's settings, with its endpoint and name in keys and provenance."""
 
     settings: ModelSettings
     endpoint: str
@@ -55,7 +55,7 @@ class ResolvedModel:
 
 
 async def resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool) -> ResolvedModel:
-    """Return where a model is; a local one is served until the stack closes, if it is to start.
+    """Resolve a model's endpoint; a local one is served until the stack closes, if `start`.
 
     Raises:
         ConfigError, DataError, EndpointError: As for `connect`.
@@ -226,7 +226,7 @@ async def connect_embeddings(
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """What a model is opened with."""
+    """The arguments that chat and embedding models are opened with."""
 
     settings: Settings
     store_path: Path

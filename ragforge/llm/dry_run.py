@@ -1,4 +1,4 @@
-"""Counting what a run would ask, without asking."""
+"""Counting the calls of a dry run, which makes none."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ class DryRunError(CallError):
 
 @dataclass(slots=True)
 class CountingModel:
-    """A ChatModel that answers only from the store and counts everything.
+    """A model that answers only from the store, and counts calls, tokens and cost.
 
     Args:
         store: Replies found there cost nothing.

@@ -81,7 +81,7 @@ class EndpointEmbedder:
         }
 
     def spent(self) -> Spent | None:
-        """Return what all calls of the store took; None where nothing was embedded."""
+        """Return the tokens and cost of all calls of the store; None where nothing was embedded."""
         return self._connection.store.spent() if self._connection else None
 
     async def _connected(self) -> Connection:
@@ -101,7 +101,7 @@ async def open_embedder(
     dry_run: bool = False,
     replay: bool = False,
 ) -> AsyncIterator[EndpointEmbedder | None]:
-    """Make what embeds texts; None where the settings name no model for it.
+    """Make an embedder; None where the settings name no model for it.
 
     Args:
         settings: `model` and `budget` are used.

@@ -15,7 +15,7 @@ EMBEDDINGS = "embeddings"
 
 
 def embeddings_request(texts: Sequence[str]) -> ChatRequest:
-    """Return what asks for one vector a text; the order of the texts counts."""
+    """Return the request for one vector a text; the order of the texts counts."""
     turns = tuple(Message("user", text) for text in texts)
     return ChatRequest(turns, EMBEDDINGS, {}, max_output_tokens=0)
 

@@ -1,4 +1,4 @@
-"""Which maker's line a model is of, told from its name: kin make the same mistakes."""
+"""The maker of a model, by its name: models of one maker make the same mistakes."""
 
 import re
 from collections import Counter

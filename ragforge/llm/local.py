@@ -171,14 +171,14 @@ def _spawn(launch: _Launch, log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Say whether the child is gone; a dying one drops its connections a moment before."""
+    """Return whether the child is gone; a dying one drops its connections a moment before."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=1)
     return process.returncode is not None
 
 
 def _ending(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
-    """Say why the child ended: its first error, which llama.cpp follows with mere consequences."""
+    """Return why the child ended: its first error, which llama.cpp follows with consequences."""
     code = process.wait()
     if code < 0:
         name = signal.Signals(-code).name
@@ -191,7 +191,7 @@ def _ending(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
 
 
 def _names_pooling(path: Path) -> bool:
-    """Say whether the metadata at the head of the file has the key ARCHITECTURE.pooling_type."""
+    """Return whether the metadata at the head of the file has the key ARCHITECTURE.pooling_type."""
     with path.open("rb") as stream:
         return b".pooling_type" in stream.read(_METADATA_BYTES)
 

@@ -15,7 +15,7 @@ from ragforge.observe import Event, Observer
 
 @dataclass(frozen=True, slots=True)
 class ObservedModel:
-    """Tells an observer of each call; of embeddings without the texts, which are the corpus.
+    """Sends an event of each call; of embeddings without the texts, which are the corpus.
 
     Args:
         inner: Asked.

@@ -140,7 +140,7 @@ def reply_schema(reply_type: type[BaseModel]) -> Mapping[str, object]:
 
 
 def reply_wrapping(text: str) -> str:
-    """Return what stands around the object of a reply: "fence", "thinking", both, or ""."""
+    """Return the wrapping of a reply's object: "fence", "thinking", both, or ""."""
     bare = _THINKING.sub("", text, count=1).strip() if "<think>" in text[:40] else text.strip()
     found = ["thinking"] if len(bare) < len(text.strip()) else []
     found += ["fence"] if bare.startswith("```") and _FENCE.match(bare) else []

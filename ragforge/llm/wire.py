@@ -1,4 +1,4 @@
-"""Requests and replies as an OpenAI-compatible endpoint puts them on the wire."""
+"""Bodies of requests and replies of an OpenAI-compatible endpoint, in its dialect."""
 
 import json
 import math
@@ -23,7 +23,7 @@ _STRICT: dict[int, tuple[Mapping[str, object], dict[str, Any]]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What an endpoint takes.
+    """The form of requests that an endpoint accepts.
 
     Args:
         mode: How it is made to reply in JSON.

@@ -33,7 +33,7 @@ _AUTH_SHOWN = 4
 
 
 class Ledger:
-    """What was billed, by the sha256 of the request's canonical JSON."""
+    """Billed replies, by the sha256 of the request's canonical JSON."""
 
     def __init__(self) -> None:
         self.billed = 0
@@ -174,7 +174,7 @@ class App:
         return script.down_from_s <= self._clock() - self._start_s < script.down_to_s
 
     def answer(self, request: Request) -> Plan:
-        """Return what to do with a request; counts it, and bills it where the model works."""
+        """Return the plan for a request; counts it, and bills it where the model works."""
         path = request.path.removeprefix("/v1").rstrip("/")
         if path.startswith("/__"):
             return self._told(self._control(request, path))

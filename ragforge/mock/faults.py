@@ -30,7 +30,7 @@ class Said:
 
 
 def spoil(fault: str, good: Content, draws: Draws) -> Said:
-    """Return what is said under a fault; a fault that is none of the content changes nothing.
+    """Return the choice under a fault; a fault that is none of the content changes nothing.
 
     Args:
         fault: Its name, as of `script.fault_of`; "" for none.

@@ -1,4 +1,4 @@
-"""HTTP/1.1 between bytes and requests; only what clients of an endpoint send."""
+"""HTTP/1.1: parsing requests, as clients of an endpoint send them, and writing responses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ class Job:
 
 
 def read_job(content: bytes, *, is_chat: bool) -> Job | Problem:
-    """Return what a body asks for, or what is wrong with it."""
+    """Return the job that a body asks for, or the problem with it."""
     try:
         body = _DECODER.decode(str(content, "utf-8"))
         if not isinstance(body, dict):
@@ -96,7 +96,7 @@ def _embeddings(body: dict[str, Any], digest: bytes) -> Job | Problem:
 
 
 def _unwanted(job: Job) -> Iterator[str]:
-    """Yield what of the request a script may refuse."""
+    """Yield the parameters of the request that a script may refuse."""
     body = job.body
     form = body.get("response_format")
     if isinstance(form, dict) and form.get("type") in ("json_schema", "json_object"):

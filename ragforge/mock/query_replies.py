@@ -238,7 +238,7 @@ def _proposal(
 def _sources(
     data: Mapping[str, Any], frames: tuple[str, ...], draws: Draws
 ) -> Iterable[tuple[_Source, str]]:
-    """Yield what each proposal is made of, with the sentence to put it in."""
+    """Yield the source of each proposal, with the sentence to put it in."""
     passages = [item for item in data.get("passages", []) if isinstance(item, Mapping)]
     first = draws.below(len(frames))
     for number in range(_PROPOSALS):

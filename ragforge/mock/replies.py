@@ -27,7 +27,7 @@ NO_JSON = b"upstream connect error or disconnect \xff\xfe"
 
 
 def logprobs_of(text: str, most: int) -> dict[str, Any]:
-    """Return what stands under `logprobs` in a choice.
+    """Return the field `logprobs` of a choice.
 
     Args:
         text: The reply.

@@ -1,4 +1,4 @@
-"""Everything the endpoint can be told to do."""
+"""The script of the endpoint: latencies, limits, faults and refusals."""
 
 import ast
 import inspect

@@ -39,11 +39,11 @@ class Running:
     _loop: asyncio.AbstractEventLoop
 
     def ledger(self, *, full: bool = False) -> dict[str, object]:
-        """Return what /__ledger tells."""
+        """Return the ledger, as /__ledger does."""
         return self._ask(lambda: self._app.ledger.to_dict(full=full))
 
     def stats(self, *, full: bool = False) -> dict[str, object]:
-        """Return what /__stats tells."""
+        """Return the statistics, as /__stats does."""
         return self._ask(lambda: self._app.stats.to_dict(full=full))
 
     def reset(self) -> None:

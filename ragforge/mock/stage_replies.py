@@ -120,7 +120,7 @@ class _Asked:
         return len(words & _words(sentence)) / len(words) if len(words) >= _LEAST_ASKED else 0.0
 
     def verdict(self, sentence: str, *, is_alike: bool = True) -> dict[str, Any]:
-        """Return what a sentence says of the answer."""
+        """Return the verdict on the answer by a sentence."""
         quote = shortened(sentence, _LONGEST)
         known = _words(" ".join(self.quotes))
         # A step of an answer may have no word of it: then its own figures must still be there.

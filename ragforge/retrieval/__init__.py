@@ -98,7 +98,7 @@ class Answerer(Protocol):
     """A RAG system. One instance serves a whole run."""
 
     async def answer(self, query: str) -> SystemAnswer:
-        """Return what the system answers to a query.
+        """Return the answer of the system to a query.
 
         Called concurrently, from one event loop, on the same instance: keep no state of one query
         on the instance, and no memory of the queries before, or answers depend on their order.

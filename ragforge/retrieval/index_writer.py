@@ -163,7 +163,7 @@ class IndexWriter:
 
 
 def _changes(values: Numbers) -> npt.NDArray[np.bool_]:
-    """Say of each value whether it differs from the one before; the first does."""
+    """Return for each value whether it differs from the one before; the first does."""
     differs = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=differs[1:])
     return differs

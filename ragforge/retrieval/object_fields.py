@@ -14,7 +14,7 @@ _SHOWN = 80
 
 
 def keep_quiet(note: str) -> None:
-    """Take no notice."""
+    """Ignore a note."""
 
 
 def values_of(item: object, names: Iterable[str]) -> Iterator[object]:

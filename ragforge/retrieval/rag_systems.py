@@ -78,7 +78,7 @@ class HttpSystem:
         self._service = Service(url, what="system", function="f(query)", timeout_s=timeout_s)
 
     async def answer(self, query: str) -> SystemAnswer:
-        """Return what the service answered.
+        """Return the answer of the service.
 
         Raises:
             CallError: `error` where no good reply came (refused, timed out, a status but 2xx),
@@ -121,7 +121,7 @@ class _Adapter:
         self._timeout_s = timeout_s
 
     async def answer(self, query: str) -> SystemAnswer:
-        """Return what the object answered; its exceptions pass."""
+        """Return the answer of the user's object, whose exceptions pass."""
         limit = asyncio.timeout(self._timeout_s)
         try:
             async with limit:

@@ -90,7 +90,7 @@ class StoredBM25:
         return rows, self._weights[part]
 
     def weights_at(self, places: npt.NDArray[np.int64], rows: Rows) -> Scores:
-        """Return what each of some terms gives to each of some rows, [term, row]; 0 for nothing.
+        """Return the weight of each term in each row, [term, row]; 0 where a row lacks it.
 
         Args:
             places: Of the terms in the index.

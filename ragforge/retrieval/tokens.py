@@ -41,7 +41,7 @@ def in_tie_order(chunks: Iterable[Chunk]) -> list[Chunk]:
 
 
 def searched_text(chunk: Chunk) -> str:
-    """Return what is indexed of a chunk: the titles above it, then its text."""
+    """Return the indexed text of a chunk: the titles above it, then its own."""
     return "\n".join((*chunk.heading_path, chunk.text))
 
 

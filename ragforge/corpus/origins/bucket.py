@@ -49,7 +49,7 @@ class Bucket:
 
 
 def parse_bucket(spec: str) -> BucketSpec:
-    """Take a spec apart.
+    """Parse a spec.
 
     Raises:
         UsageError: A variable of it is not set, or it holds a password.
@@ -125,7 +125,7 @@ def _relative(place: str, root: str) -> str:
 
 
 def _state_of(info: Mapping[str, Any]) -> str:
-    """Return what changes when a file does, "" where nothing tells."""
+    """Return the fingerprint of a file, which changes when the file does, "" where it has none."""
     fields = {
         str(name).replace("-", "").replace("_", "").lower(): value for name, value in info.items()
     }

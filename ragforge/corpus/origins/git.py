@@ -47,7 +47,7 @@ class GitSpec:
 
 
 def parse_git(spec: str) -> GitSpec:
-    """Take a spec apart; of several `@`, the first behind a folder that exists counts.
+    """Parse a spec; of several `@`, the first behind a folder that exists counts.
 
     Raises:
         UsageError: It names no repository on this machine, or a revision or folder that is none.
@@ -217,5 +217,5 @@ def _environment(spec: GitSpec) -> dict[str, str]:
 
 
 def _is_of_repository(variable: str) -> bool:
-    """Say whether a variable, as git sets them for its hooks, may be about another repository."""
+    """Return whether a variable, as git sets for its hooks, may be about another repository."""
     return variable.startswith("GIT_") and not variable.startswith(("GIT_CONFIG_", "GIT_EXEC_"))

@@ -50,7 +50,7 @@ class Address:
     """Longest first."""
 
     def cleared(self, message: object) -> str:
-        """Return what another library says, in one line and without what is secret."""
+        """Return a message of another library in one line, without secrets."""
         text = " ".join(str(message).split()).replace(self.full, self.shown)
         for secret in self.secrets:
             if len(secret) >= _SECRET_CHARS:
@@ -142,7 +142,7 @@ def _hidden(url: str) -> Iterator[str]:
 
 
 def _user_of(url: str) -> str:
-    """Return what stands before the host; a password may hold what should have been escaped."""
+    """Return user and password of a URL; the password may hold what should have been escaped."""
     _, mark, rest = url.partition("://")
     host = re.split("[/?#]", rest, maxsplit=1)[0]
     if not mark or "@" not in rest:

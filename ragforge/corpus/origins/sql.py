@@ -63,7 +63,7 @@ class _Row(Record):
 
 
 def parse_sql(spec: str) -> SqlSpec:
-    """Take a spec apart.
+    """Parse a spec.
 
     Raises:
         UsageError: It has no query or one that does more than read, a variable of it is not set,
@@ -152,7 +152,7 @@ def _engine(spec: SqlSpec) -> "Engine":
 
 
 def _sqlite_opener(spec: SqlSpec, database: str) -> "Callable[[], sqlite3.Connection]":
-    """Return what connects to a file that is there, and only to read: SQLite would make one."""
+    """Return a function that opens an existing file, and only to read: SQLite would make one."""
     import sqlite3
 
     if not database or not Path(database).is_file():
@@ -260,6 +260,6 @@ def _refuse_twins(spec: SqlSpec, path: Path) -> None:
 
 
 def _told(spec: SqlSpec, error: Exception) -> str:
-    """Return what went wrong in the driver's words, without the query and the password."""
+    """Return the driver's message without the query and the password."""
     cause = getattr(error, "orig", None) or error
     return spec.address.cleared(cause) or type(cause).__name__

@@ -1,1 +1,1 @@
-"""How much is sent at once: what the endpoint told, what it showed, and how long to wait."""
+"""Flow control of calls: stated and observed rate limits, calls in flight, and waits."""

@@ -1,4 +1,4 @@
-"""What reply headers say about limits and waits."""
+"""Rate limits and waits in the headers of replies."""
 
 import email.utils
 import math
@@ -15,7 +15,7 @@ _PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """A limit that an endpoint tells: so many a minute, so many left."""
+    """A limit that an endpoint states: so many a minute, so many left."""
 
     per_minute: float
     remaining: float

@@ -1,4 +1,4 @@
-"""One door for all calls to one endpoint, key and model: first come, first sent."""
+"""Pacing all calls to one endpoint, key and model, first come, first sent; a circuit breaker."""
 
 import asyncio
 import math
@@ -197,7 +197,7 @@ class Pacer:
         self._serve()
 
     def apply_limits(self, told: RateLimits) -> None:
-        """Take the limits of a reply's headers."""
+        """Apply the limits of a reply's headers."""
         self.flow.apply_limits(told, self._now())
 
     async def pause(self, seconds: float) -> None:
@@ -338,6 +338,6 @@ class PacedModel:
 
 
 def _clock_in(wait_s: float) -> str:
-    """Return what the clock on the wall will show; with the date where it is not today's."""
+    """Return the time of day in so many seconds, with the date where it is far."""
     form = "%H:%M:%S" if wait_s < _HALF_A_DAY_S else "%Y-%m-%d %H:%M"
     return time.strftime(form, time.localtime(time.time() + min(wait_s, LONGEST_WAIT_S)))

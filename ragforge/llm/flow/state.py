@@ -241,7 +241,7 @@ class Flow:
         return True
 
     def apply_limits(self, limits: RateLimits, now: float) -> None:
-        """Take the limits of a reply's headers; a lower limit of the user's stays."""
+        """Apply the limits of a reply's headers; a lower limit of the user's stays."""
         if limits.requests is not None:
             mine, under_way = self.requests_per_minute, float(max(0, self.in_flight - 1))
             self.requests = self._limited_bucket(

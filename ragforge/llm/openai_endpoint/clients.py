@@ -126,7 +126,7 @@ def _any_form(character: str) -> str:
 
 
 def _in_base64(key: str) -> Iterator[str]:
-    """Yield what any text that holds the key has in base64, wherever in it the key begins."""
+    """Yield the forms of the key in base64, wherever in a longer text it begins."""
     for before in range(3):
         whole = (before + len(key)) // 3 * 3 - before
         coded = base64.b64encode(b"\0" * before + key[:whole].encode())

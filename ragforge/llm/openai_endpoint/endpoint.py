@@ -52,7 +52,7 @@ def explanation(error: openai.APIStatusError) -> Explanation:
 
 
 def reply_begun(error: BaseException) -> bool:
-    """Say whether a connection broke while a reply was under way, so that it may be billed.
+    """Return whether a connection broke while a reply was under way, so that it may be billed.
 
     One that did not come about, or was reset before anything came back, is not.
     """
@@ -63,7 +63,7 @@ def reply_begun(error: BaseException) -> bool:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return what caused an error in the first place."""
+    """Return the root cause of an error."""
     *_, last = _causes(error)
     return last
 

@@ -90,7 +90,7 @@ class CallStore:
         return reply
 
     def claim(self, key: str) -> ChatReply | HeldLease | None:
-        """Take the sole right to buy a reply; None where it was taken.
+        """Lease the sole right to buy a reply; None where this owner has it now.
 
         The lease of a process that has ended, or has not renewed it in time, is taken over, and
         its call is counted as perhaps billed.
@@ -147,7 +147,7 @@ class CallStore:
             )
 
     def add(self, rows: Iterable[Row]) -> int:
-        """Take rows over; of two replies to one call the later one stays.
+        """Add rows; of two replies to one call the later one stays.
 
         Returns:
             How many of them the store lacked.
@@ -171,7 +171,7 @@ class CallStore:
             self._put_aside(keys, "forgotten")
 
     def dialect(self, endpoint: str) -> Dialect | None:
-        """Return what was learnt about an endpoint and model."""
+        """Return the dialect of an endpoint and model, None where it is not known."""
         with self.connected() as connection:
             row = connection.execute(
                 "SELECT dialect FROM dialects WHERE endpoint = ?", (endpoint,)
@@ -190,7 +190,7 @@ class CallStore:
             )
 
     def spent(self) -> Spent:
-        """Return what all replies ever stored took; the cost is None where a price is unknown."""
+        """Return tokens and cost of all replies ever stored; cost is None if one has no price."""
         with self.connected() as connection:
             return spent(connection)
 

@@ -139,7 +139,7 @@ def _payloads(pages: _Pages, number: int, page: bytes) -> Iterator[bytes]:
 
 
 def _payload(pages: _Pages, page: bytes, kind: int, at: int) -> bytes:
-    """Return what a cell holds, with what flows over into other pages.
+    """Return the payload of a cell, with its part in overflow pages.
 
     Raises:
         IndexError, ValueError: It is cut off.

@@ -61,7 +61,7 @@ def read_owner(text: str) -> Owner | None:
 
 @functools.cache
 def boot_id() -> str:
-    """Return what tells this boot of this machine from others."""
+    """Return the id of this boot of this machine."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

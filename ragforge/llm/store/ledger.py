@@ -1,4 +1,4 @@
-"""What a store holds and has cost, and making it smaller without forgetting what was paid."""
+"""The ledger of a call store: replies and their costs; pruning that keeps what was paid."""
 
 import sqlite3
 import time
@@ -56,7 +56,7 @@ class ModelLedger:
 
 @dataclass(frozen=True, slots=True)
 class ActiveOwner:
-    """Somebody who is buying replies now."""
+    """A process that is buying replies now."""
 
     pid: int
     host: str
@@ -65,7 +65,7 @@ class ActiveOwner:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What a store holds.
+    """The replies of a store, with what was paid for them.
 
     Args:
         models: Sorted by name.
@@ -86,7 +86,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class PruneFilter:
-    """Which replies are to go: those to which all that is given applies.
+    """Chooses the replies to prune: those to which all that is given applies.
 
     Args:
         older_than_days: Since they were bought.
@@ -99,7 +99,7 @@ class PruneFilter:
     set_aside: bool = False
 
     def keys(self, rows: Iterable[Row]) -> Iterator[str]:
-        """Yield the keys of the rows that are to go."""
+        """Yield the keys of the rows to prune."""
         now_s = time.time()
         for row in rows:
             # A date that damage made unreadable is no old one.
@@ -114,7 +114,7 @@ class PruneFilter:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What went, or would go.
+    """The replies that were pruned, or would be.
 
     Args:
         spent: What it took; the ledger keeps that.
@@ -127,14 +127,14 @@ class Pruned:
 
 
 def spent(connection: sqlite3.Connection) -> Spent:
-    """Return what all replies ever stored took; the cost is None where one has no known price."""
+    """Return tokens and cost of all replies ever stored; the cost is None if one has no price."""
     if _has_pruned(connection):
         return _summed(connection, f"SELECT * FROM ({_SUMS}) UNION ALL SELECT * FROM pruned")  # noqa: S608  # constants
     return _summed(connection, _SUMS)
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Return what a store holds, changing nothing.
+    """Return the ledger of a store, which is not changed.
 
     Raises:
         DataError: There is no store, or it is damaged.
@@ -155,7 +155,7 @@ def read_ledger(path: Path) -> Ledger:
 
 
 def count_prunable(path: Path, selected: PruneFilter) -> Pruned:
-    """Return what `prune` would take away, changing nothing.
+    """Return the replies that `prune` would remove, changing nothing.
 
     Raises:
         DataError: There is no store, or it is damaged.
@@ -167,7 +167,7 @@ def count_prunable(path: Path, selected: PruneFilter) -> Pruned:
 
 
 def prune(path: Path, selected: PruneFilter) -> Pruned:
-    """Take replies out of a store and make its file smaller.
+    """Remove replies from a store and make its file smaller.
 
     Raises:
         DataError: There is no store, or it is damaged or cannot be written, or another process is
@@ -238,7 +238,7 @@ def _refuse_if_held(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _select(connection: sqlite3.Connection, selected: PruneFilter) -> None:
-    """Put the keys of what is to go into the table `going`, which only this connection sees."""
+    """Put the keys to prune into the table `going`, which only this connection sees."""
     connection.execute("CREATE TEMP TABLE going (key PRIMARY KEY) WITHOUT ROWID")
     keys = selected.keys(_rows(connection))
     connection.executemany("INSERT INTO going VALUES (?)", ((key,) for key in keys))

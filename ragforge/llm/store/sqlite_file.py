@@ -172,7 +172,7 @@ def add_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> int:
 
 @cache
 def _schema() -> frozenset[tuple[object, ...]]:
-    """Return what a store defines: its tables, and the indexes that SQLite makes for them."""
+    """Return the definitions of a store: its tables, and the indexes that SQLite makes for them."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_TABLES)
         return frozenset(_definitions(connection))

@@ -1,4 +1,4 @@
-"""Replies on their way from one store to another, as JSON Lines."""
+"""Exporting the replies of a store as JSON Lines, and importing them into another."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(slots=True)
 class ExportCounts:
-    """What an export took along.
+    """Counts of an export.
 
     Args:
         rows: How many replies.
@@ -36,7 +36,7 @@ class ExportCounts:
 
 @dataclass(frozen=True, slots=True)
 class SkippedLine:
-    """A line that was passed over."""
+    """A line of an import that was skipped."""
 
     line: int
     why: str
@@ -44,7 +44,7 @@ class SkippedLine:
 
 @dataclass(slots=True)
 class ImportResult:
-    """What an import brought.
+    """The result of an import.
 
     Args:
         rows: Usable lines.
@@ -62,7 +62,7 @@ def export_lines(path: Path, exported: ExportCounts) -> Iterator[str]:
 
     Args:
         path: The store, which is not changed.
-        exported: Counts what came along.
+        exported: Its counts are advanced.
 
     Raises:
         DataError: There is no store, or nothing in it can be read.
@@ -73,7 +73,7 @@ def export_lines(path: Path, exported: ExportCounts) -> Iterator[str]:
 
 
 def import_file(source: Path, store_path: Path) -> ImportResult:
-    """Take the replies of a file into a store, which is made where missing.
+    """Add the replies of a file to a store, which is made where missing.
 
     Of two replies to one call the later one stays, so that a second import changes nothing. What
     is no whole row is passed over, as is a last line that was cut off.
