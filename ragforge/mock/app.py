@@ -11,7 +11,7 @@ from typing import Literal
 
 from ragforge.mock.content import Content, SchemaError, good_content
 from ragforge.mock.draws import Draws
-from ragforge.mock.faults import CONTENT_FAULTS, Said, spoil
+from ragforge.mock.faults import CONTENT_FAULTS, Choice, spoil
 from ragforge.mock.http_messages import Request, response
 from ragforge.mock.jobs import Job, model_of, read_job, refused
 from ragforge.mock.limits import Limits, retry_after_headers
@@ -177,17 +177,17 @@ class App:
         """Return the plan for a request; counts it, and bills it where the model works."""
         path = request.path.removeprefix("/v1").rstrip("/")
         if path.startswith("/__"):
-            return self._told(self._control(request, path))
+            return self._control_plan(self._control(request, path))
         self._number += 1
         self.stats.arrived(self._clock() - self._start_s)
         if self.script.redirect_to:
             self.stats.by_status[307] += 1
             return Plan(response(307, b"", {"location": self.script.redirect_to}))
-        problem = self._barred(request)
+        problem = self._refused_by_script(request)
         if problem is not None:
             return self._refuse(problem)
         if (request.method, path) == ("GET", "/models"):
-            return self._tell(200, json.dumps(models()).encode(), {})
+            return self._send(200, json.dumps(models()).encode(), {})
         if request.method != "POST" or path not in ("/chat/completions", "/embeddings"):
             message = f"Invalid URL ({request.method} {request.path})"
             return self._refuse(Problem(404, message))
@@ -208,12 +208,12 @@ class App:
         return Problem(404, f"Invalid URL ({request.method} {request.path})")
 
     @staticmethod
-    def _told(found: bytes | Problem) -> Plan:
+    def _control_plan(found: bytes | Problem) -> Plan:
         if isinstance(found, Problem):
             return Plan(response(found.status, found.body(), {}))
         return Plan(response(200, found, {}))
 
-    def _barred(self, request: Request) -> Problem | None:
+    def _refused_by_script(self, request: Request) -> Problem | None:
         given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
         if self.script.auth and given != self.script.auth:
             shown = f"{given[:_AUTH_SHOWN]}****" if given else "(none)"
@@ -273,7 +273,7 @@ class App:
         if fault in _ERROR_FAULTS:
             return self._refuse(status_problem(_ERROR_FAULTS[fault], ""))
         if fault == "502_html":
-            return self._tell(502, HTML_502, {}, "text/html")
+            return self._send(502, HTML_502, {}, "text/html")
         return Plan(end="reset") if fault == "reset" else None
 
     def _reply(
@@ -288,7 +288,7 @@ class App:
         if fault == "hang":
             return Plan(end="hang")
         body, kind = _body(job, choice, fault, tokens)
-        plan = self._tell(200, body, self._limits.headers(), kind)
+        plan = self._send(200, body, self._limits.headers(), kind)
         if fault == "abort":
             cut = len(plan.payload) - len(body) + len(body) // 2
             return Plan(plan.payload[:cut], end="close")
@@ -302,17 +302,17 @@ class App:
         return Plan(plan.payload, self.script.reject_latency_ms / 1000)
 
     def _refuse(self, problem: Problem, headers: dict[str, str] | None = None) -> Plan:
-        return self._tell(problem.status, problem.body(), headers or {})
+        return self._send(problem.status, problem.body(), headers or {})
 
-    def _tell(
+    def _send(
         self, status: int, body: bytes, headers: dict[str, str], kind: str = "application/json"
     ) -> Plan:
         self.stats.by_status[status] += 1
-        told = {"x-request-id": f"req_{self._number:012d}", **headers}
-        return Plan(response(status, body, told, content_type=kind))
+        all_headers = {"x-request-id": f"req_{self._number:012d}", **headers}
+        return Plan(response(status, body, all_headers, content_type=kind))
 
 
-def _body(job: Job, choice: Said | None, fault: str, tokens: Tokens) -> tuple[bytes, str]:
+def _body(job: Job, choice: Choice | None, fault: str, tokens: Tokens) -> tuple[bytes, str]:
     """Return the body of a 200 and its type."""
     if fault == "html200":
         return HTML_200, "text/html"

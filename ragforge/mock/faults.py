@@ -15,7 +15,7 @@ _FREE_TEXT = ("reasoning", "explanation", "answer", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Choice:
     """The message of a choice.
 
     Args:
@@ -29,7 +29,7 @@ class Said:
     refusal: str | None = None
 
 
-def spoil(fault: str, good: Content, draws: Draws) -> Said:
+def spoil(fault: str, good: Content, draws: Draws) -> Choice:
     """Return the choice under a fault; a fault that is none of the content changes nothing.
 
     Args:
@@ -40,8 +40,8 @@ def spoil(fault: str, good: Content, draws: Draws) -> Said:
     if fault in _ENDINGS:
         return _ENDINGS[fault](good)
     if fault in _SPOILERS:
-        return Said(_SPOILERS[fault](good, draws))
-    return Said(good.text)
+        return Choice(_SPOILERS[fault](good, draws))
+    return Choice(good.text)
 
 
 def _broken_json(good: Content, draws: Draws) -> str:
@@ -99,10 +99,10 @@ def _out_of_range(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str,
     definitions = schema.get("$defs", {})
     for name, node in schema.get("properties", {}).items():
         reference = node.get("$ref", "") if isinstance(node, Mapping) else ""
-        told = definitions.get(str(reference).rsplit("/", 1)[-1], node)
-        if not isinstance(told, Mapping):
+        rule = definitions.get(str(reference).rsplit("/", 1)[-1], node)
+        if not isinstance(rule, Mapping):
             continue
-        allowed = told.get("enum") or ([told["maximum"]] if "maximum" in told else [])
+        allowed = rule.get("enum") or ([rule["maximum"]] if "maximum" in rule else [])
         if allowed and all(isinstance(item, str) for item in allowed):
             return {**value, name: "none of these"}
         if allowed and all(isinstance(item, int | float) for item in allowed):
@@ -139,10 +139,10 @@ _SPOILERS: dict[str, Callable[[Content, Draws], str]] = {
     "schema": _against_schema,
     "hostile": _hostile,
 }
-_ENDINGS: dict[str, Callable[[Content], Said]] = {
-    "length": lambda good: Said(good.text[: len(good.text) // 2], "length"),
-    "filter": lambda good: Said("", "content_filter"),
-    "refusal": lambda good: Said(None, "stop", "I'm sorry, but I can't help with that."),
+_ENDINGS: dict[str, Callable[[Content], Choice]] = {
+    "length": lambda good: Choice(good.text[: len(good.text) // 2], "length"),
+    "filter": lambda good: Choice("", "content_filter"),
+    "refusal": lambda good: Choice(None, "stop", "I'm sorry, but I can't help with that."),
 }
 
 CONTENT_FAULTS = frozenset({*_SPOILERS, *_ENDINGS})

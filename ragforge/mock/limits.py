@@ -71,7 +71,7 @@ class Limits:
     """
 
     def __init__(self, script: Script, clock: Callable[[], float]) -> None:
-        self._told = script.rl_headers == "on"
+        self._sends_headers = script.rl_headers == "on"
         rates = {"requests": script.rpm, "tokens": script.tpm}
         self._buckets = {
             what: Bucket(rate, script.burst_s, clock) for what, rate in rates.items() if rate
@@ -99,7 +99,7 @@ class Limits:
     def headers(self) -> dict[str, str]:
         """Return the x-ratelimit headers: limit a minute, room left now, time until full."""
         headers: dict[str, str] = {}
-        if self._told:
+        if self._sends_headers:
             for what, bucket in self._buckets.items():
                 headers[f"x-ratelimit-limit-{what}"] = f"{bucket.per_minute:.0f}"
                 headers[f"x-ratelimit-remaining-{what}"] = str(max(0, math.floor(bucket.room())))

@@ -1,20 +1,15 @@
-"""Replies to the prompts that ask for queries about passages.
+"""Replies to the prompts about queries: writing them of passages, checking and re-checking them.
 
 Each passage gives questions of its own: they hold words of it, in sentences that no passage has.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 from ragforge.mock.draws import Draws
-
-_FACT_SENTENCE = re.compile(r"(?<=[.!?\u3002])\s+|\n+")
-
-_MOST_FACTS = 8
-_LONGEST = 300
 
 _PROPOSALS: Final = 3
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
@@ -72,84 +67,18 @@ _STANDALONE: Final = (
 )
 NEVER: Final = " never "
 """Stands in questions that take something wrong for granted."""
-
-
-def drawn_facts(expected: str) -> dict[str, Any]:
-    """Return the sentences of an expected answer as facts: the first half of them vital."""
-    distinct = {
-        " ".join(part.split()).casefold().rstrip("."): part
-        for part in _parts(expected)
-        if any(character.isalnum() for character in part)
-    }
-    statements = list(distinct.values())[:_MOST_FACTS] or ["It has an answer"]
-    vital = (len(statements) + 1) // 2
-    return {
-        "facts": [
-            {"statement": text, "importance": "vital" if number < vital else "okay"}
-            for number, text in enumerate(statements)
-        ]
-    }
-
-
-def fact_statuses(
-    facts: Iterable[object], answer: str, passages: Iterable[object]
-) -> dict[str, Any]:
-    """Return a status for each fact by the words that the answer shares with it.
-
-    The first part of the answer that shares no word with any fact is a claim.
-
-    Args:
-        facts: Objects with id and fact; others are passed over.
-        answer: What is graded.
-        passages: Texts that a claim may be copied from.
-    """
-    parts = [part for part in _parts(answer) if any(map(str.isalnum, part))]
-    known = [item for item in facts if isinstance(item, Mapping) and "id" in item]
-    texts = [str(item.get("fact", "")) for item in known]
-    told = [part for part in parts if any(_shared(part, text) for text in texts)]
-    claims = [part for part in parts if part not in told][:1]
-    return {
-        "facts": [
-            {"id": item["id"], **_status(text, parts)}
-            for item, text in zip(known, texts, strict=True)
-        ],
-        "claims": [
-            _claim(part, [text for text in passages if isinstance(text, str)]) for part in claims
-        ],
-    }
-
-
-def _status(fact: str, parts: list[str]) -> dict[str, str]:
-    wanted = set(_WORD.findall(fact.lower()))
-    best = max(parts, key=lambda part: _shared(part, fact), default="")
-    shared = _shared(best, fact)
-    same = any(part == fact for part in parts)
-    if not shared and not same:
-        return {"quote": "", "status": "missing"}
-    whole = same or shared == len(wanted)
-    return {"quote": fact if same else best, "status": "supported" if whole else "partial"}
-
-
-def _claim(part: str, passages: list[str]) -> dict[str, Any]:
-    held = any(part in text for text in passages)
-    return {"claim": part, "quote": part if held else "", "supported": held}
-
-
-def _shared(part: str, fact: str) -> int:
-    return len(set(_WORD.findall(part.lower())) & set(_WORD.findall(fact.lower())))
-
-
-def _parts(text: str) -> list[str]:
-    return [
-        shortened(part.strip(), _LONGEST) for part in _FACT_SENTENCE.split(text) if part.strip()
-    ]
-
-
-def shortened(text: str, longest: int) -> str:
-    """Return the start of a text up to the end of a word; a longer first word stays whole."""
-    found = re.match(rf".{{1,{longest}}}(?!\S)", text, re.DOTALL) or re.match(r"\S*", text)
-    assert found is not None
-    return found[0].strip()
+_SENTENCE_OR_LINE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_WORD_OR_NUMBER = re.compile(r"[^\W\d_]{4,}|\d+(?:[.,:]\d+)*")
+_ALIKE: Final = 0.6
+"""Share of common words from which on two sentences say something of the same."""
+_ASKED: Final = 0.75
+"""Share of the words of a question from which on a sentence is about it."""
+_LEAST_ASKED: Final = 2
+_LONGEST_SENTENCE: Final = 400
+_NO_VERDICT: Final = {"quote": "", "verdict": "none", "answer": ""}
+_ANY_WORD = re.compile(r"\w+")
+_KNOWN = 5
+"""One question in so many is answered without any text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +89,10 @@ class _Source:
     words: list[str]
 
     @property
-    def told(self) -> str:
+    def answer(self) -> str:
         """An answer out of words of the quotes, without what only their format needs."""
-        told = [_telling(quote["quote"])[:_LONGEST_ANSWER] for quote in self.quotes]
-        return f"The answer is this: {'; '.join(' '.join(words) for words in told) or 'nothing'}."
+        words = [_telling(quote["quote"])[:_LONGEST_ANSWER] for quote in self.quotes]
+        return f"The answer is this: {'; '.join(map(' '.join, words)) or 'nothing'}."
 
 
 def written_queries(data: Mapping[str, Any], draws: Draws) -> dict[str, Any]:
@@ -211,17 +140,6 @@ def written_near_misses(data: Mapping[str, Any], draws: Draws) -> dict[str, Any]
     return {"near_misses": near_misses}
 
 
-def asked_about(question: str) -> list[str]:
-    """Return the words that a question of the mock's own was made of; [] for other questions."""
-    frames = [*chain.from_iterable(_FRAMES.values()), *_STANDALONE]
-    for frame in sorted(frames, key=len, reverse=True):
-        pattern = [re.escape(part) for part in re.split(r"\{\d\}", frame)]
-        match = re.fullmatch(r"(\S+?)".join(pattern), question)
-        if match is not None:
-            return list(match.groups())
-    return []
-
-
 def _proposal(
     source: _Source, question: str, data: Mapping[str, Any], draws: Draws
 ) -> dict[str, Any]:
@@ -230,7 +148,7 @@ def _proposal(
     return {
         "quotes": source.quotes,
         "question": question,
-        "answer": source.told,
+        "answer": source.answer,
         "difficulty": difficulty,
     }
 
@@ -290,6 +208,186 @@ def _quote(text: str, others: list[str], draws: Draws) -> str:
 def _unheard_of(draws: Draws) -> str:
     """Return a name that no corpus has."""
     return "Q" + "".join("aeiou"[draws.below(5)] + "kvxzqj"[draws.below(6)] for _ in range(4))
+
+
+def asked_about(question: str) -> list[str]:
+    """Return the words that a question of the mock's own was made of; [] for other questions."""
+    frames = [*chain.from_iterable(_FRAMES.values()), *_STANDALONE]
+    for frame in sorted(frames, key=len, reverse=True):
+        pattern = [re.escape(part) for part in re.split(r"\{\d\}", frame)]
+        match = re.fullmatch(r"(\S+?)".join(pattern), question)
+        if match is not None:
+            return list(match.groups())
+    return []
+
+
+def checked_questions(questions: Iterable[object], draws: Draws) -> dict[str, Any]:
+    """Return for each question that it is clear, can be taken in two ways, and is rarely known.
+
+    Args:
+        questions: Objects with id and question; others are passed over.
+        draws: Advanced.
+    """
+    return {
+        "questions": [
+            {
+                "id": item["id"],
+                "question": item["question"],
+                "readings": [f"the use of {item['question']}", f"the name of {item['question']}"],
+                "missing": "",
+                "clear": "yes",
+                "answer": "unknown" if draws.below(_KNOWN) else f"Known is: {item['question']}",
+            }
+            for item in _objects(questions, "id", "question")
+        ]
+    }
+
+
+def answered_from_quotes(question: str, quotes: Iterable[object]) -> dict[str, Any]:
+    """Return the quotes as the answer, none where they lack a word that is asked about.
+
+    A question of the mock's own that says "never" is one that takes something wrong for granted.
+    """
+    texts = [str(item["quote"]) for item in _objects(quotes, "quote")]
+    telling = [text for text in texts if any(map(str.isalnum, text))]
+    shown = " ".join(texts).lower()
+    asked = asked_about(question)
+    if not telling or not all(word.lower() in shown for word in asked):
+        return {"quote": "", "premise": "ok", "answerable": "no", "answer": ""}
+    return {
+        "quote": telling[0],
+        "premise": "wrong" if asked and NEVER in question else "ok",
+        "answerable": "yes",
+        "answer": f"It says: {' '.join(texts)}",
+    }
+
+
+def compared_answers(pairs: Iterable[object]) -> dict[str, Any]:
+    """Return that two answers agree where they share a word; see `checked_questions`."""
+    verdicts = []
+    for item in _objects(pairs, "id", "question", "one answer", "other answer"):
+        one, other = str(item["one answer"]), str(item["other answer"])
+        agrees = one == other or _share_a_word(one, other)
+        verdicts.append(
+            {
+                "id": item["id"],
+                "question": item["question"],
+                "difference": "" if agrees else "They share no word.",
+                "verdict": "agrees" if agrees else "differs",
+            }
+        )
+    return {"pairs": verdicts}
+
+
+def _share_a_word(one: str, other: str) -> bool:
+    """Whether they do; of a script without blanks a word may stand inside a clause."""
+    words, others = set(_ANY_WORD.findall(one)), set(_ANY_WORD.findall(other))
+    return bool(words & others) or any(not word.isascii() and word in other for word in words)
+
+
+def no_answer_found() -> dict[str, Any]:
+    """Return that no passage gives the answer."""
+    return {"id": "", "quote": "", "found": "no"}
+
+
+def _objects(items: Iterable[object], *names: str) -> list[Mapping[str, Any]]:
+    return [item for item in items if isinstance(item, Mapping) and set(names) <= item.keys()]
+
+
+def rechecked(
+    data: Mapping[str, Any], quotes: Iterable[object], others: Iterable[object]
+) -> dict[str, Any]:
+    """Return how an answer stands by the sentence that is most like what proved it, or is asked.
+
+    It is the same where that sentence has all telling words of the expected answer that the old
+    quotes had, numbers above all; another one where it has not.
+
+    Args:
+        data: The question, the expected answer and the passages.
+        quotes: What proved it before.
+        others: Quotes that prove something else.
+    """
+    old = [str(quote) for quote in quotes]
+    left_out = {_folded(str(other)) for other in others}
+    texts = [
+        str(item["text"])
+        for item in data.get("passages", [])
+        if isinstance(item, Mapping) and "text" in item
+    ]
+    standing = [one for one in old if any(_folded(one) in _folded(text) for text in texts)]
+    asked = _Asked(data.get("question", ""), data.get("expected answer", ""), old, standing)
+    if standing:
+        return asked.verdict(standing[0])
+    sentences = [one for one in _sentences_or_lines(texts) if _folded(one) not in left_out]
+    best = max(sentences, key=asked.likeness, default="")
+    if best and asked.likeness(best) >= _ALIKE:
+        return asked.verdict(best)
+    best = max(sentences, key=asked.nearness, default="")
+    if best and asked.nearness(best) >= _ASKED:
+        verdict = asked.verdict(best, is_alike=False)
+        # A question of the mock's own is about three words, and has no answer but its quote.
+        return dict(_NO_VERDICT) if verdict["verdict"] == "changed" and asked.is_own else verdict
+    return dict(_NO_VERDICT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is looked for."""
+
+    question: str
+    expected: str
+    quotes: list[str]
+    standing: list[str]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the mock made up the question."""
+        return bool(asked_about(self.question))
+
+    def likeness(self, sentence: str) -> float:
+        """Return the largest share of words that an old quote and a sentence have in common."""
+        held = _word_set(sentence)
+        known = [words for words in map(_word_set, self.quotes) if words]
+        return max((len(one & held) / max(len(one), len(held)) for one in known), default=0.0)
+
+    def nearness(self, sentence: str) -> float:
+        """Return the share of the words of the question that a sentence has."""
+        words = _word_set(" ".join(asked_about(self.question)) or self.question)
+        return len(words & _word_set(sentence)) / len(words) if len(words) >= _LEAST_ASKED else 0.0
+
+    def verdict(self, sentence: str, *, is_alike: bool = True) -> dict[str, Any]:
+        """Return the verdict on the answer by a sentence."""
+        quote = shortened(sentence, _LONGEST_SENTENCE)
+        known = _word_set(" ".join(self.quotes))
+        # A step of an answer may have no word of it: then its own figures must still be there.
+        of_quotes = _word_set(self.expected) & known or {
+            word for word in known if word[0].isdigit()
+        }
+        telling = of_quotes if is_alike else of_quotes or _word_set(self.expected)
+        figures = {word for word in telling if word[0].isdigit()}
+        if (figures or telling) <= _word_set(" ".join([sentence, *self.standing])):
+            return {"quote": quote, "verdict": "same", "answer": ""}
+        return {"quote": quote, "verdict": "changed", "answer": f"It says: {quote}"}
+
+
+def _sentences_or_lines(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from (part for part in _SENTENCE_OR_LINE.split(text) if part.strip())
+
+
+def _word_set(text: str) -> set[str]:
+    return set(_WORD_OR_NUMBER.findall(text.lower()))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the start of a text up to the end of a word; a longer first word stays whole."""
+    found = re.match(rf".{{1,{longest}}}(?!\S)", text, re.DOTALL) or re.match(r"\S*", text)
+    assert found is not None
+    return found[0].strip()
 
 
 def _telling(text: str) -> list[str]:

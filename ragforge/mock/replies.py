@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragforge.mock.faults import Said
+from ragforge.mock.faults import Choice
 from ragforge.records.record import MOCK_FINGERPRINT
 
 _TOKENS = re.compile(r"\d|[^\d]+")
@@ -83,7 +83,7 @@ class Tokens:
 
 
 def completion(
-    asked: Mapping[str, Any], digest: bytes, choice: Said | None, tokens: Tokens | None
+    asked: Mapping[str, Any], digest: bytes, choice: Choice | None, tokens: Tokens | None
 ) -> dict[str, Any]:
     """Return a chat completion.
 
@@ -117,7 +117,7 @@ def completion(
     return body
 
 
-def _wished(asked: Mapping[str, Any], choice: Said) -> dict[str, Any] | None:
+def _wished(asked: Mapping[str, Any], choice: Choice) -> dict[str, Any] | None:
     if asked.get("logprobs") is not True or not choice.content:
         return None
     return logprobs_of(choice.content, asked.get("top_logprobs") or 0)
