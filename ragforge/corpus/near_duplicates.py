@@ -1,7 +1,8 @@
-"""Chunks that say nearly the same: MinHash finds candidates, their word triples decide."""
+"""Near-duplicate chunks: MinHash finds candidates, their word triples decide."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ from rensa import RMinHash
 LEAST_JACCARD = 0.9
 """Share of the word triples of two chunks that both have, from which they are near-duplicates."""
 
-_PERMUTATIONS = 128
+PERMUTATIONS: Final = 128
 _BANDS = 16
 """Of 8 rows: finds a pair of Jaccard 0.9 with a probability of 0.9999, one of 0.5 with 0.06."""
 _LEAST_ESTIMATE = 0.82
@@ -52,6 +53,18 @@ def triples(numbers: Numbers, lengths: Rows) -> tuple[Numbers, Rows]:
     return (runs ^ (runs >> _HALF))[whole], np.maximum(lengths - 2, np.minimum(lengths, 1))
 
 
+def minhashes(numbers: Numbers, lengths: Rows) -> npt.NDArray[np.uint32]:
+    """Return the MinHash digests of the word triples of chunks, [chunk, permutation].
+
+    The share of equal digests of two chunks estimates the Jaccard similarity of their triples.
+    See `triples` for the arguments.
+    """
+    runs, counts = triples(numbers, lengths)
+    offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
+    matrix = RMinHash.digest_matrix_from_flat_token_hashes(runs, offsets, PERMUTATIONS, _SEED)
+    return np.array(matrix.to_rows(), np.uint32).reshape(len(lengths), PERMUTATIONS)
+
+
 class Sketches:
     """Takes the words of all chunks in the order of their rows, and finds the near-duplicates.
 
@@ -65,12 +78,7 @@ class Sketches:
 
     def add(self, numbers: Numbers, lengths: Rows) -> None:
         """Take the next chunks, of any number; see `triples` for the arguments."""
-        runs, counts = triples(numbers, lengths)
-        offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
-        digest_matrix = RMinHash.digest_matrix_from_flat_token_hashes(
-            runs, offsets, _PERMUTATIONS, _SEED
-        )
-        digests = np.array(digest_matrix.to_rows(), np.uint64).reshape(len(lengths), _PERMUTATIONS)
+        digests = minhashes(numbers, lengths).astype(np.uint64)
         self._contents.append(_contents(numbers, lengths))
         self._bands.append(_band_keys(digests))
         self._estimators.append(digests.astype(np.uint8))
@@ -100,7 +108,7 @@ class Sketches:
 
     def _pairs(self, rows: Rows) -> npt.NDArray[np.int64]:
         """Return candidates among the rows as [member, leader], sorted; leaders have lower rows."""
-        estimators = np.concatenate([np.zeros((0, _PERMUTATIONS), np.uint8), *self._estimators])
+        estimators = np.concatenate([np.zeros((0, PERMUTATIONS), np.uint8), *self._estimators])
         n_rows = len(estimators)
         pairs = np.zeros(0, np.int64)
         for band in range(_BANDS):

@@ -8,9 +8,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from rensa import RMinHash
 
-from ragforge.corpus.near_duplicates import triples
+from ragforge.corpus.near_duplicates import PERMUTATIONS, minhashes
 from ragforge.records import Chunk
 
 _PRE = r"(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre)[-.]?\d*)?"
@@ -43,10 +42,8 @@ Order = tuple[tuple[int, int], ...]
 
 LEAST_JACCARD: Final = 0.6
 """Share of word triples that two passages share, as their sketches estimate it (+- 0.09)."""
-_PERMUTATIONS = 128
 _BANDS = 32
 """Of 4 rows: a pair of Jaccard 0.6 is a candidate with a probability of 0.99."""
-_SEED = 20_150
 _NEIGHBOURS = 3
 _BATCH = 1000
 _FEWEST_WORDS = 10
@@ -142,7 +139,7 @@ def mentioned(text: str) -> Version | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
+class _VersionedChunk:
     row: int
     doc_id: str
     version: Version
@@ -159,7 +156,7 @@ class Staleness:
         self._members: dict[str, Member | None] = {}
         self._families: dict[str, dict[Version, dict[tuple[str, ...], int]]] = {}
         self._rows: list[tuple[int, Member, tuple[str, ...]]] = []
-        self._mentions: list[_Passage] = []
+        self._mentions: list[_VersionedChunk] = []
         self._starts: dict[str, int] = {}
         self._of_years: dict[str, Member | None] = {}
         self._retired: set[str] = set()
@@ -177,7 +174,7 @@ class Staleness:
             versions.setdefault(member.version, {}).setdefault(chunk.heading_path, row)
             self._rows.append((row, member, chunk.heading_path))
         elif version := mentioned(chunk.text):
-            self._mentions.append(_Passage(row, chunk.doc_id, version))
+            self._mentions.append(_VersionedChunk(row, chunk.doc_id, version))
 
     def stale(self, words: Words) -> Iterator[Stale]:
         """Yield the stale chunks, each row once.
@@ -240,29 +237,25 @@ class Staleness:
 
     def _by_text(self, words: Words) -> Iterator[Stale]:
         """Yield passages that are like one of another document which mentions a later version."""
-        passages = sorted(
+        mentions = sorted(
             (item for item in self._mentions if len(words(item.row)) >= _FEWEST_WORDS),
             key=lambda item: (item.version.order, item.row),
         )
-        digests = _digests([item.row for item in passages], words)
+        digests = _digests([item.row for item in mentions], words)
         superseded: dict[int, tuple[int, str]] = {}
         for older, newer in _alike(digests):
-            passage, newer_passage = passages[older], passages[newer]
-            if passage.row not in superseded and (why := _superseded(passage, newer_passage)):
-                superseded[passage.row] = newer_passage.row, why
+            chunk, newer_chunk = mentions[older], mentions[newer]
+            if chunk.row not in superseded and (why := _superseded(chunk, newer_chunk)):
+                superseded[chunk.row] = newer_chunk.row, why
         yield from ((row, newer, why) for row, (newer, why) in sorted(superseded.items()))
 
 
 def _digests(rows: list[int], words: Words) -> _Digests:
-    parts = [np.zeros((0, _PERMUTATIONS), np.uint32)]
+    parts = [np.zeros((0, PERMUTATIONS), np.uint32)]
     for at in range(0, len(rows), _BATCH):
         numbers = [words(row) for row in rows[at : at + _BATCH]]
-        runs, counts = triples(
-            np.concatenate(numbers), np.array([len(part) for part in numbers], np.int64)
-        )
-        offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
-        made = RMinHash.digest_matrix_from_flat_token_hashes(runs, offsets, _PERMUTATIONS, _SEED)
-        parts.append(np.array(made.to_rows(), np.uint32).reshape(len(numbers), _PERMUTATIONS))
+        lengths = np.array([len(part) for part in numbers], np.int64)
+        parts.append(minhashes(np.concatenate(numbers), lengths))
     return np.concatenate(parts)
 
 
@@ -272,7 +265,7 @@ def _alike(digests: _Digests) -> Iterator[tuple[int, int]]:
     In each bucket of a band, each is compared with the next few and with the last, the newest.
     """
     count = len(digests)
-    wide = digests.reshape(count, _BANDS, _PERMUTATIONS // _BANDS)
+    wide = digests.reshape(count, _BANDS, PERMUTATIONS // _BANDS)
     seen: _Rows = np.zeros(0, np.int64)
     for band in range(_BANDS):
         _, bucket = np.unique(wide[:, band], axis=0, return_inverse=True)
@@ -288,7 +281,7 @@ def _alike(digests: _Digests) -> Iterator[tuple[int, int]]:
         yield from zip(ones[alike].tolist(), others[alike].tolist(), strict=True)
 
 
-def _superseded(older: _Passage, newer: _Passage) -> str:
+def _superseded(older: _VersionedChunk, newer: _VersionedChunk) -> str:
     """Return why one passage is an older version of another; "" where it is none."""
     is_same = older.version.order == newer.version.order or older.doc_id == newer.doc_id
     if is_same or older.version.is_date != newer.version.is_date:

@@ -25,6 +25,7 @@ from ragforge.observe import Event, Observer
 if TYPE_CHECKING:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
+OFFLINE = "offline"
 LOCAL = "local:"
 LOCAL_CONTEXT_TOKENS = 8192
 """Context of one slot of a model served from a file; its own limit where that is lower."""
@@ -32,12 +33,35 @@ LOCAL_SLOTS = 4
 """Requests such a model works on at once, at most; memory grows with them, speed hardly."""
 LOCAL_TIMEOUT_S = 1800.0
 """Least time limit for one attempt: a slow machine is no reason to ask the same again."""
-
 _KEPT_FREE = 48
 """For files, the store, the terminal and whatever else a run opens."""
-OFFLINE = "offline"
 _Innermost = Callable[["OpenAIEndpoint"], ChatModel]
 """Makes the innermost model of an endpoint: its chat, or its embeddings."""
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A model ready to be asked.
+
+    Args:
+        model: The outermost wrapper.
+        name: The model's name for provenance; never a path.
+        store: Its replies and what they cost.
+        tally: What a dry run counted; None in earnest.
+        stop: Makes all further calls fail at once; those in flight go on.
+        concurrency: Calls that can be in flight.
+    """
+
+    model: ChatModel
+    name: str
+    store: CallStore
+    tally: CountingModel | None
+    stop: Callable[[], None] = _nothing
+    concurrency: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +76,79 @@ class ResolvedModel:
     def local(self) -> bool:
         """Whether it is a file that ragforge itself serves."""
         return self.endpoint == "local"
+
+
+@asynccontextmanager
+async def connect(
+    settings: Settings,
+    store_path: Path,
+    observer: Observer,
+    purse: Purse | None = None,
+    *,
+    dry_run: bool = False,
+    replay: bool = False,
+) -> AsyncIterator[Connection]:
+    """Open the model that the settings name, with its call store.
+
+    Args:
+        settings: `model` and `budget` are used; the model is not `offline`.
+        store_path: The dataset's call store.
+        observer: Told of calls, retries and changes of flow.
+        purse: What is spent of the budget; one of its own where None.
+        dry_run: Count what would be asked instead of asking; no server is started.
+        replay: Answer from the store only; no server is started.
+
+    Raises:
+        ConfigError: No key, unknown price under a limit in dollars, or a missing extra.
+        DataError: The store or the model file cannot be opened.
+        EndpointError: A local model does not start.
+    """
+    price = find_price(settings.model.name, settings.model.base_url, settings.budget)
+    opening = _Opening(settings, store_path, observer, purse, price, _chat_endpoint)
+    async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def connect_embeddings(
+    settings: Settings,
+    store_path: Path,
+    observer: Observer,
+    purse: Purse | None = None,
+    *,
+    dry_run: bool = False,
+    replay: bool = False,
+) -> AsyncIterator[Connection]:
+    """Open the embedding model that the settings name, with its call store.
+
+    It takes what `embeddings_request` makes. Args and errors are those of `connect`.
+    """
+    name, budget = settings.model.embedding_model, settings.budget
+    changed = settings.model_copy(
+        update={"model": settings.model.model_copy(update={"name": name})}
+    )
+    # What the user says is the price of the other model; it serves where no other is known.
+    price = find_price(name, settings.model.base_url, BudgetSettings())
+    price = price or find_price(name, settings.model.base_url, budget)
+    if budget.max_cost_usd is not None and price is None:
+        raise ConfigError(
+            f"--max-cost-usd: the price of the embedding model {name!r} is not known; give the "
+            "most it can be with --input-usd-per-mtok and --output-usd-per-mtok"
+        )
+    opening = _Opening(changed, store_path, observer, purse, price, _EmbeddingEndpoint)
+    async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
+        yield connection
+
+
+async def call_key_for(settings: ModelSettings, request: ChatRequest) -> str:
+    """Return the key under which the call store keeps the reply of a model; nothing is asked.
+
+    Raises:
+        ConfigError, DataError: As for `connect`.
+    """
+    with ExitStack() as stack:
+        resolved = await resolve_model(settings, stack, start=False)
+    return call_key(resolved.endpoint, resolved.name, request)
 
 
 async def resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool) -> ResolvedModel:
@@ -123,107 +220,6 @@ def within_file_limit(model: ModelSettings, observer: Observer) -> ModelSettings
     return model.model_copy(update={"concurrency": fits})
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """A model ready to be asked.
-
-    Args:
-        model: The outermost wrapper.
-        name: The model's name for provenance; never a path.
-        store: Its replies and what they cost.
-        tally: What a dry run counted; None in earnest.
-        stop: Makes all further calls fail at once; those in flight go on.
-        concurrency: Calls that can be in flight.
-    """
-
-    model: ChatModel
-    name: str
-    store: CallStore
-    tally: CountingModel | None
-    stop: Callable[[], None] = _nothing
-    concurrency: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Embedding:
-    """Asks an endpoint for vectors."""
-
-    endpoint: "OpenAIEndpoint"
-
-    async def ask(self, request: ChatRequest) -> ChatReply:
-        return await self.endpoint.embed(request)
-
-
-def _chat_endpoint(endpoint: "OpenAIEndpoint") -> ChatModel:
-    return endpoint
-
-
-@asynccontextmanager
-async def connect(
-    settings: Settings,
-    store_path: Path,
-    observer: Observer,
-    purse: Purse | None = None,
-    *,
-    dry_run: bool = False,
-    replay: bool = False,
-) -> AsyncIterator[Connection]:
-    """Open the model that the settings name, with its call store.
-
-    Args:
-        settings: `model` and `budget` are used; the model is not `offline`.
-        store_path: The dataset's call store.
-        observer: Told of calls, retries and changes of flow.
-        purse: What is spent of the budget; one of its own where None.
-        dry_run: Count what would be asked instead of asking; no server is started.
-        replay: Answer from the store only; no server is started.
-
-    Raises:
-        ConfigError: No key, unknown price under a limit in dollars, or a missing extra.
-        DataError: The store or the model file cannot be opened.
-        EndpointError: A local model does not start.
-    """
-    price = find_price(settings.model.name, settings.model.base_url, settings.budget)
-    opening = _Opening(settings, store_path, observer, purse, price, _chat_endpoint)
-    async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
-        yield connection
-
-
-@asynccontextmanager
-async def connect_embeddings(
-    settings: Settings,
-    store_path: Path,
-    observer: Observer,
-    purse: Purse | None = None,
-    *,
-    dry_run: bool = False,
-    replay: bool = False,
-) -> AsyncIterator[Connection]:
-    """Open the embedding model that the settings name, with its call store.
-
-    It takes what `embeddings_request` makes. Args and errors are those of `connect`.
-    """
-    name, budget = settings.model.embedding_model, settings.budget
-    changed = settings.model_copy(
-        update={"model": settings.model.model_copy(update={"name": name})}
-    )
-    # What the user says is the price of the other model; it serves where no other is known.
-    price = find_price(name, settings.model.base_url, BudgetSettings())
-    price = price or find_price(name, settings.model.base_url, budget)
-    if budget.max_cost_usd is not None and price is None:
-        raise ConfigError(
-            f"--max-cost-usd: the price of the embedding model {name!r} is not known; give the "
-            "most it can be with --input-usd-per-mtok and --output-usd-per-mtok"
-        )
-    opening = _Opening(changed, store_path, observer, purse, price, _Embedding)
-    async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
-        yield connection
-
-
 @dataclass(frozen=True, slots=True)
 class _Opening:
     """The arguments that chat and embedding models are opened with."""
@@ -265,64 +261,18 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
             yield Connection(observed, resolved.name, store, None, pacer.stop, most)
 
 
-async def call_key_for(settings: ModelSettings, request: ChatRequest) -> str:
-    """Return the key under which the call store keeps the reply of a model; nothing is asked.
-
-    Raises:
-        ConfigError, DataError: As for `connect`.
-    """
-    with ExitStack() as stack:
-        resolved = await resolve_model(settings, stack, start=False)
-    return call_key(resolved.endpoint, resolved.name, request)
+def _chat_endpoint(endpoint: "OpenAIEndpoint") -> ChatModel:
+    return endpoint
 
 
-def _budgeted(
-    paced: PacedModel,
-    settings: Settings,
-    resolved: ResolvedModel,
-    store: CallStore,
-    price: Price | None,
-    purse: Purse | None,
-) -> BudgetedModel:
-    def unanswered(request: ChatRequest, error: AttemptError) -> None:
-        store.note_unanswered(call_key(resolved.endpoint, resolved.name, request), str(error))
+@dataclass(frozen=True, slots=True)
+class _EmbeddingEndpoint:
+    """Asks an endpoint for vectors."""
 
-    return BudgetedModel(paced, settings.budget, price, unanswered, purse or Purse())
+    endpoint: "OpenAIEndpoint"
 
-
-def _stored_model(
-    budgeted: BudgetedModel,
-    paced: PacedModel,
-    resolved: ResolvedModel,
-    store: CallStore,
-    observer: Observer,
-    price: Price | None,
-) -> ChatModel:
-    retrying = RetryingModel(
-        budgeted, _retry_policy(resolved.settings, paced.pacer.pause), observer
-    )
-    tell = _event_sender(observer, "note")
-    return StoredModel(retrying, store, resolved.endpoint, resolved.name, price, tell)
-
-
-def _event_sender(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str], None]:
-    return lambda message: observer(Event(name, message=message))
-
-
-def _retry_policy(model: ModelSettings, pause: Pause = asyncio.sleep) -> RetryPolicy:
-    """Return a policy with time for each attempt, and for the wait that the user finds worth it."""
-    most_s = model.max_attempts * model.timeout_s + model.max_wait_s
-    return RetryPolicy(model.max_attempts, max_s=most_s, pause=pause)
-
-
-def _note_damage(store: CallStore, observer: Observer) -> None:
-    if store.set_aside is not None:
-        saved = store.spent().calls
-        told = (
-            f"the call store was damaged; it is set aside as {store.set_aside}, and "
-            f"{saved} replies were saved from it"
-        )
-        observer(Event("note", message=told))
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        return await self.endpoint.embed(request)
 
 
 @asynccontextmanager
@@ -354,3 +304,52 @@ async def _paced_endpoint(
     finally:
         pacer.close()
         await paced.close()
+
+
+def _budgeted(
+    paced: PacedModel,
+    settings: Settings,
+    resolved: ResolvedModel,
+    store: CallStore,
+    price: Price | None,
+    purse: Purse | None,
+) -> BudgetedModel:
+    def unanswered(request: ChatRequest, error: AttemptError) -> None:
+        store.note_unanswered(call_key(resolved.endpoint, resolved.name, request), str(error))
+
+    return BudgetedModel(paced, settings.budget, price, unanswered, purse or Purse())
+
+
+def _stored_model(
+    budgeted: BudgetedModel,
+    paced: PacedModel,
+    resolved: ResolvedModel,
+    store: CallStore,
+    observer: Observer,
+    price: Price | None,
+) -> ChatModel:
+    retrying = RetryingModel(
+        budgeted, _retry_policy(resolved.settings, paced.pacer.pause), observer
+    )
+    notify = _event_sender(observer, "note")
+    return StoredModel(retrying, store, resolved.endpoint, resolved.name, price, notify)
+
+
+def _retry_policy(model: ModelSettings, pause: Pause = asyncio.sleep) -> RetryPolicy:
+    """Return a policy with time for each attempt, and for the wait that the user finds worth it."""
+    most_s = model.max_attempts * model.timeout_s + model.max_wait_s
+    return RetryPolicy(model.max_attempts, max_s=most_s, pause=pause)
+
+
+def _event_sender(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str], None]:
+    return lambda message: observer(Event(name, message=message))
+
+
+def _note_damage(store: CallStore, observer: Observer) -> None:
+    if store.set_aside is not None:
+        saved = store.spent().calls
+        message = (
+            f"the call store was damaged; it is set aside as {store.set_aside}, and "
+            f"{saved} replies were saved from it"
+        )
+        observer(Event("note", message=message))

@@ -86,12 +86,12 @@ class Pacer:
     Args:
         flow: What is known of its limits.
         max_wait_s: Longest wait that is worth it, for an endpoint that is down or asks for one.
-        tell: Told in a sentence when the flow changes.
+        notify: Told in a sentence when the flow changes.
     """
 
     flow: Flow
     max_wait_s: float
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     breaker: Breaker = field(default_factory=Breaker)
     _waiting: deque[Waiting] = field(default_factory=deque, init=False)
     _timer: asyncio.TimerHandle | None = field(default=None, init=False)
@@ -158,7 +158,7 @@ class Pacer:
                 )
             )
         elif overload:
-            self._tell_overload(now)
+            self._notify_overload(now)
         if math.isnan(self._refused_since):
             self._refused_since = now
         elif now - self._refused_since > self.max_wait_s:
@@ -175,7 +175,7 @@ class Pacer:
         now = self._now()
         was_open = self.breaker.is_open
         if self.breaker.failed(now):
-            self.tell(
+            self.notify(
                 f"the endpoint is down ({reason}); it is tried once a second, for up to "
                 f"{self.max_wait_s:g} s"
             )
@@ -278,21 +278,21 @@ class Pacer:
     def _reached(self) -> None:
         if self.breaker.answered():
             self.flow.restart()
-            self.tell("the endpoint answers again")
+            self.notify("the endpoint answers again")
 
-    def _tell_overload(self, now: float) -> None:
+    def _notify_overload(self, now: float) -> None:
         flow = self.flow
         hold_s = flow.hold_until - now
         rate = f", {60 * flow.measured.per_s:.0f} calls a minute" if flow.measured else ""
         pause = f"; nothing is sent until {_clock_in(hold_s)}" if hold_s > 1 else ""
-        self.tell(f"too many calls: {int(flow.limit)} at once{rate} from now on{pause}")
+        self.notify(f"too many calls: {int(flow.limit)} at once{rate} from now on{pause}")
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         self._watch = loop.call_later(WATCHED_EVERY_S, self._look)
         silent_s = loop.time() - self._ended_at
         if self.flow.in_flight and silent_s >= WATCHED_EVERY_S:
-            self.tell(f"no reply for {silent_s:.0f} s; calls in flight: {self.flow.in_flight}")
+            self.notify(f"no reply for {silent_s:.0f} s; calls in flight: {self.flow.in_flight}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class StoredModel:
         store: Where replies are kept.
         endpoint, model: What the call keys are bound to.
         price: For the ledger; None where unknown.
-        tell: Told once, in a sentence, when another process is waited for.
+        notify: Told once, in a sentence, when another process is waited for.
     """
 
     inner: ChatModel
@@ -35,9 +35,9 @@ class StoredModel:
     endpoint: str
     model: str
     price: Price | None
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     _in_flight: dict[str, asyncio.Future[ChatReply]] = field(default_factory=dict, init=False)
-    _told: bool = field(default=False, init=False)
+    _notified: bool = field(default=False, init=False)
 
     def key(self, request: ChatRequest) -> str:
         """Return the key under which the reply is kept."""
@@ -71,9 +71,9 @@ class StoredModel:
         """Return once nobody else is at it; with the reply where another process bought it."""
         look_s = _FIRST_LOOK_S
         while isinstance(claimed := self.store.claim(key), HeldLease):
-            if not self._told:
-                self._told = True
-                self.tell(
+            if not self._notified:
+                self._notified = True
+                self.notify(
                     f"process {claimed.pid} is asking some of the same; its replies are shared"
                 )
             await asyncio.sleep(look_s)

@@ -75,8 +75,8 @@ def readable(key):
 def stored():
     """Put a model behind a store."""
 
-    def make(inner, store, endpoint="e", model="m", price=None, tell=str):
-        return StoredModel(inner, store, endpoint, model, price, tell=tell)
+    def make(inner, store, endpoint="e", model="m", price=None, notify=str):
+        return StoredModel(inner, store, endpoint, model, price, notify=notify)
 
     return make
 

@@ -16,7 +16,7 @@ REPLY = ChatReply("fine", usage=Usage(100, 20), model="m-1", fingerprint="fp", l
 
 
 def stored(inner, store, endpoint="e", model="m", price=None):
-    return StoredModel(inner, store, endpoint, model, price, tell=str)
+    return StoredModel(inner, store, endpoint, model, price, notify=str)
 
 
 def ask(model, **changes):
