@@ -27,10 +27,10 @@ from ragforge.cli.talk import complain, show
 from ragforge.config import (
     DEFAULT_FILE,
     Trust,
-    all_trust,
     found_file,
+    list_trusted,
     needing_trust,
-    place_of,
+    resolve_folder,
     revoke,
     trust,
     values_of,
@@ -94,7 +94,7 @@ def _trust(path: Path, *, as_json: bool) -> None:
 
 
 def _revoke(path: Path, *, as_json: bool) -> None:
-    place = place_of(path)
+    place = resolve_folder(path)
     if not revoke(path):
         raise UsageError(
             f"{_shown(place)}: is not trusted; `ragforge config trust --list` shows what is"
@@ -107,7 +107,7 @@ def _revoke(path: Path, *, as_json: bool) -> None:
 
 
 def _list(*, as_json: bool) -> None:
-    listed = [(item, _state(item)) for item in all_trust()]
+    listed = [(item, _state(item)) for item in list_trusted()]
     if as_json:
         rows = [
             {"path": str(item.path), "sha256": item.sha256, "state": state}

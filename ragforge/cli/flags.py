@@ -55,7 +55,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         for setting in each_setting()
         if given.get(setting.dest) is not None
     }
-    return load(given.get("config"), flags, tell=_pass_over if given.get("quiet") else _name)
+    return load(given.get("config"), flags, on_found=_pass_over if given.get("quiet") else _name)
 
 
 def _name(file: SettingsFile) -> None:

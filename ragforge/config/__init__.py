@@ -29,7 +29,7 @@ from ragforge.config.sections import (
     Section,
     Settings,
 )
-from ragforge.config.trust import Trust, all_trust, place_of, revoke, trust, trust_of
+from ragforge.config.trust import Trust, find_trust, list_trusted, resolve_folder, revoke, trust
 
 __all__ = [
     "DEFAULT_FILE",
@@ -48,14 +48,14 @@ __all__ = [
     "Settings",
     "SettingsFile",
     "Trust",
-    "all_trust",
     "each_setting",
+    "find_trust",
     "found_file",
+    "list_trusted",
     "load",
     "needing_trust",
-    "place_of",
+    "resolve_folder",
     "revoke",
     "trust",
-    "trust_of",
     "values_of",
 ]

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from ragforge.config.sections import AnyFileMaySet, Section, Settings
-from ragforge.config.trust import digest_of, trust_of
+from ragforge.config.trust import digest_of, find_trust
 from ragforge.errors import ConfigError
 
 DEFAULT_FILE: Final = "ragforge.toml"
@@ -82,7 +82,7 @@ def found_file(path: Path) -> SettingsFile:
     # A key of many parts takes memory by the square of their number: 4 GB for one of 64 kB.
     if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
         raise ConfigError(f"{name}: is odd: expected at most {_MOST_DOTS} dots in a line")
-    known = trust_of(path)
+    known = find_trust(path)
     trusted = known is not None and known.sha256 == digest_of(content)
     return SettingsFile(name, content, trusted, changed=known is not None and not trusted)
 
@@ -168,7 +168,7 @@ def load(
     path: Path | None = None,
     flags: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
-    tell: Callable[[SettingsFile], None] = _nothing,
+    on_found: Callable[[SettingsFile], None] = _nothing,
 ) -> Settings:
     """Return the settings in force.
 
@@ -177,7 +177,7 @@ def load(
             of the working directory if there is one, which has to be trusted for some settings.
         flags: Values by `section.field`, strongest of all.
         environment: Variables; the process's own where None.
-        tell: Told of the file of the working directory when it is read.
+        on_found: Told of the file of the working directory when it is read.
 
     Raises:
         ConfigError: A file cannot be read, a key is unknown, a value is not allowed, or one would
@@ -185,7 +185,7 @@ def load(
     """
     file = find_file() if path is None else named_file(path)
     if file is not None and path is None:
-        tell(file)
+        on_found(file)
     variables = os.environ if environment is None else environment
     given = {**_from_file(file), **_from_environment(variables), **_from_flags(flags or {})}
     if file is not None and not file.trusted:

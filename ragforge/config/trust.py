@@ -21,12 +21,12 @@ class Trust:
     """A file that the user trusts."""
 
     path: Path
-    """Where it is, as `place_of` tells."""
+    """Where it is, as `resolve_folder` tells."""
     sha256: str
     """Of the bytes that were trusted."""
 
 
-def place_of(path: Path) -> Path:
+def resolve_folder(path: Path) -> Path:
     """Return the absolute path of a file in its real folder.
 
     The file itself is not resolved: a link to a file that is trusted elsewhere is another file,
@@ -40,10 +40,10 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def trust_of(path: Path) -> Trust | None:
+def find_trust(path: Path) -> Trust | None:
     """Return the trust in the file at a path; None where there is none."""
     folder = _folder()
-    place = place_of(path)
+    place = resolve_folder(path)
     found = _read(folder / _name(place)) if folder else None
     return found if found and found.path == place else None
 
@@ -54,7 +54,7 @@ def trust(path: Path, content: bytes) -> Trust:
     Raises:
         ConfigError: Others may write where it is, or it cannot be remembered.
     """
-    place = place_of(path)
+    place = resolve_folder(path)
     _refuse_writable_by_all(place)
     folder = _folder()
     if folder is None:
@@ -80,12 +80,12 @@ def revoke(path: Path) -> bool:
     Raises:
         ConfigError: It cannot be forgotten.
     """
-    if trust_of(path) is None:
+    if find_trust(path) is None:
         return False
     folder = _folder()
     assert folder is not None
     try:
-        (folder / _name(place_of(path))).unlink()
+        (folder / _name(resolve_folder(path))).unlink()
     except OSError as error:
         raise ConfigError(
             f"{folder}: cannot forget what is trusted: {error.strerror or error}"
@@ -93,7 +93,7 @@ def revoke(path: Path) -> bool:
     return True
 
 
-def all_trust() -> list[Trust]:
+def list_trusted() -> list[Trust]:
     """Return all trusted files by path; an entry that cannot be read is left out."""
     folder = _folder()
     if folder is None or not folder.is_dir():

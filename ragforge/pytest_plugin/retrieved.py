@@ -51,6 +51,6 @@ def retrieved_beside(
             shutil.copyfile(dataset.files / name, folder / name)
     beside = Dataset(folder, store_of=dataset.home if dataset.own_place.exists() else None)
     specs = named_specs([spec])
-    made = asyncio.run(make_runs(beside, specs, load(tell=tell), silent))
+    made = asyncio.run(make_runs(beside, specs, load(on_found=tell), silent))
     require_working(made)
     return beside, made[0].name
