@@ -71,8 +71,8 @@ def _unnoted(request: ChatRequest, error: AttemptError) -> None:
 
 
 @dataclass(slots=True)
-class Purse:
-    """What was spent and is reserved of one budget; several models may draw on it.
+class BudgetAccount:
+    """The account of one budget, with what was spent and is reserved; several models may share it.
 
     `calls` counts attempts, failed ones included.
     """
@@ -112,7 +112,7 @@ class BudgetedModel:
         settings: The limits.
         price: None where unknown.
         unanswered: Told of each attempt that may have been billed for nothing.
-        purse: Shared with other models where all of them have one budget.
+        account: Shared with other models where all of them have one budget.
 
     Raises:
         ConfigError: A limit in dollars is set but no price is known.
@@ -122,7 +122,7 @@ class BudgetedModel:
     settings: BudgetSettings
     price: Price | None
     unanswered: Callable[[ChatRequest, AttemptError], None] = _unnoted
-    purse: Purse = field(default_factory=Purse)
+    account: BudgetAccount = field(default_factory=BudgetAccount)
 
     def __post_init__(self) -> None:
         if self.settings.max_cost_usd is not None and self.price is None:
@@ -134,17 +134,17 @@ class BudgetedModel:
     @property
     def calls(self) -> int:
         """Attempts made, failed ones included."""
-        return self.purse.calls
+        return self.account.calls
 
     @property
     def tokens(self) -> int:
         """Tokens used, in and out."""
-        return self.purse.spent.tokens
+        return self.account.spent.tokens
 
     @property
     def cost_usd(self) -> float:
         """Dollars spent; 0 where the price is unknown."""
-        return self.purse.spent.cost_usd
+        return self.account.spent.cost_usd
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Answer one request within the budget.
@@ -154,21 +154,21 @@ class BudgetedModel:
         """
         most = self._amount(Usage(estimate_tokens(request), request.max_output_tokens))
         while not self._fits(most):
-            await self.purse.settled.wait()
-        self.purse.reserve(most)
+            await self.account.settled.wait()
+        self.account.reserve(most)
         try:
             reply = await self.inner.ask(request)
-            self.purse.spent += self._amount(reply.usage)
+            self.account.spent += self._amount(reply.usage)
         except AttemptError as error:
             if error.usage is not None:
-                self.purse.spent += self._amount(error.usage)
+                self.account.spent += self._amount(error.usage)
             elif error.maybe_billed:
-                self.purse.spent += most
+                self.account.spent += most
             if error.maybe_billed:
                 self.unanswered(request, error)
             raise
         finally:
-            self.purse.settle(most)
+            self.account.settle(most)
         return reply
 
     def _fits(self, most: _Amount) -> bool:
@@ -176,7 +176,7 @@ class BudgetedModel:
         limits = self.settings
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise BudgetError(f"--max-calls {limits.max_calls} is reached")
-        alone = self.purse.spent + most
+        alone = self.account.spent + most
         if limits.max_tokens is not None and alone.tokens > limits.max_tokens:
             raise BudgetError(
                 f"--max-tokens {limits.max_tokens} is reached: {self.tokens} used, "
@@ -187,7 +187,7 @@ class BudgetedModel:
                 f"--max-cost-usd {limits.max_cost_usd:g} is reached: {self.cost_usd:.4f} spent, "
                 f"and the next call may take {most.cost_usd:.4f}"
             )
-        beside = alone + self.purse.reserved
+        beside = alone + self.account.reserved
         return beside.tokens <= (limits.max_tokens or math.inf) and beside.cost_usd <= (
             limits.max_cost_usd or math.inf
         )

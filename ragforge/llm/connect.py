@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from ragforge.config import BudgetSettings, ModelSettings, Settings
 from ragforge.errors import ConfigError
 from ragforge.llm.attempt_errors import AttemptError
-from ragforge.llm.budget import BudgetedModel, Price, Purse, find_price
+from ragforge.llm.budget import BudgetAccount, BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
 from ragforge.llm.dry_run import CountingModel
 from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, PacedModel, Pacer
@@ -83,7 +83,7 @@ async def connect(
     settings: Settings,
     store_path: Path,
     observer: Observer,
-    purse: Purse | None = None,
+    account: BudgetAccount | None = None,
     *,
     dry_run: bool = False,
     replay: bool = False,
@@ -94,7 +94,7 @@ async def connect(
         settings: `model` and `budget` are used; the model is not `offline`.
         store_path: The dataset's call store.
         observer: Told of calls, retries and changes of flow.
-        purse: What is spent of the budget; one of its own where None.
+        account: What is spent of the budget; one of its own where None.
         dry_run: Count what would be asked instead of asking; no server is started.
         replay: Answer from the store only; no server is started.
 
@@ -104,7 +104,7 @@ async def connect(
         EndpointError: A local model does not start.
     """
     price = find_price(settings.model.name, settings.model.base_url, settings.budget)
-    opening = _Opening(settings, store_path, observer, purse, price, _chat_endpoint)
+    opening = _Opening(settings, store_path, observer, account, price, _chat_endpoint)
     async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
         yield connection
 
@@ -114,7 +114,7 @@ async def connect_embeddings(
     settings: Settings,
     store_path: Path,
     observer: Observer,
-    purse: Purse | None = None,
+    account: BudgetAccount | None = None,
     *,
     dry_run: bool = False,
     replay: bool = False,
@@ -135,7 +135,7 @@ async def connect_embeddings(
             f"--max-cost-usd: the price of the embedding model {name!r} is not known; give the "
             "most it can be with --input-usd-per-mtok and --output-usd-per-mtok"
         )
-    opening = _Opening(changed, store_path, observer, purse, price, _EmbeddingEndpoint)
+    opening = _Opening(changed, store_path, observer, account, price, _EmbeddingEndpoint)
     async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
         yield connection
 
@@ -227,7 +227,7 @@ class _Opening:
     settings: Settings
     store_path: Path
     observer: Observer
-    purse: Purse | None
+    account: BudgetAccount | None
     price: Price | None
     innermost: _Innermost
 
@@ -252,7 +252,7 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
             _paced_endpoint(resolved, store, observer, opening.innermost) as paced,
             leases_renewed(store),
         ):
-            budgeted = _budgeted(paced, settings, resolved, store, price, opening.purse)
+            budgeted = _budgeted(paced, settings, resolved, store, price, opening.account)
             model = _stored_model(budgeted, paced, resolved, store, observer, price)
             flow = paced.pacer.flow
             observed = ObservedModel(model, observer, resolved.name, resolved.endpoint, price, flow)
@@ -312,12 +312,12 @@ def _budgeted(
     resolved: ResolvedModel,
     store: CallStore,
     price: Price | None,
-    purse: Purse | None,
+    account: BudgetAccount | None,
 ) -> BudgetedModel:
     def unanswered(request: ChatRequest, error: AttemptError) -> None:
         store.note_unanswered(call_key(resolved.endpoint, resolved.name, request), str(error))
 
-    return BudgetedModel(paced, settings.budget, price, unanswered, purse or Purse())
+    return BudgetedModel(paced, settings.budget, price, unanswered, account or BudgetAccount())
 
 
 def _stored_model(

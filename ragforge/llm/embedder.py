@@ -10,7 +10,7 @@ from pathlib import Path
 from ragforge.config import Settings
 from ragforge.errors import CallError
 from ragforge.files.manifest import Spent
-from ragforge.llm.budget import Purse
+from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import Usage
 from ragforge.llm.connect import Connection, connect_embeddings
 from ragforge.llm.dry_run import DryRunError
@@ -96,7 +96,7 @@ async def open_embedder(
     settings: Settings,
     store_path: Path,
     observer: Observer,
-    purse: Purse | None = None,
+    account: BudgetAccount | None = None,
     *,
     dry_run: bool = False,
     replay: bool = False,
@@ -107,7 +107,7 @@ async def open_embedder(
         settings: `model` and `budget` are used.
         store_path: The dataset's call store.
         observer: Told of calls, retries and changes of flow.
-        purse: What is spent of the budget by the command as a whole; one of its own where None.
+        account: What is spent of the budget by the command as a whole; one of its own where None.
         dry_run: Count what would be asked instead of asking.
         replay: Answer from the store only.
     """
@@ -115,7 +115,7 @@ async def open_embedder(
         yield None
         return
     opening = partial(
-        connect_embeddings, settings, store_path, observer, purse, dry_run=dry_run, replay=replay
+        connect_embeddings, settings, store_path, observer, account, dry_run=dry_run, replay=replay
     )
     async with AsyncExitStack() as stack:
         yield EndpointEmbedder(opening, stack)

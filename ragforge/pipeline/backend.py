@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
-from ragforge.llm.budget import Purse
+from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.connect import OFFLINE, connect
 from ragforge.llm.dry_run import CountingModel
 from ragforge.llm.store import CallStore
@@ -137,7 +137,7 @@ async def open_backend(
     *,
     mode: Mode,
     failures: Callable[[], Iterable[Failure]],
-    purse: Purse | None = None,
+    account: BudgetAccount | None = None,
 ) -> AsyncIterator[Backend]:
     """Open the model that the settings name together with a prompt.
 
@@ -148,7 +148,7 @@ async def open_backend(
         observer: Told of calls and retries.
         mode: Whether to ask, and what to ask again.
         failures: Those of earlier runs of the stage; read only when they are asked again.
-        purse: What is spent of the budget; shared where several models have one.
+        account: What is spent of the budget; shared where several models have one.
 
     Raises:
         ConfigError: The model or the prompt cannot be taken.
@@ -160,7 +160,7 @@ async def open_backend(
         return
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
-        settings, store_path, observer, purse, dry_run=mode.dry_run, replay=mode.offline_replay
+        settings, store_path, observer, account, dry_run=mode.dry_run, replay=mode.offline_replay
     ) as connection:
         if mode.retry_failed:
             connection.store.forget(key for item in failures() for key in item.call_keys)

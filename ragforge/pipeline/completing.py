@@ -10,7 +10,7 @@ from ragforge.corpus.survey import Survey
 from ragforge.evaluating.gathered import reading_in_force
 from ragforge.files.dataset import Dataset
 from ragforge.files.versions.wholeness import require_own_chunks
-from ragforge.llm.budget import Purse
+from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
@@ -59,7 +59,7 @@ async def complete_dataset(
     observer: Observer,
     mode: Mode = EARNEST,
     query_ids: Collection[str] | None = None,
-    purse: Purse | None = None,
+    account: BudgetAccount | None = None,
 ) -> Completion:
     """Pool what probes find for queries, and judge it; pools grow while their end is relevant.
 
@@ -75,7 +75,7 @@ async def complete_dataset(
         observer: Told of progress.
         mode: A dry run writes nothing, and asks no retriever that has to be built first.
         query_ids: Which queries, of any status; the accepted ones of the split where None.
-        purse: What was spent of the budget before; nothing where None.
+        account: What was spent of the budget before; nothing where None.
 
     Raises:
         DataError: No query is in the split.
@@ -100,7 +100,7 @@ async def complete_dataset(
         observer,
         mode=mode,
         failures=of_stages(dataset.failures, "judge"),
-        purse=purse,
+        account=account,
     ) as bench:
         refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})
         growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
@@ -133,18 +133,18 @@ async def complete_whole(
     require_own_chunks(dataset)
     place = dataset.own_place
     with open_survey(dataset.chunks_path, place, observer, seed=settings.model.seed) as survey:
-        purse = Purse()
+        account = BudgetAccount()
         async with open_embedder(
             settings,
             dataset.store_path,
             observer,
-            purse,
+            account,
             dry_run=mode.dry_run,
             replay=mode.offline_replay,
         ) as embedder:
             retrievers = probing_retrievers(survey, embedder)
             done = await complete_dataset(
-                dataset, survey, retrievers, settings, observer, mode, purse=purse
+                dataset, survey, retrievers, settings, observer, mode, account=account
             )
             if embedder is None or done.estimate is None:
                 return done

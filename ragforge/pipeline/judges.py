@@ -12,7 +12,7 @@ from ragforge.config.values import address
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.dataset import Dataset
 from ragforge.files.examples import Example, load_examples
-from ragforge.llm.budget import Purse
+from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import Message
 from ragforge.llm.families import shared_families
 from ragforge.observe import Event, Observer
@@ -157,7 +157,7 @@ async def open_bench(
     *,
     mode: Mode,
     failures: Callable[[], Iterable[Failure]],
-    purse: Purse | None = None,
+    account: BudgetAccount | None = None,
 ) -> AsyncIterator[Bench]:
     """Open the models that judge; those of a panel share one budget.
 
@@ -167,7 +167,7 @@ async def open_bench(
         observer: Told of calls and retries.
         mode: Whether to ask, and what to ask again.
         failures: Those of earlier runs.
-        purse: What other stages of the same run have spent; one of its own where None.
+        account: What other stages of the same run have spent; one of its own where None.
 
     Raises:
         UsageError: Ways of judging that exclude each other.
@@ -180,7 +180,7 @@ async def open_bench(
     _warn_of_other_rubric(settings, observer)
     members = how.panel or (settings.model.name,)
     prompt = how.prompt or (BATCH if how.batch > 1 else POINTWISE)
-    purse = purse or Purse()
+    account = account or BudgetAccount()
     async with AsyncExitStack() as stack:
         backends = [
             await stack.enter_async_context(
@@ -191,7 +191,7 @@ async def open_bench(
                     observer,
                     mode=mode,
                     failures=failures,
-                    purse=purse,
+                    account=account,
                 )
             )
             for member in members

@@ -6,7 +6,7 @@ from endpoint import Reply, fault
 from fakes import Recorder
 
 from ragforge.errors import BudgetError, CallError, ConfigError, EndpointError
-from ragforge.llm.budget import Purse
+from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.dry_run import DryRunError
 from ragforge.llm.embedder import open_embedder
 from ragforge.llm.embeddings import EMBEDDINGS
@@ -48,10 +48,10 @@ def path(tmp_path):
 def embed(path, settings_for):
     """Embed texts in a session of its own, and return the vectors and what was counted."""
 
-    def session(url, *calls, observer=silent, budget=None, purse=None, **mode):
+    def session(url, *calls, observer=silent, budget=None, account=None, **mode):
         async def run():
             settings = settings_for(url, budget, embedding_model="e")
-            async with open_embedder(settings, path, observer, purse, **mode) as embedder:
+            async with open_embedder(settings, path, observer, account, **mode) as embedder:
                 return [vector for texts in calls for vector in await embedder.embed(texts)]
 
         return asyncio.run(run())
@@ -107,10 +107,10 @@ def test_tokens_are_limited(endpoint, embed):
 
 def test_the_purse_is_shared(endpoint, embed):
     """What embeddings took is not there for the judge."""
-    purse = Purse()
-    embed(endpoint.url, TEXTS, purse=purse)
+    account = BudgetAccount()
+    embed(endpoint.url, TEXTS, account=account)
 
-    assert (purse.calls, purse.spent.tokens) == (3, 21)
+    assert (account.calls, account.spent.tokens) == (3, 21)
 
 
 def test_a_price_that_nobody_knows_is_told_under_a_limit_in_dollars(endpoint, embed):

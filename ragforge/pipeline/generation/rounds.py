@@ -273,7 +273,7 @@ class Rounds:
             self.observer,
             self.mode,
             ids,
-            self.team.purse,
+            self.team.account,
         )
         kept = {name for name, query in self.inputs.own.items() if is_kept(query)}
         return self._ids & set(self.completion.conflicts) - kept

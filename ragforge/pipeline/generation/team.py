@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
-from ragforge.llm.budget import Purse
+from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Backend, Mode, of_stages, open_backend
@@ -64,13 +64,13 @@ class Team:
     Args:
         writer: A model with the prompts of the writer; without one the rules write.
         checker: The model that checks; None where nothing is checked.
-        purse: What they have spent, and whoever judges the pools after them.
+        account: What they have spent, and whoever judges the pools after them.
         embedder: Embeds what is looked for in the corpus; None where no model for it is set.
     """
 
     writer: Backend
     checker: Backend | None
-    purse: Purse = field(default_factory=Purse)
+    account: BudgetAccount = field(default_factory=BudgetAccount)
     embedder: EndpointEmbedder | None = None
 
     @property
@@ -99,7 +99,7 @@ async def assemble(
     Raises:
         ConfigError, DataError: As for `open_backend`.
     """
-    purse = Purse()
+    account = BudgetAccount()
 
     async def opened(of: Settings, prompts: tuple[str, ...]) -> Backend:
         backend = await stack.enter_async_context(
@@ -110,7 +110,7 @@ async def assemble(
                 observer,
                 mode=mode,
                 failures=of_stages(dataset.failures, "generate", "check"),
-                purse=purse,
+                account=account,
             )
         )
         for name in prompts[1:]:
@@ -122,7 +122,7 @@ async def assemble(
             settings,
             dataset.store_path,
             observer,
-            purse,
+            account,
             dry_run=mode.dry_run,
             replay=mode.offline_replay,
         )
@@ -130,14 +130,14 @@ async def assemble(
     how = settings.generate
     writer = await opened(settings, tuple(WRITER_PROMPTS))
     if how.checks == "off" or (writer.asker is None and not how.checker):
-        return Team(writer, None, purse, embedder)
+        return Team(writer, None, account, embedder)
     if how.checker:
         other = of_member(settings, how.checker)
-        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), purse, embedder)
+        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), account, embedder)
     observer(Event("note", message=SELF_CHECKED))
     for name in CHECK_PROMPTS:
         writer.with_prompt(name)
-    return Team(writer, writer, purse, embedder)
+    return Team(writer, writer, account, embedder)
 
 
 def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWriter:

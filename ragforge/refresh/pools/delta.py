@@ -7,7 +7,7 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.files.dataset import Dataset
-from ragforge.llm.budget import Purse
+from ragforge.llm.budget import BudgetAccount
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.completing import (
@@ -222,7 +222,7 @@ async def judge_new_chunks(
     new_chunks: Collection[str],
     whole: Collection[str] = (),
     mode: Mode = EARNEST,
-    purse: Purse | None = None,
+    account: BudgetAccount | None = None,
 ) -> DeltaPools:
     """Judge the new chunks that come into the pools of accepted queries.
 
@@ -240,13 +240,13 @@ async def judge_new_chunks(
         new_chunks: Ids of the chunks that the version before did not have.
         whole: Ids of queries that are new, or whose evidence or answer changed.
         mode: A dry run writes nothing, and asks no retriever that has to be built first.
-        purse: What was spent of the budget before; nothing where None.
+        account: What was spent of the budget before; nothing where None.
 
     Raises:
         UsageError: Another model or prompt graded a part of a whole pool, and is not marked so.
         EndpointError, BudgetError: The run was stopped; or nothing could be judged.
     """
-    purse = purse or Purse()
+    account = account or BudgetAccount()
     before = _call_keys(staged)
     accepted = {query.query_id for query in staged.queries()}
     again = _unprobed(staged.failures()) if new_chunks else set[str]()
@@ -254,7 +254,7 @@ async def judge_new_chunks(
     done = Completion(JudgingResult(""), None, {})
     if entire:
         done = await complete_dataset(
-            staged, survey, retrievers, settings, observer, mode, sorted(entire), purse
+            staged, survey, retrievers, settings, observer, mode, sorted(entire), account
         )
     if mode.dry_run:
         retrievers = free_retrievers(retrievers, observer)
@@ -266,7 +266,7 @@ async def judge_new_chunks(
         )
     if not mode.dry_run and entering.tried:
         staged.replace_failures("retrieve", entering.failures, entering.tried.__contains__)
-    result, estimate = await _judge(staged, survey, settings, observer, entering, mode, purse)
+    result, estimate = await _judge(staged, survey, settings, observer, entering, mode, account)
     if not before and not mode.dry_run:
         refused_if_all_failed(result, result.n_failed)
     found = _in_all(done, Completion(result, None, _failed_probes(entering), estimate))
@@ -297,7 +297,7 @@ async def _judge(
     observer: Observer,
     entering: Entering,
     mode: Mode,
-    purse: Purse,
+    account: BudgetAccount,
 ) -> tuple[JudgingResult, dict[str, object] | None]:
     if not entering.ranked:
         return JudgingResult(""), None
@@ -314,7 +314,7 @@ async def _judge(
         observer,
         mode=mode,
         failures=of_stages(staged.failures, "judge"),
-        purse=purse,
+        account=account,
     ) as bench:
         refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})
         growth = Growth(settings.pool.pool_k, settings.pool.pool_most)

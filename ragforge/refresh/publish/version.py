@@ -57,7 +57,7 @@ class Version:
         settings: As given.
         observer: Told of progress; knows what was bought.
         mode: In earnest, or counting only.
-        team: Who writes, checks and judges; has the purse.
+        team: Who writes, checks and judges; has the account of the budget.
         who: Checks queries again.
         stack: Closes what was opened on the way.
         settled: The queries as they are now.
@@ -176,7 +176,7 @@ class Version:
             self.observer,
             mode=self.mode,
             failures=lambda: (),
-            purse=self.team.purse,
+            account=self.team.account,
         ) as bench:
             return tuple(bench.provenances())
 
@@ -197,7 +197,7 @@ class Version:
             new_chunks=new_chunks,
             whole=whole,
             mode=self.mode,
-            purse=self.team.purse,
+            account=self.team.account,
         )
 
     async def _pool(self, new_chunks: Collection[str], whole: Collection[str]) -> None:
