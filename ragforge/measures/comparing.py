@@ -20,7 +20,13 @@ from ragforge.errors import UsageError
 from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
 from ragforge.measures.paired import PairedTest, randomisation_test, t_test
-from ragforge.measures.power import EffectSize, detectable_difference, effect_size, queries_needed
+from ragforge.measures.power import (
+    EffectSize,
+    detectable_by_error,
+    detectable_difference,
+    effect_size,
+    queries_needed,
+)
 from ragforge.measures.samples import (
     Floats,
     Values,
@@ -32,7 +38,13 @@ from ragforge.measures.samples import (
     standard_deviation,
 )
 from ragforge.measures.strata import Design, Stratified, weighted_mean
-from ragforge.measures.stratified import sample_difference_interval, sample_t_p, scaled
+from ragforge.measures.stratified import (
+    is_whole,
+    sample_difference_interval,
+    sample_error,
+    sample_t_p,
+    scaled,
+)
 from ragforge.measures.unseen import difference_interval, is_bounded
 
 Winner: TypeAlias = Literal["A", "B", "TIE"]
@@ -168,10 +180,12 @@ class Power:
     """Standard deviation of the differences per query."""
     detectable: float | None
     """Least true difference shown with a probability of 80 %, at the level of one comparison; None
-    where there is no spread. Where most queries tie it takes more than this: the few that do not
-    tell little of the spread."""
+    where there is no spread, or no values of the measure differ so much. In a sample it is by the
+    standard error of that, as the interval is. Where most queries tie it takes more than this: the
+    few that do not tell little of the spread."""
     n_for_half: int | None
-    """Queries that would show half of that; None where there is no spread."""
+    """Queries that would show half of that; None where that is None, and in a sample, as it would
+    depend on the strata that they are drawn from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +360,7 @@ def _comparison(
         ties=test.ties,
         losses=test.wins if pair.lower_is_better else test.losses,
         effect=effect_size(pair.values_a, pair.values_b),
-        power=_power(found, 1 - level),
+        power=_power(pair, found, 1 - level),
         is_identity=is_identity(found, same_rankings=pair.same_rankings),
     )
 
@@ -382,13 +396,25 @@ def _winner(interval: Ends | None, is_significant: bool, lower_is_better: bool) 
     return "B" if (interval.low > 0) != lower_is_better else "A"
 
 
-def _power(found: Floats, alpha: float) -> Power | None:
+def _power(pair: Pair, found: Floats, alpha: float) -> Power | None:
     n = len(found)
     if n < 2:
         return None
     if is_constant(found):
         return Power(0.0, None, None)
     sd = standard_deviation(found)
-    detectable = detectable_difference(sd, n, alpha)
-    half = queries_needed(detectable / 2, sd, alpha) if detectable else None
-    return Power(sd, detectable, half)
+    half = None
+    if pair.drawn is None or is_whole(pair.drawn):
+        detectable = detectable_difference(sd, n, alpha)
+        half = queries_needed(detectable / 2, sd, alpha) if detectable else None
+    else:
+        off = sample_error(found, pair.drawn)
+        detectable = detectable_by_error(off.error, off.degrees, alpha)
+    is_possible = _can_be(pair, detectable)
+    return Power(sd, detectable if is_possible else None, half if is_possible else None)
+
+
+def _can_be(pair: Pair, detectable: float | None) -> bool:
+    """Whether values of the measure can differ so much."""
+    a, b = sample(pair.values_a), sample(pair.values_b)
+    return detectable is None or detectable <= 1 or not _is_bounded(pair.measure, a, b)

@@ -100,7 +100,7 @@ def achieved_power(difference: float, sd: float, n: int, alpha: float = 0.05) ->
     shift = abs(difference) / sd * sqrt(n) if sd else 0.0
     if not sd or not isfinite(shift):
         return 1.0
-    return _power(shift, n, _critical(n, alpha))
+    return _power(shift, n - 1, -student_quantile(alpha / 2, n - 1))
 
 
 def detectable_difference(
@@ -121,19 +121,38 @@ def detectable_difference(
     Raises:
         UsageError: An argument cannot be taken.
     """
-    check_share(alpha, "alpha")
-    check_share(power, "power")
     _check_spread(0.0, sd)
     if n < 2:
+        check_share(alpha, "alpha")
+        check_share(power, "power")
         return None
+    return detectable_by_error(sd / sqrt(n), n - 1, alpha, power)
+
+
+def detectable_by_error(
+    error: float, degrees: float, alpha: float = 0.05, power: float = 0.8
+) -> float:
+    """Return the least true mean difference that is shown with the wished power.
+
+    Args:
+        error: Standard error of the mean difference, not negative.
+        degrees: Of freedom, which that has; above 0.
+        alpha: As for `detectable_difference`.
+        power: Likewise.
+
+    Raises:
+        UsageError: An argument cannot be taken.
+    """
+    check_share(alpha, "alpha")
+    check_share(power, "power")
+    _check_spread(0.0, error)
     if power <= alpha:
         return 0.0
-    critical = _critical(n, alpha)
+    critical = -student_quantile(alpha / 2, degrees)
     high = 1.0
-    while _power(high, n, critical) < power:
+    while _power(high, degrees, critical) < power:
         high *= 2
-    shift = root(lambda shift: _power(shift, n, critical) - power, 0.0, high)
-    return shift * sd / sqrt(n)
+    return error * root(lambda shift: _power(shift, degrees, critical) - power, 0.0, high)
 
 
 def queries_needed(difference: float, sd: float, alpha: float = 0.05, power: float = 0.8) -> int:
@@ -170,13 +189,9 @@ def queries_needed(difference: float, sd: float, alpha: float = 0.05, power: flo
     return n
 
 
-def _critical(n: int, alpha: float) -> float:
-    return -student_quantile(alpha / 2, n - 1)
-
-
-def _power(shift: float, n: int, critical: float) -> float:
-    right = noncentral_t_sf(critical, n - 1, shift)
-    return min(1.0, right + noncentral_t_sf(critical, n - 1, -shift))
+def _power(shift: float, degrees: float, critical: float) -> float:
+    right = noncentral_t_sf(critical, degrees, shift)
+    return min(1.0, right + noncentral_t_sf(critical, degrees, -shift))
 
 
 def _check_spread(difference: float, sd: float) -> None:

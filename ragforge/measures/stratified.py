@@ -115,7 +115,7 @@ def sample_interval(
         UsageError, DataError: As for `unseen.interval_by_measure`.
     """
     usual = interval_by_measure(measure, values, level)
-    if _is_whole(drawn):
+    if is_whole(drawn):
         return usual
     return _stretched(usual, values, drawn, of_set=False, bounded=is_bounded(measure))
 
@@ -145,7 +145,7 @@ def sample_difference_interval(
         same_rankings: Likewise.
     """
     usual = difference_interval(found, level, bounded=bounded, same_rankings=same_rankings)
-    if usual is None or _is_whole(drawn) or usual.low == usual.high:
+    if usual is None or is_whole(drawn) or usual.low == usual.high:
         return usual
     return _moved(usual, found, drawn, level, of_set=False)
 
@@ -180,12 +180,13 @@ def stretch_of(values: Floats, drawn: Stratified, level: float) -> float:
         drawn: Their strata, aligned.
         level: Of the interval, which is over queries like these.
     """
-    if is_constant(values) or _is_whole(drawn):
+    if is_constant(values) or is_whole(drawn):
         return 1.0
     return _stretch(values, sample_error(values, drawn), level)
 
 
-def _is_whole(drawn: Stratified) -> bool:
+def is_whole(drawn: Stratified) -> bool:
+    """Whether the sample is all that it was drawn from."""
     return len(drawn.strata) == sum(drawn.sizes.values())
 
 
@@ -202,7 +203,7 @@ def _stretched(
     if usual.mean is None:
         return ConfidenceInterval(None, None, None, usual.level, 0, method)
     middle = weighted_mean(array.tolist(), drawn.weights)
-    if of_set and _is_whole(drawn):
+    if of_set and is_whole(drawn):
         return ConfidenceInterval(middle, middle, middle, usual.level, usual.n, method)
     if usual.low is None or usual.high is None:
         return ConfidenceInterval(middle, None, None, usual.level, usual.n, method)

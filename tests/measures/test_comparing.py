@@ -292,3 +292,10 @@ def test_measures_of_which_less_is_better_are_marked():
 def test_a_baseline_is_held_against_each_other_run(baseline, expected):
     """Fewer comparisons leave each more power."""
     assert couples(["x", "y", "z"], baseline) == expected
+
+
+def test_no_difference_is_promised_that_the_measure_cannot_have():
+    """Three queries with differences 1, 0 and -1 would show one of 3.3; RR has none above 1."""
+    power = compared([0.0, 0.5, 1.0], [1.0, 0.5, 0.0]).power
+
+    assert (power.sd, power.detectable, power.n_for_half) == (1.0, None, None)

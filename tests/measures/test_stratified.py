@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.power import detectable_by_error
 from ragforge.measures.strata import Stratified
 from ragforge.measures.stratified import (
     sample_difference_interval,
@@ -138,3 +139,22 @@ def test_a_comparison_is_of_the_set():
     [found] = compare_pairs([pair])
 
     assert (found.mean_a, found.mean_b, found.diff) == pytest.approx((0.9, 0.55, -0.35))
+
+
+def test_a_sample_shows_what_its_own_standard_error_allows():
+    """One stratum weighs 0.882 by two of its ten values, so that ten queries tell as much as two.
+
+    Ten values with the plain standard deviation 0.36 would show 0.360, within the interval.
+    """
+    drawn = Stratified(
+        ("a",) * 2 + ("b",) * 2 + ("c",) * 2 + ("d",) * 2 + ("e",) * 2,
+        {"a": 60, "b": 2, "c": 2, "d": 2, "e": 2},
+    )
+    better = [1.0] * 10
+    [found] = compare_pairs([Pair("x", "y", "RR", [1.0] * 2 + [1 / 7] * 8, better, drawn=drawn)])
+
+    off = sample_error([0.0] * 2 + [6 / 7] * 8, drawn)
+    assert found.interval.high - found.diff > 0.49
+    assert found.power.detectable == pytest.approx(detectable_by_error(off.error, off.degrees))
+    assert found.power.detectable > found.interval.high - found.diff
+    assert found.power.n_for_half is None
