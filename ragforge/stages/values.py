@@ -5,7 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import Literal
+
+from ragforge.stages.lexicon import entries, languages
 
 Kind = Literal["number", "date", "quantity"]
 
@@ -24,11 +27,6 @@ class Value:
 
 
 _SCALES = {"thousand": 3, "million": 6}
-SMALL_NUMBERS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen twenty"
-).split()
-
 _UNITS = """
 length 0.000001 mm: micrometre micrometres micrometer micrometers μm um
 length 1 mm: mm millimetre millimetres millimeter millimeters
@@ -88,22 +86,6 @@ Left out is what has two readings: t, oz, pint, billion, ¥, K. A kB is 1000 or 
 24 hours may not be a day where days are counted, so those are not converted.
 """
 
-_MONTHS = """
-january jan januar janvier enero gennaio janeiro januari stycznia января januar
-february feb februar février febrero febbraio fevereiro februari lutego февраля
-march mar märz mars marzo março maart marca марта
-april apr avril abril aprile kwietnia апреля
-may mai mayo maggio maio mei maja мая
-june jun juni juin junio giugno junho czerwca июня
-july jul juli juillet julio luglio julho lipca июля
-august aug août agosto augustus sierpnia августа
-september sep sept septembre septiembre settembre setembro września сентября
-october oct oktober octobre octubre ottobre outubro października октября
-november nov novembre noviembre novembro listopada ноября
-december dec dezember décembre diciembre dicembre dezembro grudnia декабря
-"""
-
-
 _JOINED = {
     "per cent": "percent",
     "pour cent": "percent",
@@ -134,12 +116,6 @@ def _unit_table() -> dict[str, _Unit]:
 
 
 _UNIT = _unit_table()
-_MONTH = {
-    name: number
-    for number, names in enumerate(_MONTHS.strip().splitlines(), start=1)
-    for name in names.split()
-}
-
 _MOST_DIGITS = 20
 """More would not be compared exactly once they are converted."""
 _DIGITS = r"(?:[0-9]{1,3}(?:[ '\u2019][0-9]{3})+|[0-9][0-9.,]*[0-9]|[0-9])"
@@ -181,8 +157,9 @@ def read_value(text: str, language: str = "en") -> Value | None:
     day = _read_date(text)
     if day is not None:
         return Value("date", day)
-    if text.casefold() in SMALL_NUMBERS:
-        return Value("number", Decimal(SMALL_NUMBERS.index(text.casefold())), "0 decimals")
+    small = small_numbers()
+    if text.casefold() in small:
+        return Value("number", Decimal(small.index(text.casefold())), "0 decimals")
     found = _AMOUNT.fullmatch(text)
     if found is None or len(found["digits"]) > _MOST_DIGITS:
         return None
@@ -196,6 +173,22 @@ def read_value(text: str, language: str = "en") -> Value | None:
 def is_unit(name: str) -> bool:
     """Whether a word or sign names a unit or currency, as in "7 kg"."""
     return _unit(name) is not None
+
+
+def small_numbers() -> tuple[str, ...]:
+    """Return the English words for numbers from zero on."""
+    return entries("en", "values.small_numbers")
+
+
+@cache
+def _month_numbers() -> dict[str, int]:
+    """Return the number of a month by its names in all languages."""
+    return {
+        name: number
+        for language in languages()
+        for number, names in enumerate(entries(language, "values.months"), start=1)
+        for name in names.split()
+    }
 
 
 def _measured(number: Decimal, before: str, after: str) -> Value | None:
@@ -250,7 +243,9 @@ def _read_date(text: str) -> date | None:
         found = form.fullmatch(text)
         if found is not None:
             parts = found.groupdict()
-            month = _MONTH.get(parts.get("name", "").casefold()) or int(parts.get("m") or 0)
+            month = _month_numbers().get(parts.get("name", "").casefold()) or int(
+                parts.get("m") or 0
+            )
             return _day(int(parts["y"]), month, int(parts["d"]))
     found = _DAY_OR_MONTH_FIRST.fullmatch(text)
     if found is None:

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,17 +16,13 @@ from ragforge.observe import Observer
 from ragforge.records import Fact, Query
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.collecting import Collected, collect
+from ragforge.stages.lexicon import all_entries
 from ragforge.stages.runner import Work, nothing
-from ragforge.stages.values import SMALL_NUMBERS
+from ragforge.stages.values import small_numbers
 from ragforge.stages.words import content_stems, numbers, words
 
 _SHARED_LETTERS: Final = 4
 """Words that begin alike are taken for forms of one: most languages inflect behind."""
-_YES_OR_NO: Final = frozenset(
-    "yes no true false correct incorrect right wrong ja nein oui non si sí sim não nee tak nie nej "
-    "evet да нет 是 否 对 不 有 没 无 네 예 아니요".split()
-)
-"""What answers a question without a word of what is asked about."""
 _GROUPS: Final = re.compile(r"[0-9]{1,3}(?:[.,][0-9]{3})+")
 
 MOST_FACTS = 8
@@ -99,7 +96,7 @@ def _is_about(text: str, question: str, expected: str) -> bool:
     Nothing can be said where the two are in different scripts.
     """
     wanted, spoken = _keys(expected), set(words(expected))
-    if not wanted or not spoken.isdisjoint(_YES_OR_NO):
+    if not wanted or not spoken.isdisjoint(_yes_or_no()):
         wanted |= _keys(question)
     given = _keys(text)
     if not wanted or not given or _scripts(text).isdisjoint(_scripts(f"{expected} {question}")):
@@ -109,12 +106,19 @@ def _is_about(text: str, question: str, expected: str) -> bool:
 
 def _keys(text: str) -> set[str]:
     stems = {stem[:_SHARED_LETTERS] for stem in content_stems(text)}
-    return stems - _YES_OR_NO | _amounts(text)
+    return stems - _yes_or_no() | _amounts(text)
+
+
+@cache
+def _yes_or_no() -> frozenset[str]:
+    """Return what answers a question without a word of what is asked about."""
+    return frozenset(all_entries("values.yes_or_no"))
 
 
 def _amounts(text: str) -> set[str]:
     """Return the numbers of a text in all their readings, small ones also if spelled out."""
-    spelled = {str(SMALL_NUMBERS.index(word)) for word in words(text) if word in SMALL_NUMBERS}
+    small = small_numbers()
+    spelled = {str(small.index(word)) for word in words(text) if word in small}
     return {reading for number in numbers(text) for reading in _spellings(number)} | spelled
 
 

@@ -7,21 +7,10 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.records import Provenance
+from ragforge.stages.lexicon import all_entries
 from ragforge.stages.recheck.subject import Finding, Proved, Subject, sentence_places, without
 from ragforge.stages.words import content_stems, numbers, words
 
-_TURNS: Final = frozenset(
-    "not no never none nor neither cannot without unless except until only formerly previously "
-    "deprecated obsolete removed discontinued "
-    "nicht kein keine keinen keinem keiner keines nie niemals ohne ausser bis nur fr\u00fcher "
-    "ehemals veraltet entfernt "
-    "ne pas jamais sans sauf aucun aucune seulement anciennement obsol\u00e8te supprim\u00e9 "
-    "supprim\u00e9e "
-    "nunca jam\u00e1s sin salvo excepto hasta ning\u00fan ninguna ninguno solo s\u00f3lo "
-    "solamente anteriormente antiguamente obsoleto obsoleta eliminado eliminada".split()
-)
-_ENDS: Final = ("n't",)
-_STARTS: Final = ("n'", "jusqu")
 _LEAST: Final = 8
 """Characters that tell that the text beside a quote is as it was."""
 
@@ -83,10 +72,12 @@ def _differs(known: Iterable[tuple[str, str, str]], proof: str) -> bool:
 
 def turns(text: str) -> set[str]:
     """Return the words of a text that turn or limit what it says."""
+    turning = frozenset(all_entries("turning.words"))
+    endings, beginnings = all_entries("turning.endings"), all_entries("turning.beginnings")
     return {
         word
         for word in words(text)
-        if word in _TURNS or word.endswith(_ENDS) or word.startswith(_STARTS)
+        if word in turning or word.endswith(endings) or word.startswith(beginnings)
     }
 
 

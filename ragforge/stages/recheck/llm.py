@@ -14,7 +14,7 @@ from ragforge.stages.answer.rules import equal_values, same_text
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
 from ragforge.stages.quotes import has_content
 from ragforge.stages.recheck.subject import Finding, Subject, Verdict, prove
-from ragforge.stages.values import SMALL_NUMBERS
+from ragforge.stages.values import small_numbers
 from ragforge.stages.words import numbers, words
 
 PROMPT: Final = "recheck_answer"
@@ -125,8 +125,9 @@ def _texts(subject: Subject) -> list[str]:
 
 def _stands(number: str, texts: Iterable[str]) -> bool:
     """Whether a number stands in a text, in figures or, a small one, in English words."""
-    small = number.isdecimal() and int(number) < len(SMALL_NUMBERS)
-    word = re.compile(rf"\b{SMALL_NUMBERS[int(number)]}\b", re.IGNORECASE) if small else None
+    spelled = small_numbers()
+    small = number.isdecimal() and int(number) < len(spelled)
+    word = re.compile(rf"\b{spelled[int(number)]}\b", re.IGNORECASE) if small else None
     return any(
         number in numbers(text) or (word is not None and word.search(text) is not None)
         for text in texts

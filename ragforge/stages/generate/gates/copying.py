@@ -1,11 +1,12 @@
 """What a question may share with its answer and with the text it was drawn from."""
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
+from ragforge.stages.lexicon import all_entries
 from ragforge.stages.words import content_stems, function_words, stem, words
 
 _LONGEST_RUN: Final = 9.0
@@ -18,11 +19,6 @@ _UNSPACED: Final = re.compile(
 )
 _IDEOGRAPH_WEIGHT: Final = 0.5
 """Words that a character of a script without blanks stands for; for an alphabet half of it."""
-_CHOICE: Final = re.compile(
-    r"\b(?:or|oder|ou|o|u|of|или|أو|eller|lub|czy|nebo|veya|vagy|sau|atau|hoặc)\b|还是|或者?|それとも|または|か、|또는|아니면",
-    re.IGNORECASE,
-)
-
 _IDENTIFIER: Final = re.compile(
     r"(?<![\w.-])--?[A-Za-z][\w-]+|[A-Za-z]\w{0,60}(?:[_\\@]\w+)+|(?<!_)_+[A-Za-z]\w*|"
     r"(?:[A-Za-z_]\w{0,60}\.)+[A-Za-z_]\w*|\b[A-Za-z]*[a-z][A-Z]\w*"
@@ -49,9 +45,16 @@ def given_away(candidate: Candidate, language: str) -> Rejection | None:
         given = bool(answer) and answer <= question
         share = len(answer) / max(1, len(question))
     given = given and _names_all(candidate.answer, asked)
-    if not given or (share <= 0.5 and _CHOICE.search(asked)):
+    if not given or (share <= 0.5 and _choice().search(asked)):
         return None
     return Rejection("answer_in_question", repr(candidate.answer.strip()[:60]))
+
+
+@cache
+def _choice() -> re.Pattern[str]:
+    words = "|".join(all_entries("questions.choice"))
+    within = "|".join(all_entries("questions.choice_within"))
+    return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
 
 
 def copied_run(candidate: Candidate, brief: Brief) -> Rejection | None:

@@ -10,14 +10,9 @@ from functools import cache
 from typing import Final
 
 from ragforge.stages.generate.candidates import Candidate, Rejection
-from ragforge.stages.generate.gates.deictic_patterns import BACKWARD, ENGLISH, OTHERS
 from ragforge.stages.generate.gates.languages import spoken_of
+from ragforge.stages.lexicon import all_entries, entries
 
-_SAID_BEFORE: Final = re.compile(
-    r"above|below|earlier|previously|mentioned|aforesaid|arriba|acima|sopra|oben|hierboven|"
-    r"ci-dessus|выше|أعلاه|上述|上記|前述|上面|前面",
-    re.IGNORECASE,
-)
 _ARABIC_MARKS: Final = re.compile("[\u064b-\u0652\u0640]")
 
 
@@ -28,7 +23,7 @@ def points_away(candidate: Candidate, language: str) -> Rejection | None:
     """
     for text in dict.fromkeys((candidate.question, candidate.asked)):
         found = _pointer(text, language, alone=text == candidate.asked)
-        may = text != candidate.asked and found is not None and _SAID_BEFORE.search(found)
+        may = text != candidate.asked and found is not None and _said_before().search(found)
         if found is not None and not may:
             return Rejection("deictic", repr(found))
     return None
@@ -48,10 +43,16 @@ def _pointer(text: str, language: str, *, alone: bool) -> str | None:
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
     """Return the patterns of a language and of English, which models fall back to."""
-    listed = OTHERS.get(language, ())
-    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in (*ENGLISH, *listed))
+    phrases = dict.fromkeys((*entries("en", "pointing.away"), *entries(language, "pointing.away")))
+    return tuple(re.compile(phrase, re.IGNORECASE) for phrase in phrases)
 
 
 @cache
 def _backward() -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in BACKWARD)
+    """Return the patterns of what points at something said before, which a follow-up may."""
+    return tuple(re.compile(phrase, re.IGNORECASE) for phrase in all_entries("pointing.back"))
+
+
+@cache
+def _said_before() -> re.Pattern[str]:
+    return re.compile("|".join(all_entries("pointing.said_before")), re.IGNORECASE)

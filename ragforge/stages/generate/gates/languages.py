@@ -10,6 +10,7 @@ from collections import Counter
 from functools import cache
 from typing import Final
 
+from ragforge.stages.lexicon import entries
 from ragforge.stages.words import function_words, languages_by_word
 
 _SCRIPTS: Final = {
@@ -81,9 +82,6 @@ _MENTIONED: Final = re.compile(
 _CODE: Final = re.compile(r"[\d_/\\=(){}<>@#]|[a-z][A-Z]|\w\.\w|--")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _ASKS: Final = re.compile(r"[?\uff1f\u061f]\s*$")
-_CHINESE_ONLY: Final = re.compile(
-    "[的吗么这们呢哪谁连闭关间时个为对说请问题让还从应该线络设码显给]"
-)
 _CERTAIN_KANA: Final = 3
 _LEAST_HAN: Final = 6
 
@@ -143,7 +141,8 @@ def _wrong_script(
     if foreign and foreign[most] > right:
         return most
     if language == "ja" and not letters.get("kana") and right >= _LEAST_HAN:
-        return "zh" if _CHINESE_ONLY.search(text) else None
+        chinese_only = frozenset(entries("zh", "words.not_in_japanese"))
+        return "zh" if not chinese_only.isdisjoint(text) else None
     return None
 
 

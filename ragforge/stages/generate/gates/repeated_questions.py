@@ -9,9 +9,11 @@ of X in Y?") near each other, and compare them all.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from ragforge.retrieval.tokens import tokenize
+from ragforge.stages.lexicon import all_entries
 from ragforge.stages.words import function_words, stem, words
 
 _FEWEST: Final = 6
@@ -86,34 +88,8 @@ _UNSPACED: Final = re.compile(
 _BLANKS: Final = re.compile(r"\s+")
 _MOST_TITLED: Final = 2
 _SAYS_SO: Final = re.compile(r"\w[_./\\:@=()<>]\w|\w[A-Z]")
-_DECISIVE: Final = frozenset(
-    "not no never without neither nor none cannot isn't aren't doesn't don't didn't can't won't "
-    "shouldn't wasn't weren't haven't hasn't couldn't wouldn't except only un non "
-    "nicht kein keine keinen keinem keiner ohne nie niemals außer nur ne pas sans jamais aucun "
-    "aucune sauf sin nunca ningún ninguna excepto senza mai nessun nessuna tranne não sem jamais "
-    "nenhum nenhuma exceto niet geen zonder nooit behalve inte utan aldrig ikke uden uten aldri "
-    "nie bez nigdy ne yok değil не нет без никогда кроме ні немає لا لم لن ليس بدون غير не "
-    "不 没 無 无 未 非 否 勿 "
-    "who when where why before after".split()
-)
-_GENERIC: Final = frozenset(
-    stem(word)
-    for word in "set configure specify define change use using make create add get obtain find "
-    "need want handle perform work works happen happens occur occurs exist exists give given "
-    "allow allows possible available way ways one best right correct proper correctly properly "
-    "exactly actually really just please explain describe tell name state say purpose mean means "
-    "go going about able let lets help called know many much type types kind kinds apply supply "
-    "provide pass choose pick adjust modify alter establish setup".split()
-)
-"""Words that may stand for each other in a question about the same."""
-_HARMLESS: Final = frozenset(
-    "what which is are was were the a an of does do did has have had by in for on at its their it "
-    "be been there you i my we one".split()
-)
-"""Words that may stand or not, in any order, where all others are the same."""
 _FEWEST_ALIKE: Final = 4
 _POSSESSIVE: Final = re.compile(r"(?<=[a-z])['\u2019]s?(?!\w)", re.IGNORECASE)
-_PLAIN: Final = function_words("en") | function_words("zh") | function_words("ja")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +203,14 @@ def _spelt(question: str) -> str:
 def _read(query_id: str, question: str) -> _Asked:
     question = _POSSESSIVE.sub("", question)
     tokens = frozenset(tokenize(_spelt(question)))
-    telling = {token for token in tokens - _PLAIN if len(token) == 1 or not _dense(token)}
+    telling = {token for token in tokens - _plain() if len(token) == 1 or not _dense(token)}
     return _Asked(
         query_id,
         question,
         tokens,
-        core=frozenset(map(stem, telling)) - _GENERIC,
+        core=frozenset(map(stem, telling)) - _interchangeable(),
         fixed=frozenset(filter(_decides, tokens)),
-        names=_names(question, tokens) - _PLAIN,
+        names=_names(question, tokens) - _plain(),
     )
 
 
@@ -259,7 +235,7 @@ def _likeness(one: _Asked, other: _Asked) -> float:
 
 def _frame(asked: _Asked) -> set[str]:
     """Return the words that neither tell what is asked for nor are harmless."""
-    return {token for token in asked.tokens - _HARMLESS if stem(token) not in asked.core}
+    return {token for token in asked.tokens - _optional() if stem(token) not in asked.core}
 
 
 def _seeks(asked: _Asked) -> bool:
@@ -272,7 +248,7 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _decides(token: str) -> bool:
-    return token in _DECISIVE or any(map(str.isdigit, token))
+    return token in _decisive() or any(map(str.isdigit, token))
 
 
 def _dense(token: str) -> bool:
@@ -292,3 +268,26 @@ def _names(question: str, tokens: frozenset[str]) -> frozenset[str]:
     titled = [word for word in others if word[:1].isupper() and word != "I"]
     named = [*signed, *(titled if len(titled) <= _MOST_TITLED else ())]
     return frozenset(token for word in named for token in tokenize(_spelt(word)))
+
+
+@cache
+def _plain() -> frozenset[str]:
+    return function_words("en") | function_words("zh") | function_words("ja")
+
+
+@cache
+def _decisive() -> frozenset[str]:
+    """Return the words that both questions must have, such as "not"."""
+    return frozenset(all_entries("duplicates.decisive"))
+
+
+@cache
+def _interchangeable() -> frozenset[str]:
+    """Return stems of words that may stand for each other in a question about the same."""
+    return frozenset(map(stem, all_entries("duplicates.interchangeable")))
+
+
+@cache
+def _optional() -> frozenset[str]:
+    """Return words that may stand or not, in any order, where all others are the same."""
+    return frozenset(all_entries("duplicates.optional"))
