@@ -176,7 +176,7 @@ async def _ragforge(url: str, in_flight: int, transport: str, counted: _Counted)
     from ragforge.stages.asking import Asker
     from ragforge.stages.judge.llm import LLMJudge
     from ragforge.stages.judge.pairs import Pair
-    from ragforge.stages.runner import Work, run
+    from ragforge.stages.runner import Work, Workers, run
 
     model = {"name": "m", "base_url": url, "concurrency": in_flight, "transport": transport}
     settings = Settings.model_validate({"model": model})
@@ -188,7 +188,7 @@ async def _ragforge(url: str, in_flight: int, transport: str, counted: _Counted)
         async with connect(settings, Path(folder) / "calls.sqlite", silent) as connection:
             prompt = load_prompt("judge_relevance", "")
             judge = LLMJudge(Asker(connection.model, connection.name, settings.model, prompt))
-            work = Work("judge", lambda pair: pair.key, judge.judge, 2 * in_flight, silent)
+            work = Work("judge", lambda pair: pair.key, judge.judge, Workers(2 * in_flight, silent))
             async with aclosing(run(pairs, work)) as outcomes:
                 async for outcome in outcomes:
                     counted.take(good=outcome.failure is None)

@@ -18,7 +18,8 @@ from ragforge.retrieval import Retriever
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted
 from ragforge.stages.generate.checks.absence import Corpus
-from ragforge.stages.generate.checks.checking import Checks, Running, askers
+from ragforge.stages.generate.checks.checking import Checks, askers
+from ragforge.stages.runner import Workers
 from ragforge.testing import FixedRetriever
 
 Say = Callable[[ChatRequest], object]
@@ -168,7 +169,7 @@ class Checker:
                 texts.__getitem__,
                 lambda chunk_id: self.neighbours.get(chunk_id, ()),
             ),
-            Running(self.concurrency, silent),
+            Workers(self.concurrency, silent),
         )
         found = asyncio.run(checks.check(candidates))
         return found[0] if len(candidates) == 1 else found

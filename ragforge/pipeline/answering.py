@@ -35,6 +35,7 @@ from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.stage import grade_answers
 from ragforge.stages.collecting import Collected
 from ragforge.stages.generate.gates.repeated_questions import normal_question
+from ragforge.stages.runner import Workers
 
 _EXAMPLES: Final = 3
 
@@ -176,10 +177,12 @@ async def grade_system(
             ready.cases,
             ready.judge,
             system=system,
-            concurrency=backend.workers(settings.model.concurrency),
-            observer=silent if mode.dry_run else observer,
+            workers=Workers(
+                backend.workers(settings.model.concurrency),
+                silent if mode.dry_run else observer,
+                backend.stop,
+            ),
             keep=keep,
-            on_stop=backend.stop,
         )
         if mode.dry_run:
             return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())

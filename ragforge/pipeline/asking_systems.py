@@ -15,6 +15,7 @@ from ragforge.pipeline.contexts import Contexts
 from ragforge.records import Answer, Failure, Query
 from ragforge.retrieval.rag_systems import make_answerer
 from ragforge.stages.answer.stage import Asked, ask_system
+from ragforge.stages.runner import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,7 @@ async def ask_queries(
             answerer,
             keeper,
             name=name,
-            concurrency=settings.model.concurrency,
-            observer=observer,
+            workers=Workers(settings.model.concurrency, observer),
         )
     finally:
         keeper.save()

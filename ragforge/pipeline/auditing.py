@@ -27,6 +27,7 @@ from ragforge.stages.audit.stage import Audited, Auditing, Sample, audit
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.llm import LLMJudge, PollingJudge
 from ragforge.stages.judge.pairs import Judge, Pair, PairId
+from ragforge.stages.runner import Workers
 
 DEFAULT_N: Final = 50
 """Pairs to draw: some 530 calls, for intervals that reach 0.2 to either side at most."""
@@ -209,9 +210,11 @@ async def _audit(
             again=again(judge),
             attacks=names,
             seed=settings.model.seed,
-            concurrency=bench.workers(settings.model.concurrency),
-            observer=silent if bench.is_dry else observer,
-            on_stop=bench.stop,
+            workers=Workers(
+                bench.workers(settings.model.concurrency),
+                silent if bench.is_dry else observer,
+                bench.stop,
+            ),
             is_dry=bench.is_dry,
         ),
     )

@@ -27,6 +27,7 @@ from ragforge.stages.collecting import Collected
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.runner import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +215,7 @@ async def look_for(
         probes_of(items, retrievers),
         retrievers,
         most=most,
-        concurrency=settings.model.concurrency,
-        observer=observer,
+        workers=Workers(settings.model.concurrency, observer),
     )
     looked.results.extend(found for item in items for found in beside(item, survey, most))
     return looked

@@ -11,11 +11,12 @@ from ragforge.pipeline.backend import Backend
 from ragforge.records import Fact, Failure, Query
 from ragforge.stages.answer.by_facts import DividedJudge, FactJudge
 from ragforge.stages.answer.cases import AnswerJudge, Case
-from ragforge.stages.answer.facts import Drawing, draw_facts, keeping_facts, lacks_facts
+from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.asking import Asker
 from ragforge.stages.collecting import Collected
+from ragforge.stages.runner import Workers
 
 EXTRACTING = "extract_facts"
 GRADING = "grade_facts"
@@ -94,13 +95,10 @@ async def _draw(
         nothing: Collected[Query] = Collected()
         keep(nothing)
         return nothing
-    drawing = Drawing(
-        asker,
-        concurrency=backend.workers(settings.model.concurrency),
-        observer=silent if dry_run else observer,
-        on_stop=backend.stop,
+    workers = Workers(
+        backend.workers(settings.model.concurrency), silent if dry_run else observer, backend.stop
     )
-    return await draw_facts(todo, drawing, keep)
+    return await draw_facts(todo, asker, workers, keep)
 
 
 def _write(dataset: Dataset, drawn: Collected[Query], tried: set[str]) -> None:

@@ -18,14 +18,15 @@ from ragforge.files.traffic import TrafficRow, read_traffic
 from ragforge.files.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer, silent
 from ragforge.pipeline.answering import with_query_ids
-from ragforge.pipeline.backend import EARNEST, Backend, Mode, open_backend
+from ragforge.pipeline.backend import EARNEST, Mode, open_backend
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure, Grounding
 from ragforge.stages.ground.lexical import LexicalGrounder
 from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.ground.parts import Exchange, Passage
-from ragforge.stages.ground.stage import Checking, ground_exchanges
+from ragforge.stages.ground.stage import ground_exchanges
 from ragforge.stages.ground.summary import GroundingSummary, summarise
+from ragforge.stages.runner import Workers
 
 PROMPT = "check_claims"
 
@@ -162,10 +163,15 @@ async def _ground(
     async with open_backend(
         settings, PROMPT, place.store, observer, mode=mode, failures=place.failures
     ) as backend:
-        checking = _checking(backend, settings, observer)
+        grounder = LLMGrounder(backend.asker) if backend.asker else LexicalGrounder()
+        workers = Workers(
+            backend.workers(settings.model.concurrency),
+            silent if backend.tally else observer,
+            backend.stop,
+        )
         with _Grounded(place.out.parent) as grounded, open_exchanges() as exchanges:
             try:
-                await ground_exchanges(exchanges, checking, grounded, total=total)
+                await ground_exchanges(exchanges, grounder, workers, grounded, total=total)
             finally:
                 if not mode.dry_run:
                     grounded.write(place.out)
@@ -179,15 +185,6 @@ async def _ground(
             f"{first.kind}: {first.message}; --retry-failed asks again for replies that were no use"
         )
     return GroundingResult(backend.name, summary)
-
-
-def _checking(backend: Backend, settings: Settings, observer: Observer) -> Checking:
-    return Checking(
-        grounder=LLMGrounder(backend.asker) if backend.asker else LexicalGrounder(),
-        concurrency=backend.workers(settings.model.concurrency),
-        observer=silent if backend.tally else observer,
-        on_stop=backend.stop,
-    )
 
 
 def _of_traffic(row: TrafficRow) -> Exchange:

@@ -12,8 +12,9 @@ from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.batches import Slate, slates
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.position import PositionEffect, PositionSums
-from ragforge.stages.judge.stage import Judging, judge_slates
+from ragforge.stages.judge.stage import judge_slates
 from ragforge.stages.judge.summary import QuerySummary
+from ragforge.stages.runner import Workers
 
 PILOT_PAIRS = 200
 """Pairs after which the effect of places is looked at for the first time; then at twice as many,
@@ -179,13 +180,13 @@ class Sitting:
         self, found: Iterable[Slate], watched: _Watched, total: int | None, *, batched: bool
     ) -> None:
         bench = self.bench
-        judging = Judging(
-            judge=bench.slate_judge(batched=batched),
-            concurrency=bench.workers(bench.settings.model.concurrency),
-            observer=silent if bench.is_dry else self.observer,
-            on_stop=bench.stop,
+        workers = Workers(
+            bench.workers(bench.settings.model.concurrency),
+            silent if bench.is_dry else self.observer,
+            bench.stop,
         )
-        await judge_slates(self._counted(found, watched), judging, watched, total=total)
+        judge = bench.slate_judge(batched=batched)
+        await judge_slates(self._counted(found, watched), judge, workers, watched, total=total)
 
     def _counted(self, found: Iterable[Slate], watched: _Watched) -> Iterator[Slate]:
         for slate in found:

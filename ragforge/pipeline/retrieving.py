@@ -22,7 +22,7 @@ from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.retrievers import make_retriever
 from ragforge.stages.collecting import Collected
 from ragforge.stages.retrieve import retrieve
-from ragforge.stages.runner import failure_of
+from ragforge.stages.runner import Workers, failure_of
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
@@ -250,8 +250,7 @@ async def _asked(
             each.retriever,
             name=each.name,
             k=settings.retrieve.k,
-            concurrency=settings.model.concurrency,
-            observer=observer,
+            workers=Workers(settings.model.concurrency, observer),
             keep=keep,
         )
         each.is_whole = True

@@ -47,7 +47,7 @@ async def pour(
         RagforgeError: As a unit raised it.
     """
     numbers = {} if total is None else {"total": float(total)}
-    work.observer(Event("stage.start", stage=work.stage, numbers=numbers))
+    work.workers.observer(Event("stage.start", stage=work.stage, numbers=numbers))
     started, counts = time.monotonic(), Counter[str]()
     try:
         async with aclosing(run(units, work)) as outcomes:
@@ -66,7 +66,7 @@ async def pour(
     finally:
         ended = {"done": float(counts["done"]), "failed": float(counts["failed"])}
         ended["duration_s"] = time.monotonic() - started
-        work.observer(Event("stage.end", stage=work.stage, numbers=ended))
+        work.workers.observer(Event("stage.end", stage=work.stage, numbers=ended))
 
 
 @dataclass(slots=True)

@@ -4,11 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from ragforge.errors import CallError, DataError
-from ragforge.observe import Observer
 from ragforge.records import Query, Ranking
 from ragforge.retrieval import Retriever
 from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.runner import Work
+from ragforge.stages.runner import Work, Workers
 
 
 async def retrieve(
@@ -17,8 +16,7 @@ async def retrieve(
     *,
     name: str,
     k: int,
-    concurrency: int,
-    observer: Observer,
+    workers: Workers,
     keep: Callable[[Collected[Ranking]], None],
 ) -> Collected[Ranking]:
     """Retrieve for each query, timing each call.
@@ -28,8 +26,8 @@ async def retrieve(
         retriever: Who retrieves.
         name: The run's name; part of the failure keys.
         k: Chunks a query.
-        concurrency: Queries in work at once; latencies are only those of the system alone at 1.
-        observer: Told of progress.
+        workers: How many queries are in work at once; latencies are only those of the system alone
+            at 1.
         keep: Called once, at the end or at a stop, with everything done so far.
 
     Raises:
@@ -53,7 +51,6 @@ async def retrieve(
         stage="retrieve",
         key=lambda query: f"{name}/{query.query_id}",
         do=rank,
-        concurrency=concurrency,
-        observer=observer,
+        workers=workers,
     )
     return await collect(queries, work, blank=None, keep=keep)

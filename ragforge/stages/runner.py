@@ -52,6 +52,21 @@ def none(result: object) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Workers:
+    """Who works through the units of a stage.
+
+    Args:
+        concurrency: Units in work at once.
+        observer: Told of each finished unit.
+        on_stop: Called when the run is stopped; makes units that would ask again give up instead.
+    """
+
+    concurrency: int
+    observer: Observer
+    on_stop: Callable[[], None] = nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Work(Generic[U, R]):
     """What a stage does with one unit.
 
@@ -59,9 +74,7 @@ class Work(Generic[U, R]):
         stage: Names it in failures and events.
         key: The unit's ids, for its failure record.
         do: The work; may raise CallError to fail the unit, any RagforgeError to stop the run.
-        concurrency: Units in work at once.
-        observer: Told of each finished unit.
-        on_stop: Called when the run is stopped; makes units that would ask again give up instead.
+        workers: Who does it.
         size: Things in a unit, such as the pairs of a batch; what progress is counted in.
         lost: Things of a unit that failed though its result has others.
     """
@@ -69,9 +82,7 @@ class Work(Generic[U, R]):
     stage: Stage
     key: Callable[[U], str]
     do: Callable[[U], Awaitable[R]]
-    concurrency: int
-    observer: Observer
-    on_stop: Callable[[], None] = nothing
+    workers: Workers
     size: Callable[[U], int] = one
     lost: Callable[[R], int] = none
 
@@ -90,8 +101,9 @@ async def run(units: Iterable[U], work: Work[U, R]) -> AsyncGenerator[Outcome[U,
         asyncio.CancelledError: The task was cancelled, likewise.
     """
     waiting = _Waiting(units)
-    done: asyncio.Queue[Outcome[U, R] | _End] = asyncio.Queue(work.concurrency)
-    workers = [asyncio.create_task(_work_off(waiting, work, done)) for _ in range(work.concurrency)]
+    done: asyncio.Queue[Outcome[U, R] | _End] = asyncio.Queue(work.workers.concurrency)
+    count = work.workers.concurrency
+    workers = [asyncio.create_task(_work_off(waiting, work, done)) for _ in range(count)]
     ticker = asyncio.create_task(_tick(work))
     draining = _Draining()
     try:
@@ -147,11 +159,11 @@ class _Draining:
         waiting.close()
         if isinstance(why, BudgetError):
             return  # What the budget let through is made and ends in its own time.
-        work.on_stop()
+        work.workers.on_stop()
         self.until = asyncio.get_running_loop().time() + DRAIN_S
         if interrupted:
             told = f"calls in flight get {DRAIN_S:g} s to end; a second Ctrl-C stops at once"
-            work.observer(Event("note", message=f"interrupted: {told}"))
+            work.workers.observer(Event("note", message=f"interrupted: {told}"))
 
     def end(self) -> None:
         """Raise the reason of the stop, if there was one."""
@@ -162,7 +174,7 @@ class _Draining:
 async def _tick(work: Work[U, R]) -> None:
     while True:
         await asyncio.sleep(TICK_S)
-        work.observer(Event("tick", stage=work.stage))
+        work.workers.observer(Event("tick", stage=work.stage))
 
 
 class _Waiting(Iterator[U]):
@@ -215,11 +227,11 @@ async def _attempt(unit: U, work: Work[U, R]) -> Outcome[U, R]:
         failure = failure_of(work.stage, work.key(unit), bug)
     else:
         numbers = {"count": float(work.size(unit)), "failed": float(work.lost(result))}
-        work.observer(Event("unit", work.stage, "done", numbers=numbers))
+        work.workers.observer(Event("unit", work.stage, "done", numbers=numbers))
         return Outcome(unit, result, None)
     count = float(work.size(unit))
     numbers = {"count": count, "failed": count}
-    work.observer(Event("unit", work.stage, "failed", failure.message, numbers))
+    work.workers.observer(Event("unit", work.stage, "failed", failure.message, numbers))
     return Outcome(unit, None, failure)
 
 

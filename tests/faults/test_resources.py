@@ -82,7 +82,7 @@ from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.llm import LLMJudge
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.runner import Work, run
+from ragforge.stages.runner import Work, Workers, run
 
 url, store = sys.argv[1:]
 settings = Settings.model_validate({"model": {"name": "m", "base_url": url, "concurrency": 64}})
@@ -95,7 +95,7 @@ async def judge():
     async with connect(settings, Path(store), silent) as connection:
         prompt = load_prompt("judge_relevance", "")
         judge = LLMJudge(Asker(connection.model, connection.name, settings.model, prompt))
-        work = Work("judge", lambda pair: pair.key, judge.judge, 64, silent)
+        work = Work("judge", lambda pair: pair.key, judge.judge, Workers(64, silent))
         done = 0
         async for outcome in run(pairs(), work):
             assert outcome.failure is None, outcome.failure

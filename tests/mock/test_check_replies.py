@@ -19,9 +19,10 @@ from ragforge.records import Chunk, Evidence, Slot
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored, Brief
 from ragforge.stages.generate.checks.absence import Corpus
-from ragforge.stages.generate.checks.checking import Checks, Running, askers
+from ragforge.stages.generate.checks.checking import Checks, askers
 from ragforge.stages.generate.kinds import KINDS
 from ragforge.stages.generate.llm import LLMQueryWriter
+from ragforge.stages.runner import Workers
 from ragforge.testing import FixedRetriever
 
 TEXTS = [
@@ -87,7 +88,7 @@ async def check(model, kind):
     corpus = Corpus(
         FixedRetriever({}), lambda name: TEXTS[int(name.removeprefix("c"))], lambda name: []
     )
-    return await Checks(askers(asker), corpus, Running(3, silent)).check(found)
+    return await Checks(askers(asker), corpus, Workers(3, silent)).check(found)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,6 +7,7 @@ from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.observe import silent
 from ragforge.records import Hit
 from ragforge.stages.retrieve import retrieve
+from ragforge.stages.runner import Workers
 
 
 class ScriptedRetriever:
@@ -38,8 +39,7 @@ def retrieved(wait):
                 retriever,
                 name="bm25",
                 k=k,
-                concurrency=2,
-                observer=observer,
+                workers=Workers(2, observer),
                 keep=kept.append,
             )
         )

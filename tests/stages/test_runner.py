@@ -11,11 +11,11 @@ from ragforge.observe import silent
 from ragforge.records import Failure
 from ragforge.stages import runner
 from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.runner import Work, run
+from ragforge.stages.runner import Work, Workers, run
 
 
 def work(do, concurrency=4, observer=silent):
-    return Work(stage="judge", key=str, do=do, concurrency=concurrency, observer=observer)
+    return Work(stage="judge", key=str, do=do, workers=Workers(concurrency, observer))
 
 
 async def double(unit):
@@ -326,7 +326,8 @@ def stopped_by(error, *, lasting_s=0.05):
         ended.append((unit, "done"))
         return unit
 
-    job = replace(work(last_raises, 3), on_stop=lambda: stops.append("stop"))
+    job = work(last_raises, 3)
+    job = replace(job, workers=replace(job.workers, on_stop=lambda: stops.append("stop")))
     seen, raised = asyncio.run(until_raised(range(10), job))
     assert raised is error
     return sorted(ended), [outcome.result for outcome in seen], stops

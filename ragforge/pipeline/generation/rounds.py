@@ -19,6 +19,7 @@ from ragforge.stages.generate.checks.agreement import measured_difficulty
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.stage import Generated, Generation, generate
+from ragforge.stages.runner import Workers
 
 if TYPE_CHECKING:
     from ragforge.pipeline.completing import Completion
@@ -219,9 +220,9 @@ class Rounds:
             brief=Briefs(self.survey, settings.model.seed).of,
             taken=self.inputs.taken(),
             checks=checks_of(team, self.survey, settings, self.observer),
-            concurrency=team.writer.workers(settings.model.concurrency),
-            observer=self.observer,
-            on_stop=team.writer.stop,
+            workers=Workers(
+                team.writer.workers(settings.model.concurrency), self.observer, team.writer.stop
+            ),
         )
 
     async def _measure(self) -> None:

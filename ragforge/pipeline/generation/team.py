@@ -17,13 +17,14 @@ from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief, QueryWriter
 from ragforge.stages.generate.checks.absence import Corpus
 from ragforge.stages.generate.checks.checking import PROMPTS as CHECK_PROMPTS
-from ragforge.stages.generate.checks.checking import Checks, Running, askers
+from ragforge.stages.generate.checks.checking import Checks, askers
 from ragforge.stages.generate.hops import common_terms, joined, partner
 from ragforge.stages.generate.kinds import PROMPTS
 from ragforge.stages.generate.kinds import PROMPTS as WRITER_PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.generate.rules import RuleQueryWriter
 from ragforge.stages.generate.statistics import query_lengths, spread
+from ragforge.stages.runner import Workers
 
 _HOPS = ("multi_hop", "multi_hop_across")
 
@@ -175,11 +176,7 @@ def checks_of(
     return Checks(
         askers=askers(lambda name: _asker(checker, name)),
         corpus=corpus,
-        running=Running(
-            concurrency=checker.workers(settings.model.concurrency),
-            observer=observer,
-            on_stop=checker.stop,
-        ),
+        workers=Workers(checker.workers(settings.model.concurrency), observer, checker.stop),
     )
 
 

@@ -28,6 +28,7 @@ from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell
 from ragforge.stages.generate.stage import Generated, Generation, generate
 from ragforge.stages.generate.truth import Rederived, derive
+from ragforge.stages.runner import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,9 @@ def _generation(
         brief=Briefs(survey, settings.model.seed).of,
         taken=_taken(staged, settled),
         checks=checks_of(team, survey, settings, observer),
-        concurrency=team.writer.workers(settings.model.concurrency),
-        observer=observer,
-        on_stop=team.writer.stop,
+        workers=Workers(
+            team.writer.workers(settings.model.concurrency), observer, team.writer.stop
+        ),
     )
 
 

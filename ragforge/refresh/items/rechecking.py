@@ -28,7 +28,7 @@ from ragforge.stages.generate.checks.batches import item_of_query
 from ragforge.stages.recheck.lexical import LexicalRecheck
 from ragforge.stages.recheck.llm import PROMPT, LLMRecheck
 from ragforge.stages.recheck.subject import Rechecker, Subject
-from ragforge.stages.runner import Work, nothing
+from ragforge.stages.runner import Work, Workers, nothing
 
 SEARCH_PROMPT = "find_answer"
 
@@ -143,9 +143,7 @@ class Rechecking:
             stage="recheck",
             key=_key,
             do=do,
-            concurrency=self.who.concurrency,
-            observer=self.who.observer,
-            on_stop=self.who.on_stop,
+            workers=Workers(self.who.concurrency, self.who.observer, self.who.on_stop),
         )
         done: Collected[Checked] = await collect(sights, work, blank=None, keep=_nothing)
         self.failures |= {failure.key: failure for failure in done.failures}

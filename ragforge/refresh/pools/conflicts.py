@@ -18,7 +18,7 @@ from ragforge.refresh.items.settled import SettledItem, SettledSet
 from ragforge.report.completion import RELEVANT
 from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.recheck.subject import Finding, Passage, Subject, widened
-from ragforge.stages.runner import Work
+from ragforge.stages.runner import Work, Workers
 
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)
 _APART: Final = re.compile(r"\n\s*\n")
@@ -240,9 +240,7 @@ async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collec
         stage="recheck",
         key=lambda check: check.key,
         do=recheck,
-        concurrency=recheckers.concurrency,
-        observer=recheckers.observer,
-        on_stop=recheckers.on_stop,
+        workers=Workers(recheckers.concurrency, recheckers.observer, recheckers.on_stop),
     )
     return await collect(checks, work, blank=None, keep=lambda collected: None)
 

@@ -29,6 +29,7 @@ from ragforge.retrieval.stored_bm25 import NewChunks
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.runner import Workers
 
 _MOST_NEW: Final = 0.25
 """Share of the chunks up to which it pays to ask whether a search can bring one that is new."""
@@ -103,9 +104,9 @@ async def entering_chunks(
     items = items_of(staged, queries, survey, observer) if new else []
     own = {name for name, one in retrievers.items() if one is survey.bm25}
     others = {name: one for name, one in retrievers.items() if name not in own}
-    most, at_once = growth.most, settings.model.concurrency
+    most, workers = growth.most, Workers(settings.model.concurrency, observer)
     probes = probes_of(items, others)
-    found = await look(probes, others, most=most, concurrency=at_once, observer=observer)
+    found = await look(probes, others, most=most, workers=workers)
     hit = {one.query_id for one in found.results if _enters(one, pools, new)}
     newcomers = survey.newcomers(new) if len(new) <= _MOST_NEW * survey.n_chunks else None
     doubts = _Doubts(survey, newcomers, pools, new, sorted(own))

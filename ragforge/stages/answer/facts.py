@@ -4,7 +4,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Final, Literal
 
@@ -12,12 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ragforge.corpus.quote_locations import fold
 from ragforge.errors import CallError
-from ragforge.observe import Observer
 from ragforge.records import Fact, Query
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.lexicon import all_entries
-from ragforge.stages.runner import Work, nothing
+from ragforge.stages.runner import Work, Workers
 from ragforge.stages.values import small_numbers
 from ragforge.stages.words import content_stems, numbers, words
 
@@ -148,23 +146,6 @@ class FactsReply(BaseModel):
     facts: Annotated[list[StatedFact], Field(min_length=1, max_length=MOST_FACTS)]
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """How facts are drawn.
-
-    Args:
-        asker: A model with the prompt for it.
-        concurrency: Queries in work at once.
-        observer: Told of progress.
-        on_stop: As in `Work`.
-    """
-
-    asker: Asker
-    concurrency: int
-    observer: Observer
-    on_stop: Callable[[], None] = nothing
-
-
 def lacks_facts(query: Query) -> bool:
     """Whether facts can be drawn from a query and nobody did; a person's own ones stay.
 
@@ -199,13 +180,17 @@ def keeping_facts(new: Iterable[Query], old: Iterable[Query]) -> list[Query]:
 
 
 async def draw_facts(
-    queries: Sequence[Query], drawing: Drawing, keep: Callable[[Collected[Query]], None]
+    queries: Sequence[Query],
+    asker: Asker,
+    workers: Workers,
+    keep: Callable[[Collected[Query]], None],
 ) -> Collected[Query]:
     """Draw the facts of queries that lack them; a query whose facts cannot be drawn gets none.
 
     Args:
         queries: Each of them `lacks_facts`.
-        drawing: How.
+        asker: A model with the prompt for it.
+        workers: How many queries are in work at once, and who is told.
         keep: Called once, at the end or at a stop, with the queries that have their facts now.
 
     Raises:
@@ -213,15 +198,13 @@ async def draw_facts(
     """
 
     async def draw(query: Query) -> Query:
-        return await with_facts(query, drawing.asker)
+        return await with_facts(query, asker)
 
     work: Work[Query, Query] = Work(
         stage="facts",
         key=lambda query: query.query_id,
         do=draw,
-        concurrency=drawing.concurrency,
-        observer=drawing.observer,
-        on_stop=drawing.on_stop,
+        workers=workers,
     )
     return await collect(queries, work, blank=None, keep=keep)
 

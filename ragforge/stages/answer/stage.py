@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from ragforge.errors import CallError, DataError, EndpointError
-from ragforge.observe import Observer
 from ragforge.records import AnswerGrade, Failure, Provenance, Query
 from ragforge.retrieval import Answerer, SystemAnswer
 from ragforge.stages.answer.cases import AnswerJudge, Case
 from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.collecting import Collected, Sink, collect, pour
-from ragforge.stages.runner import Work, nothing
+from ragforge.stages.runner import Work, Workers
 
 _FAILURES_IN_A_ROW = 20
 """So many say that the system is down, and that asking on would only waste time."""
@@ -33,8 +32,7 @@ async def ask_system(
     sink: Sink[Asked],
     *,
     name: str,
-    concurrency: int,
-    observer: Observer,
+    workers: Workers,
 ) -> None:
     """Ask each query, timing each answer.
 
@@ -43,8 +41,8 @@ async def ask_system(
         answerer: Who answers.
         sink: Takes answers and failures as they come, also behind a stop.
         name: The system's name; part of the failure keys.
-        concurrency: Queries in work at once; latencies are only those of the system alone at 1.
-        observer: Told of progress.
+        workers: How many queries are in work at once; latencies are only those of the system alone
+            at 1.
 
     Raises:
         EndpointError: The system failed on many queries in a row.
@@ -71,8 +69,7 @@ async def ask_system(
         stage="ask",
         key=lambda query: f"{name}/{query.query_id}",
         do=ask,
-        concurrency=concurrency,
-        observer=observer,
+        workers=workers,
     )
     await pour(queries, work, sink, total=len(queries), blank=None)
 
@@ -91,10 +88,8 @@ async def grade_answers(
     judge: AnswerJudge,
     *,
     system: str,
-    concurrency: int,
-    observer: Observer,
+    workers: Workers,
     keep: Callable[[Collected[AnswerGrade]], None],
-    on_stop: Callable[[], None] = nothing,
 ) -> Collected[AnswerGrade]:
     """Grade answers; those with a failure get a grade without verdict.
 
@@ -102,9 +97,7 @@ async def grade_answers(
         cases: Answers with what they are compared to, one a query.
         judge: Asked where no rule decides.
         system: Name of the system that answered; part of the failure keys.
-        concurrency: Answers in work at once.
-        observer: Told of progress.
-        on_stop: As in `Work`.
+        workers: How many answers are in work at once, and who is told.
         keep: Called once, at the end or at a stop, with everything done so far.
 
     Raises:
@@ -118,9 +111,7 @@ async def grade_answers(
         stage="answer",
         key=lambda case: f"{system}/{case.query.query_id}",
         do=grade,
-        concurrency=concurrency,
-        observer=observer,
-        on_stop=on_stop,
+        workers=workers,
     )
     return await collect(cases, work, blank=partial(_ungraded, judge.provenance), keep=keep)
 

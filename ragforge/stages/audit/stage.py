@@ -8,7 +8,6 @@ from typing import Final
 
 from ragforge.measures.rates import interval_of
 from ragforge.measures.samples import mean, sample
-from ragforge.observe import Observer
 from ragforge.records import (
     AttackFindings,
     AuditExample,
@@ -21,7 +20,7 @@ from ragforge.records import (
 from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked
 from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.judge.pairs import Judge, Pair
-from ragforge.stages.runner import Work, nothing
+from ragforge.stages.runner import Work, Workers
 from ragforge.stages.words import sentences
 
 RELEVANT_FROM: Final = 2
@@ -186,9 +185,7 @@ class Auditing:
         again: The same judge, whose replies do not come from where those of `judge` are kept.
         attacks: Keys of `ATTACKS`.
         seed: Of the draws of the attacks; at least 0.
-        concurrency: Texts in work at once.
-        observer: Told of progress.
-        on_stop: As in `Work`.
+        workers: How many texts are in work at once, and who is told.
         is_dry: Whether nothing is really asked; then every attack counts that could be tried.
     """
 
@@ -196,9 +193,7 @@ class Auditing:
     again: Judge
     attacks: Sequence[str]
     seed: int
-    concurrency: int
-    observer: Observer
-    on_stop: Callable[[], None] = nothing
+    workers: Workers
     is_dry: bool = False
 
 
@@ -316,9 +311,7 @@ async def _ask(units: Iterable[_Unit], auditing: Auditing) -> Collected[_Given]:
         stage="audit",
         key=lambda unit: unit.key,
         do=partial(_judged, auditing),
-        concurrency=auditing.concurrency,
-        observer=auditing.observer,
-        on_stop=auditing.on_stop,
+        workers=auditing.workers,
     )
     return await collect(
         list(distinct.values()), work, blank=lambda unit, _: _Given(unit, None), keep=_keep_nothing

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from ragforge.corpus.survey import Survey
 from ragforge.errors import CallError, DataError
-from ragforge.observe import Observer
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever
 from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.runner import Work
+from ragforge.stages.runner import Work, Workers
 
 QUERY = "query"
 ANSWER = "answer"
@@ -90,8 +89,7 @@ async def look(
     retrievers: Mapping[str, Retriever],
     *,
     most: int,
-    concurrency: int,
-    observer: Observer,
+    workers: Workers,
 ) -> Collected[Found]:
     """Ask retrievers; a probe that fails is a failure of its own and leaves its item in work.
 
@@ -101,8 +99,7 @@ async def look(
         probes: What to ask.
         retrievers: Whom, by name.
         most: Ranks wanted.
-        concurrency: Probes in work at once.
-        observer: Told of progress.
+        workers: How many probes are in work at once, and who is told.
 
     Raises:
         EndpointError: The endpoint that a retriever needs cannot be used.
@@ -123,8 +120,7 @@ async def look(
         stage="retrieve",
         key=lambda probe: probe.key,
         do=find,
-        concurrency=concurrency,
-        observer=observer,
+        workers=workers,
     )
     return await collect(probes, work, blank=None, keep=lambda collected: None)
 

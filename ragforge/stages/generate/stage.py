@@ -3,11 +3,11 @@
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ragforge.errors import EndpointError
-from ragforge.observe import Event, Observer
+from ragforge.observe import Event
 from ragforge.records import Failure, Query, Rejected, Slot
 from ragforge.stages.generate.candidates import (
     Anchored,
@@ -21,7 +21,7 @@ from ragforge.stages.generate.gates.checking import check
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.truth import accepted, id_of
-from ragforge.stages.runner import Work, nothing, run
+from ragforge.stages.runner import Work, Workers, run
 
 WAVE = 96
 """Cells in work at once; a multiple of what the checks put into one call. It must not depend on
@@ -106,18 +106,14 @@ class Generation:
         brief: Makes the brief of a slot; None where its chunks cannot be had, such as a second hop.
         taken: The questions that the set has already, retired ones included; grows.
         checks: Checks what passed the rules; None where nothing does.
-        concurrency: Slots in work at once.
-        observer: Told of progress.
-        on_stop: As in `Work`.
+        workers: How many slots are in work at once, and who is told.
     """
 
     writer: QueryWriter
     brief: Callable[[Slot], Awaitable[Brief | None]]
     taken: Taken
     checks: Checker | None
-    concurrency: int
-    observer: Observer
-    on_stop: Callable[[], None] = nothing
+    workers: Workers
 
 
 async def generate(
@@ -141,7 +137,7 @@ async def generate(
     # No chunk comes twice in a wave: what was asked about it before has to be known.
     most = max(1, min(WAVE, sources.n_chunks))
     in_vain = 0
-    generation.observer(Event("stage.start", stage="generate"))
+    generation.workers.observer(Event("stage.start", stage="generate"))
     try:
         while waiting and in_vain < IN_VAIN and generated.n_unknown < UNKNOWN:
             cells_now = [waiting.popleft() for _ in range(min(most, len(waiting)))]
@@ -161,7 +157,7 @@ async def generate(
         elif waiting and in_vain >= IN_VAIN:
             generated.gave_up = "source after source gave none"
     finally:
-        generation.observer(Event("stage.end", stage="generate"))
+        generation.workers.observer(Event("stage.end", stage="generate"))
 
 
 @dataclass(slots=True)
@@ -220,13 +216,12 @@ class _Wave:
             asked = self.generated.asked.get(brief.slot.chunk_ids[0], [])
             return brief.slot.slot_id, await self.generation.writer.write(brief, asked)
 
+        workers = self.generation.workers
         work: Work[Brief, tuple[str, list[Candidate]]] = Work(
             stage="generate",
             key=lambda brief: f"{brief.slot.slot_id}/{brief.slot.chunk_ids[0]}",
             do=write,
-            concurrency=max(1, min(self.generation.concurrency, len(briefs))),
-            observer=self.generation.observer,
-            on_stop=self.generation.on_stop,
+            workers=replace(workers, concurrency=max(1, min(workers.concurrency, len(briefs)))),
         )
         async with aclosing(run(briefs, work)) as outcomes:
             async for outcome in outcomes:

@@ -1,41 +1,23 @@
 """Checking many answers: concurrent, and whatever is done is kept when it is stopped."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
 
 from ragforge.errors import CallError
-from ragforge.observe import Observer
 from ragforge.records import Failure, Grounding, Provenance
 from ragforge.stages.collecting import Sink, pour
 from ragforge.stages.ground.citations import read_marks
 from ragforge.stages.ground.parts import Exchange, Grounder
 from ragforge.stages.ground.settling import settled_by_rule
-from ragforge.stages.runner import Work, nothing
+from ragforge.stages.runner import Work, Workers
 
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Checking:
-    """How answers are checked.
-
-    Args:
-        grounder: Who checks.
-        concurrency: Answers in work at once.
-        observer: Told of progress.
-        on_stop: As in `Work`.
-    """
-
-    grounder: Grounder
-    concurrency: int
-    observer: Observer
-    on_stop: Callable[[], None] = nothing
-
-
 async def ground_exchanges(
     exchanges: Iterable[Exchange],
-    checking: Checking,
+    grounder: Grounder,
+    workers: Workers,
     sink: Sink[Grounding],
     *,
     total: int | None,
@@ -44,7 +26,8 @@ async def ground_exchanges(
 
     Args:
         exchanges: What to check; taken one at a time.
-        checking: By whom and how.
+        grounder: Who checks.
+        workers: How many answers are in work at once, and who is told.
         sink: Takes groundings and failures as they come.
         total: How many answers there are, where that is known.
 
@@ -55,17 +38,15 @@ async def ground_exchanges(
     async def ground(exchange: Exchange) -> Grounding:
         if exchange.lost:
             return _of_incomplete(exchange)
-        return await checking.grounder.ground(exchange)
+        return await grounder.ground(exchange)
 
     work: Work[Exchange, Grounding] = Work(
         stage="ground",
         key=lambda exchange: exchange.query_id,
         do=ground,
-        concurrency=checking.concurrency,
-        observer=checking.observer,
-        on_stop=checking.on_stop,
+        workers=workers,
     )
-    blank = partial(_unchecked, checking.grounder.provenance)
+    blank = partial(_unchecked, grounder.provenance)
     await pour(exchanges, work, sink, total=total, blank=blank)
 
 

@@ -5,39 +5,27 @@ from dataclasses import dataclass
 from functools import partial
 
 from ragforge.errors import CallError
-from ragforge.observe import Observer
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.collecting import Sink, pour
 from ragforge.stages.judge.batches import Marked, Slate, SlateJudge, joined, unmarked
 from ragforge.stages.judge.pairs import PairId
-from ragforge.stages.runner import Work, nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """How pairs are judged.
-
-    Args:
-        judge: Who judges.
-        concurrency: Slates in work at once.
-        observer: Told of progress.
-        on_stop: As in `Work`.
-    """
-
-    judge: SlateJudge
-    concurrency: int
-    observer: Observer
-    on_stop: Callable[[], None] = nothing
+from ragforge.stages.runner import Work, Workers
 
 
 async def judge_slates(
-    slates: Iterable[Slate], judging: Judging, sink: Sink[Judgment], *, total: int | None
+    slates: Iterable[Slate],
+    judge: SlateJudge,
+    workers: Workers,
+    sink: Sink[Judgment],
+    *,
+    total: int | None,
 ) -> None:
     """Judge slates, each once; pairs with a failure get a judgment with grade None.
 
     Args:
         slates: What to judge; taken one at a time.
-        judging: By whom and how.
+        judge: Who judges.
+        workers: How many slates are in work at once, and who is told.
         sink: Takes judgments and failures as they come.
         total: How many pairs there are, where that is known.
 
@@ -47,14 +35,12 @@ async def judge_slates(
     work: Work[Slate, Marked] = Work(
         stage="judge",
         key=lambda slate: slate.key,
-        do=judging.judge.mark,
-        concurrency=judging.concurrency,
-        observer=judging.observer,
-        on_stop=judging.on_stop,
+        do=judge.mark,
+        workers=workers,
         size=lambda slate: len(slate.pairs),
         lost=lambda marked: len(marked.failures),
     )
-    blank = partial(_unjudged, judging.judge.provenance)
+    blank = partial(_unjudged, judge.provenance)
     await pour(slates, work, _Spread(sink), total=total, blank=blank)
 
 

@@ -5,6 +5,7 @@ from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.retrieval import SystemAnswer
 from ragforge.stages.answer.stage import ask_system
 from ragforge.stages.collecting import Collected
+from ragforge.stages.runner import Workers
 
 
 class Scripted:
@@ -29,7 +30,7 @@ def asked(wait, query):
         collected = Collected()
         queries = [query(text=f"q{n}?", query_id=f"q{n}") for n in range(len(system.said))]
         ask = ask_system(
-            queries, system, collected, name="rag", concurrency=1, observer=observer or Recorder()
+            queries, system, collected, name="rag", workers=Workers(1, observer or Recorder())
         )
         try:
             wait(ask)

@@ -9,13 +9,13 @@ from ragforge.llm.chat import ChatReply
 from ragforge.observe import silent
 from ragforge.records import Fact, Provenance
 from ragforge.stages.answer.facts import (
-    Drawing,
     digest_of,
     draw_facts,
     keeping_facts,
     lacks_facts,
     with_facts,
 )
+from ragforge.stages.runner import Workers
 from ragforge.testing import ScriptedModel
 
 FACT = Fact(fact_id="f1", text="Blue whales eat krill.")
@@ -119,7 +119,7 @@ def test_one_query_whose_facts_fail_stops_no_other(asker, query, wait):
     queries = [query(query_id=name, expected_answer="krill") for name in ("q1", "q2")]
     kept = []
 
-    wait(draw_facts(queries, Drawing(asker("extract_facts", model), 1, silent), keep=kept.append))
+    wait(draw_facts(queries, asker("extract_facts", model), Workers(1, silent), keep=kept.append))
 
     [collected] = kept
     assert [item.query_id for item in collected.results] == ["q1"]

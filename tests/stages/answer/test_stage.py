@@ -5,6 +5,7 @@ from ragforge.observe import silent
 from ragforge.records import AnswerGrade, Provenance
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.stage import grade_answers
+from ragforge.stages.runner import Workers
 
 
 class ScriptedJudge:
@@ -32,7 +33,7 @@ def graded(wait, query):
         case = Case(query(expected_answer="small krill"), answer, ())
         return wait(
             grade_answers(
-                [case], judge, system="rag", concurrency=2, observer=silent, keep=lambda _: None
+                [case], judge, system="rag", workers=Workers(2, silent), keep=lambda _: None
             )
         )
 

@@ -8,6 +8,7 @@ from ragforge.records import Judgment, Provenance
 from ragforge.stages.audit.attacks import ATTACKS
 from ragforge.stages.audit.stage import Auditing, Sample, audit
 from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.runner import Workers
 
 ATTACKED = [name for name, attack in ATTACKS.items() if attack.expects == "not raised"]
 
@@ -78,7 +79,7 @@ def audited(wait):
     """Audit a judge; return its findings by attack, and the whole."""
 
     def go(judge, attacks=tuple(ATTACKS), units=None, **changes):
-        how = Auditing(judge, judge, attacks, seed=0, concurrency=4, observer=silent, **changes)
+        how = Auditing(judge, judge, attacks, seed=0, workers=Workers(4, silent), **changes)
         found = wait(audit(samples() if units is None else units, how))
         return {item.attack: item for item in found.audit.attacks}, found
 
@@ -155,7 +156,7 @@ def test_the_repeat_is_asked_of_the_judge_that_does_not_remember(audited, wait):
     first, second = SoundJudge(), ForgetfulJudge()
     second.asked = [sample.pair for sample in samples()]
 
-    how = Auditing(first, second, ["repeat"], seed=0, concurrency=1, observer=silent)
+    how = Auditing(first, second, ["repeat"], seed=0, workers=Workers(1, silent))
     found = wait(audit(samples(), how))
 
     [repeat] = found.audit.attacks

@@ -7,6 +7,7 @@ from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.observe import silent
 from ragforge.records import Chunk
 from ragforge.stages.complete.probes import Item, beside, look, probes_of
+from ragforge.stages.runner import Workers
 from ragforge.testing import FixedRetriever
 
 
@@ -35,7 +36,7 @@ class Failing:
 
 def looked(retrievers, items=(ITEM,), most=3, observer=silent):
     probes = probes_of(items, retrievers)
-    return asyncio.run(look(probes, retrievers, most=most, concurrency=2, observer=observer))
+    return asyncio.run(look(probes, retrievers, most=most, workers=Workers(2, observer)))
 
 
 def test_each_retriever_looks_for_query_answer_and_source():

@@ -15,6 +15,7 @@ from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import make_cells
 from ragforge.stages.generate.stage import IN_VAIN, Generated, Generation, generate
 from ragforge.stages.generate.truth import query_id
+from ragforge.stages.runner import Workers
 
 SUBJECTS = (
     "amber basalt cedar dolphin ember falcon garnet heron indigo jasper kestrel lichen".split()
@@ -105,7 +106,9 @@ def generated(wait):
         async def of(slot):
             return Brief(slot, tuple(by_id[chunk_id] for chunk_id in slot.chunk_ids))
 
-        how = Generation(writer, brief or of, taken or Taken(), checks, concurrency, silent)
+        how = Generation(
+            writer, brief or of, taken or Taken(), checks, Workers(concurrency, silent)
+        )
         made = Generated()
         try:
             wait(generate([OpenCell(cell.number) for cell in cells], sources, how, made))

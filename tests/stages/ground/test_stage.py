@@ -4,7 +4,8 @@ from ragforge.errors import CallError
 from ragforge.records import Provenance
 from ragforge.stages.collecting import Collected
 from ragforge.stages.ground.lexical import LexicalGrounder
-from ragforge.stages.ground.stage import Checking, ground_exchanges
+from ragforge.stages.ground.stage import ground_exchanges
+from ragforge.stages.runner import Workers
 
 
 class Refusing:
@@ -18,8 +19,8 @@ class Refusing:
 
 def ground(wait, grounder, *exchanges):
     sink = Collected()
-    checking = Checking(grounder, 2, Recorder())
-    wait(ground_exchanges(exchanges, checking, sink, total=len(exchanges)))
+    workers = Workers(2, Recorder())
+    wait(ground_exchanges(exchanges, grounder, workers, sink, total=len(exchanges)))
     return sink
 
 

@@ -6,7 +6,8 @@ from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.collecting import Collected
 from ragforge.stages.judge.batches import Alone, slates
 from ragforge.stages.judge.pairs import Pair, PairId
-from ragforge.stages.judge.stage import Judging, judge_slates, open_pairs
+from ragforge.stages.judge.stage import judge_slates, open_pairs
+from ragforge.stages.runner import Workers
 
 
 class ScriptedJudge:
@@ -36,8 +37,10 @@ def judged(wait):
         collected = Collected()
         kept = [collected]
         try:
-            judging = Judging(Alone(judge), 1, silent)
-            wait(judge_slates(slates(units, 1), judging, collected, total=None))
+            work = judge_slates(
+                slates(units, 1), Alone(judge), Workers(1, silent), collected, total=None
+            )
+            wait(work)
         except BudgetError as error:
             kept.append(error)
         return kept

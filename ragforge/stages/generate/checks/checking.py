@@ -12,7 +12,6 @@ from math import ceil
 from typing import TypeVar
 
 from ragforge.errors import CallError
-from ragforge.observe import Observer
 from ragforge.records import Failure, Gate, QueryType
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored
@@ -45,7 +44,7 @@ from ragforge.stages.generate.checks.questions import (
     question_form,
 )
 from ragforge.stages.generate.checks.standing import Checked, Standing
-from ragforge.stages.runner import Outcome, Work, failure_of, nothing, run
+from ragforge.stages.runner import Outcome, Work, Workers, failure_of, run
 
 U = TypeVar("U")
 D = TypeVar("D")
@@ -54,76 +53,59 @@ PROMPTS = ("check_question", "check_answer", "compare_answers", "find_answer")
 """Prompts that the checks ask with, in the order of the fields of `Askers`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """How checks run.
+async def check_each(
+    standings: Sequence[Standing], do: Callable[[Standing], Awaitable[None]], workers: Workers
+) -> None:
+    """Do something with each candidate; where that fails, its next gate is unknown.
 
-    Args:
-        concurrency: Units in work at once; what a batch leaves open is asked for together.
-        observer: Told of progress.
-        on_stop: As in `Work`.
+    Raises:
+        EndpointError, BudgetError: Nothing can be asked any more.
     """
 
-    concurrency: int
-    observer: Observer
-    on_stop: Callable[[], None] = nothing
+    async def done(standing: Standing) -> Standing:
+        await do(standing)
+        return standing
 
-    async def each(
-        self, standings: Sequence[Standing], do: Callable[[Standing], Awaitable[None]]
-    ) -> None:
-        """Do something with each candidate; where that fails, its next gate is unknown.
+    work: Work[Standing, Standing] = Work(
+        stage="check",
+        key=lambda standing: standing.item.key,
+        do=done,
+        workers=workers,
+    )
+    for outcome in await _outcomes(standings, work):
+        if outcome.failure is not None:
+            outcome.unit.failed(outcome.failure)
 
-        Raises:
-            EndpointError, BudgetError: Nothing can be asked any more.
-        """
 
-        async def done(standing: Standing) -> Standing:
-            await do(standing)
-            return standing
+async def ask_in_batches(
+    entries: Sequence[Entry], form: Form[R, V], workers: Workers
+) -> list[Said[V] | CallError]:
+    """Return what is said of each entry, in their order, asked in batches.
 
-        work: Work[Standing, Standing] = Work(
-            stage="check",
-            key=lambda standing: standing.item.key,
-            do=done,
-            concurrency=self.concurrency,
-            observer=self.observer,
-            on_stop=self.on_stop,
-        )
-        for outcome in await _outcomes(standings, work):
-            if outcome.failure is not None:
-                outcome.unit.failed(outcome.failure)
+    Raises:
+        EndpointError, BudgetError: Nothing can be asked any more.
+    """
+    parts = batches(entries)
 
-    async def batched(
-        self, entries: Sequence[Entry], form: Form[R, V]
-    ) -> list[Said[V] | CallError]:
-        """Return what is said of each entry, in their order, asked in batches.
+    async def ask(number: int) -> list[Said[V] | CallError]:
+        return await ask_batch(parts[number], form)
 
-        Raises:
-            EndpointError, BudgetError: Nothing can be asked any more.
-        """
-        parts = batches(entries)
-
-        async def ask(number: int) -> list[Said[V] | CallError]:
-            return await ask_batch(parts[number], form)
-
-        work: Work[int, list[Said[V] | CallError]] = Work(
-            stage="check",
-            key=lambda number: f"{form.hole} {number}",
-            do=ask,
-            concurrency=self.concurrency,
-            observer=self.observer,
-            on_stop=self.on_stop,
-            size=lambda number: len(parts[number]),
-            lost=lambda said: sum(isinstance(each, CallError) for each in said),
-        )
-        found: dict[int, list[Said[V] | CallError]] = {}
-        for outcome in await _outcomes(range(len(parts)), work):
-            if outcome.result is not None:
-                found[outcome.unit] = outcome.result
-            elif outcome.failure is not None:
-                lost = CallError(outcome.failure.kind, outcome.failure.message)
-                found[outcome.unit] = [lost] * len(parts[outcome.unit])
-        return [said for number in range(len(parts)) for said in found[number]]
+    work: Work[int, list[Said[V] | CallError]] = Work(
+        stage="check",
+        key=lambda number: f"{form.hole} {number}",
+        do=ask,
+        workers=workers,
+        size=lambda number: len(parts[number]),
+        lost=lambda said: sum(isinstance(each, CallError) for each in said),
+    )
+    found: dict[int, list[Said[V] | CallError]] = {}
+    for outcome in await _outcomes(range(len(parts)), work):
+        if outcome.result is not None:
+            found[outcome.unit] = outcome.result
+        elif outcome.failure is not None:
+            lost = CallError(outcome.failure.kind, outcome.failure.message)
+            found[outcome.unit] = [lost] * len(parts[outcome.unit])
+    return [said for number in range(len(parts)) for said in found[number]]
 
 
 async def _outcomes(units: Sequence[U], work: Work[U, D]) -> list[Outcome[U, D]]:
@@ -179,12 +161,12 @@ class Checks:
     Args:
         askers: The model; should not be the one that wrote the candidates.
         corpus: Where the answers of unanswerable questions are looked for.
-        running: At what pace.
+        workers: How many units are in work at once; what a batch leaves open is asked for together.
     """
 
     askers: Askers
     corpus: Corpus
-    running: Running
+    workers: Workers
 
     async def check(self, candidates: Sequence[Anchored]) -> list[Checked]:
         """Return what became of each candidate, in their order.
@@ -199,17 +181,17 @@ class Checks:
         standings = [Standing(item_of(candidate)) for candidate in candidates]
         await self._ask_questions(standings)
         reading = [*_at("premise", standings), *_at("independent_answer", standings)]
-        await self.running.each(reading, self._read)
+        await check_each(reading, self._read, self.workers)
         await self._compare(_at("independent_answer", standings))
-        await self.running.each(_at("necessary_hops", standings), self._leave_out)
-        await self.running.each(_at("unanswerable", standings), self._look_for)
+        await check_each(_at("necessary_hops", standings), self._leave_out, self.workers)
+        await check_each(_at("unanswerable", standings), self._look_for, self.workers)
         await self._label([each for each in standings if each.has_passed])
         return [standing.checked() for standing in standings]
 
     async def _ask_questions(self, standings: Sequence[Standing]) -> None:
         asker = self.askers.question
         entries = [question_entry(standing.item) for standing in standings]
-        verdicts = await self.running.batched(entries, question_form(asker))
+        verdicts = await ask_in_batches(entries, question_form(asker), self.workers)
         for standing, said in zip(standings, verdicts, strict=True):
             if isinstance(said, CallError):
                 standing.failed(_failure(standing, said))
@@ -298,7 +280,8 @@ class Checks:
         certain = [agrees_by_rule(each) for each in given]
         marked = zip(given, certain, strict=True)
         doubtful = [pair_entry(each) for each, is_certain in marked if not is_certain]
-        said = iter(await self.running.batched(doubtful, pair_form(self.askers.compare)))
+        form = pair_form(self.askers.compare)
+        said = iter(await ask_in_batches(doubtful, form, self.workers))
         return [None if is_certain else next(said) for is_certain in certain]
 
 

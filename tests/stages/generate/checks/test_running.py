@@ -6,8 +6,9 @@ from fakes import Recorder
 
 from ragforge.errors import BudgetError, CallError
 from ragforge.stages.generate.checks.batches import item_of
-from ragforge.stages.generate.checks.checking import Running
+from ragforge.stages.generate.checks.checking import check_each
 from ragforge.stages.generate.checks.standing import Standing
+from ragforge.stages.runner import Workers
 
 TWO = ("Model A has port 80.", "Port 80 is slow.")
 
@@ -110,6 +111,6 @@ def test_an_observer_is_told_of_each_unit():
         return None
 
     standings = [Standing(item_of(each)) for each in candidates()[:3]]
-    asyncio.run(Running(2, recorder).each(standings, nothing))
+    asyncio.run(check_each(standings, nothing, Workers(2, recorder)))
 
     assert [event.stage for event in recorder.named("unit")] == ["check"] * 3
