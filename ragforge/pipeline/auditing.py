@@ -20,13 +20,14 @@ from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.pipeline.judges import Bench, open_bench
 from ragforge.pipeline.pooling import pool_of, queries_of
-from ragforge.records import Failure, JudgeAudit
+from ragforge.records import Failure, JudgeAudit, Judgment
 from ragforge.stages.audit.attacks import ATTACKS
 from ragforge.stages.audit.sampling import Candidate, draw, others
 from ragforge.stages.audit.stage import Audited, Auditing, Sample, audit
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.llm import LLMJudge, PollingJudge
-from ragforge.stages.judge.pairs import Judge, Pair, PairId
+from ragforge.stages.judge.pairs import Pair, PairId
+from ragforge.stages.judging import Judge
 from ragforge.stages.runner import Workers
 
 DEFAULT_N: Final = 50
@@ -169,7 +170,7 @@ async def audit_file(
     return result
 
 
-def again(judge: Judge) -> Judge:
+def again(judge: Judge[Pair, Judgment]) -> Judge[Pair, Judgment]:
     """Return the same judge with replies that the call store does not have from the first time."""
     if isinstance(judge, LLMJudge):
         return replace(judge, vote=judge.vote + 1)

@@ -8,14 +8,15 @@ from ragforge.errors import DataError
 from ragforge.files.dataset import Dataset
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend
-from ragforge.records import Fact, Failure, Query
+from ragforge.records import AnswerGrade, Fact, Failure, Query
 from ragforge.stages.answer.by_facts import DividedJudge, FactJudge
-from ragforge.stages.answer.cases import AnswerJudge, Case
+from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.asking import Asker
 from ragforge.stages.collecting import Collected
+from ragforge.stages.judging import Judge
 from ragforge.stages.runner import Workers
 
 EXTRACTING = "extract_facts"
@@ -28,7 +29,7 @@ class Ready:
     """Answers whose queries have their facts as far as these can be had, and who grades them."""
 
     cases: list[Case]
-    judge: AnswerJudge
+    judge: Judge[Case, AnswerGrade]
 
 
 async def ready_by_facts(

@@ -9,10 +9,10 @@ from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judges import Bench
 from ragforge.records import Failure, Judgment
-from ragforge.stages.judge.batches import Slate, slates
+from ragforge.stages.judge.batches import Batch, batches
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.position import PositionEffect, PositionSums
-from ragforge.stages.judge.stage import judge_slates
+from ragforge.stages.judge.stage import judge_batches
 from ragforge.stages.judge.summary import QuerySummary
 from ragforge.stages.runner import Workers
 
@@ -164,7 +164,7 @@ class Sitting:
         """
         batch = self.bench.batch
         watched = _Watched(self.result, self.judged)
-        await self._run(slates(pairs(), batch, singly), watched, total, batched=batch > 1)
+        await self._run(batches(pairs(), batch, singly), watched, total, batched=batch > 1)
         watched.look()
         effect = self.result.position
         if effect is None or (effect.is_told and not watched.is_biased):
@@ -174,10 +174,10 @@ class Sitting:
         self.result.gave_up_batches = True
         self.judged.begin_anew()
         alone = _Watched(self.result, self.judged, next_look=1 << 62)
-        await self._run(slates(pairs(), 1), alone, total, batched=False)
+        await self._run(batches(pairs(), 1), alone, total, batched=False)
 
     async def _run(
-        self, found: Iterable[Slate], watched: _Watched, total: int | None, *, batched: bool
+        self, found: Iterable[Batch], watched: _Watched, total: int | None, *, batched: bool
     ) -> None:
         bench = self.bench
         workers = Workers(
@@ -185,15 +185,15 @@ class Sitting:
             silent if bench.is_dry else self.observer,
             bench.stop,
         )
-        judge = bench.slate_judge(batched=batched)
-        await judge_slates(self._counted(found, watched), judge, workers, watched, total=total)
+        judge = bench.batch_judge(batched=batched)
+        await judge_batches(self._counted(found, watched), judge, workers, watched, total=total)
 
-    def _counted(self, found: Iterable[Slate], watched: _Watched) -> Iterator[Slate]:
-        for slate in found:
+    def _counted(self, found: Iterable[Batch], watched: _Watched) -> Iterator[Batch]:
+        for batch in found:
             if watched.is_biased:
                 return
-            self.result.n_texts += len(slate.twins)
-            yield slate
+            self.result.n_texts += len(batch.twins)
+            yield batch
 
 
 def _why_alone(effect: PositionEffect | None) -> str:

@@ -18,13 +18,14 @@ from ragforge.llm.families import shared_families
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Backend, Mode, open_backend
 from ragforge.prompts import is_overridden
-from ragforge.records import Failure, Provenance
+from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.asking import Asker
-from ragforge.stages.judge.batches import Alone, BatchedJudge, SlateJudge
+from ragforge.stages.judge.batches import Batch, BatchedJudge, JudgedBatch, OneByOne
 from ragforge.stages.judge.examples import example_turns, examples_sha256
 from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import ALTERNATIVES, BARE_SCHEMA, SCHEMA, LLMJudge, PollingJudge
-from ragforge.stages.judge.pairs import Judge
+from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judging import Judge
 
 POINTWISE = "judge_relevance"
 BATCH = "judge_relevance_batch"
@@ -62,10 +63,10 @@ class Bench:
         """Whether calls are only counted."""
         return self.backends[0].tally is not None
 
-    def slate_judge(self, *, batched: bool) -> SlateJudge:
-        """Return who judges slates, in batches or text by text."""
+    def batch_judge(self, *, batched: bool) -> Judge[Batch, JudgedBatch]:
+        """Return who judges batches, in batches or text by text."""
         if not batched:
-            return Alone(self.judge())
+            return OneByOne(self.judge())
         prompt = self.settings.judge.prompt or BATCH
         return BatchedJudge(
             askers=self._askers(prompt, BATCH_SCHEMA, self._protocol()),
@@ -74,7 +75,7 @@ class Bench:
             name=self.name,
         )
 
-    def judge(self) -> Judge:
+    def judge(self) -> Judge[Pair, Judgment]:
         """Return who judges pair by pair: all pairs, or those that batches leave open."""
         how = self.settings.judge
         in_batches = self.batch > 1
@@ -91,11 +92,11 @@ class Bench:
 
     def provenance(self) -> Provenance:
         """Return who judges, as the records will name it."""
-        return self.slate_judge(batched=self.batch > 1).provenance
+        return self.batch_judge(batched=self.batch > 1).provenance
 
     def provenances(self) -> tuple[Provenance, ...]:
         """Return all names that go for this judge: of batches, and of what they leave open."""
-        judge = self.slate_judge(batched=self.batch > 1)
+        judge = self.batch_judge(batched=self.batch > 1)
         if isinstance(judge, BatchedJudge):
             return judge.provenance, judge.alone.provenance
         return (judge.provenance,)
@@ -106,7 +107,7 @@ class Bench:
             backend.stop()
 
     def workers(self, concurrency: int) -> int:
-        """Return how many slates to have in work; see `Backend.workers`."""
+        """Return how many batches to have in work; see `Backend.workers`."""
         return max(backend.workers(concurrency) for backend in self.backends)
 
     def estimate(self, n_texts: int) -> dict[str, object]:

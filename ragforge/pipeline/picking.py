@@ -12,7 +12,7 @@ from ragforge.files.values import shown
 from ragforge.records import Answer, Chunk, Query
 from ragforge.stages.answer.cases import Case, cases
 from ragforge.stages.ground.parts import Exchange, Passage
-from ragforge.stages.judge.batches import Slate, slates
+from ragforge.stages.judge.batches import Batch, batches
 from ragforge.stages.judge.pairs import Pair
 
 PAIR = "--dataset DIR with --query QUERY_ID and --chunk CHUNK_ID, or --pairs FILE"
@@ -56,11 +56,11 @@ class Picked:
         [pair] = self._dataset_pairs()
         return pair
 
-    def slate(self, batch: int) -> Slate:
-        """Return the chunks of the dataset as one slate, or the slate of the file that has the row.
+    def batch(self, batch: int) -> Batch:
+        """Return the chunks of the dataset as one batch, or the batch of the file that has the row.
 
         Args:
-            batch: Distinct texts in a slate of the file.
+            batch: Distinct texts in a batch of the file.
         """
         if self.pairs is not None and batch > 1:
             wanted = _pair_of(self.pairs, self.row)
@@ -68,10 +68,10 @@ class Picked:
                 Pair(row.query_id, row.query, row.chunk_id, row.text)
                 for row in read_pairs(self.pairs)
             )
-            return next(slate for slate in slates(rows, batch) if wanted in slate.pairs)
+            return next(batch for batch in batches(rows, batch) if wanted in batch.pairs)
         if self.dataset is None or not self.query_id or len(self.chunk_ids) < 2:
             raise _lacking(BATCH)
-        return next(slates(self._dataset_pairs(), len(self.chunk_ids)))
+        return next(batches(self._dataset_pairs(), len(self.chunk_ids)))
 
     def query(self) -> Query:
         """Return the query."""

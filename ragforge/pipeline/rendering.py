@@ -62,7 +62,7 @@ async def answers_compared(asker: Asker, picked: Picked, _settings: Settings) ->
 
 async def answer_looked_for(asker: Asker, picked: Picked, _settings: Settings) -> object:
     """Ask whether one of several chunks answers the query."""
-    pairs = picked.slate(DEPTH).pairs
+    pairs = picked.batch(DEPTH).pairs
     first = pairs[0]
     item = Item(first.query_id, first.query, first.query, "", (), ())
     return await search(item, {pair.chunk_id: pair.text for pair in pairs}, asker)
@@ -87,7 +87,7 @@ async def answer_rechecked(asker: Asker, picked: Picked, _settings: Settings) ->
         others=(),
         passages=tuple(Passage(chunk.text, chunk.heading_path) for chunk in chunks),
     )
-    return await LLMRecheck(asker).recheck(subject)
+    return await LLMRecheck(asker).judge(subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ async def _relevance(asker: Asker, picked: Picked, settings: Settings) -> object
 
 
 async def _relevance_batch(asker: Asker, picked: Picked, settings: Settings) -> object:
-    slate = picked.slate(settings.judge.batch)
+    batch = picked.batch(settings.judge.batch)
     bench = _bench(asker, settings, batch=max(2, settings.judge.batch))
-    return await bench.slate_judge(batched=True).mark(slate)
+    return await bench.batch_judge(batched=True).judge(batch)
 
 
 async def _generated_queries(asker: Asker, picked: Picked, settings: Settings) -> object:
@@ -177,15 +177,15 @@ async def _answer_facts(asker: Asker, picked: Picked, _settings: Settings) -> ob
 
 
 async def _fact_statuses(asker: Asker, picked: Picked, _settings: Settings) -> object:
-    return await FactJudge(asker).grade(picked.case())
+    return await FactJudge(asker).judge(picked.case())
 
 
 async def _answer_verdict(asker: Asker, picked: Picked, _settings: Settings) -> object:
-    return await LLMAnswerJudge(asker).grade(picked.case())
+    return await LLMAnswerJudge(asker).judge(picked.case())
 
 
 async def _claims_check(asker: Asker, picked: Picked, _settings: Settings) -> object:
-    return await LLMGrounder(asker).ground(picked.exchange())
+    return await LLMGrounder(asker).judge(picked.exchange())
 
 
 STAGES: Final[Mapping[str, _Stage]] = {

@@ -147,7 +147,7 @@ def test_the_messages_for_an_answer_are_the_judges(render, asked, answered):
     texts = {chunk.chunk_id: chunk.text for chunk in dataset.chunks()}
     case = Case(query, answer.answer, (texts[answer.chunk_ids[0]],))
     said = {"explanation": "so", "unsupported": [], "verdict": "incorrect"}
-    sent = asked("grade_answer", said, lambda asker: LLMAnswerJudge(asker).grade(case))
+    sent = asked("grade_answer", said, lambda asker: LLMAnswerJudge(asker).judge(case))
 
     where = ("--dataset", answered, "--query", query.query_id, "--answers", "rag")
     code, out, _ = render("grade_answer", *where, "--json")
@@ -230,7 +230,7 @@ def test_the_messages_about_facts_are_those_of_their_stages(render, asked, answe
     drawn = {"facts": [{"statement": plain.expected_answer, "importance": "vital"}]}
     judged = {"facts": [{"id": "f1", "quote": "", "status": "missing"}], "claims": []}
     drawing = asked("extract_facts", drawn, lambda asker: with_facts(plain, asker))
-    grading = asked("grade_facts", judged, lambda asker: FactJudge(asker).grade(case))
+    grading = asked("grade_facts", judged, lambda asker: FactJudge(asker).judge(case))
 
     where = ("--dataset", answered, "--query", query.query_id, "--json")
     found = [
@@ -254,7 +254,7 @@ def test_the_messages_about_claims_are_the_grounders(render, asked, answered):
     passages = (Passage(chunk_id, texts[chunk_id]),)
     exchange = Exchange(query.query_id, query.query, answer.answer, passages, ("x",))
     said = {"claims": [], "no_claim": ["Ten euros."]}
-    sent = asked("check_claims", said, lambda asker: LLMGrounder(asker).ground(exchange))
+    sent = asked("check_claims", said, lambda asker: LLMGrounder(asker).judge(exchange))
 
     where = ("--dataset", answered, "--query", query.query_id, "--answers", "rag", "--json")
 

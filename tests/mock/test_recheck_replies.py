@@ -36,7 +36,7 @@ def recheck(expected, quotes, *texts, question="What does it keep?"):
     asker = Asker(FunctionModel(said), "mock", settings, load_prompt("recheck_answer"))
     passages = tuple(Passage(text) for text in texts)
     subject = Subject("q", question, expected, "answer", "en", tuple(quotes), (), passages)
-    return asyncio.run(LLMRecheck(asker).recheck(subject))
+    return asyncio.run(LLMRecheck(asker).judge(subject))
 
 
 @pytest.mark.parametrize("text", TEXTS)

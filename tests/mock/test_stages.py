@@ -115,7 +115,7 @@ def grade(through):
     def go(expected, answer, mode="json_schema"):
         query = Query(query_id="q", query="What?", expected_answer=expected)
         case = Case(query, answer, ("context",))
-        return through("grade_answer", mode, lambda asker: LLMAnswerJudge(asker).grade(case))
+        return through("grade_answer", mode, lambda asker: LLMAnswerJudge(asker).judge(case))
 
     return go
 
@@ -150,7 +150,7 @@ def by_facts(through):
 
         def grade(drawn):
             case = Case(drawn, answer, contexts)
-            return lambda asker: FactJudge(asker).grade(case)
+            return lambda asker: FactJudge(asker).judge(case)
 
         drawn = through("extract_facts", mode, lambda asker: with_facts(query, asker))
         return through("grade_facts", mode, grade(drawn))
@@ -197,7 +197,7 @@ def ground(through):
     def go(answer, *texts, mode="json_schema"):
         passages = tuple(Passage(f"c{number}", text) for number, text in enumerate(texts))
         exchange = Exchange("q", "What?", answer, passages)
-        return through("check_claims", mode, lambda asker: LLMGrounder(asker).ground(exchange))
+        return through("check_claims", mode, lambda asker: LLMGrounder(asker).judge(exchange))
 
     return go
 

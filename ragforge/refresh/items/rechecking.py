@@ -25,9 +25,10 @@ from ragforge.stages.asking import Asker
 from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.generate.checks.absence import Corpus, near, search
 from ragforge.stages.generate.checks.batches import item_of_query
+from ragforge.stages.judging import Judge
 from ragforge.stages.recheck.lexical import LexicalRecheck
 from ragforge.stages.recheck.llm import PROMPT, LLMRecheck
-from ragforge.stages.recheck.subject import Rechecker, Subject
+from ragforge.stages.recheck.subject import Finding, Subject
 from ragforge.stages.runner import Work, Workers, nothing
 
 SEARCH_PROMPT = "find_answer"
@@ -46,7 +47,7 @@ class Recheckers:
         on_stop: As in `Work`.
     """
 
-    recheck: Rechecker
+    recheck: Judge[Subject, Finding]
     find: Asker | None
     concurrency: int
     observer: Observer
@@ -210,7 +211,7 @@ class Rechecking:
             around=draft.around(focus),
         )
         self._count(query.query_id)
-        finding = await self.who.recheck.recheck(subject)
+        finding = await self.who.recheck.judge(subject)
         draft.by = finding.by
         if finding.verdict == "none":
             return "none"

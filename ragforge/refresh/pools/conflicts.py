@@ -234,7 +234,7 @@ async def find_conflicts(
 
 async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collected[_Checked]:
     async def recheck(check: _Check) -> _Checked:
-        return _Checked(check, await recheckers.recheck.recheck(_subject(check)))
+        return _Checked(check, await recheckers.recheck.judge(_subject(check)))
 
     work: Work[_Check, _Checked] = Work(
         stage="recheck",

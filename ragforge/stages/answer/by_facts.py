@@ -20,9 +20,10 @@ from ragforge.records import (
     Provenance,
     Verdict,
 )
-from ragforge.stages.answer.cases import AnswerJudge, Case
+from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.facts import lacks_facts
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto
+from ragforge.stages.judging import Judge
 from ragforge.stages.quotes import find_proof
 
 _WEIGHTS: Final = {"vital": 1.0, "okay": 0.5}
@@ -157,8 +158,8 @@ class FactJudge:
         """The model and its prompt."""
         return self.asker.provenance()
 
-    async def grade(self, case: Case) -> AnswerGrade:
-        """Return the grade of an answer; see `AnswerJudge`."""
+    async def judge(self, case: Case) -> AnswerGrade:
+        """Return the grade of an answer; see `Judge`."""
         facts = opaque(self._facts(case))
         holes = {
             "question": quoted(case.query.asked),
@@ -189,18 +190,18 @@ class DividedJudge:
         otherwise: Grades where there is none.
     """
 
-    by_facts: AnswerJudge
-    otherwise: AnswerJudge
+    by_facts: Judge[Case, AnswerGrade]
+    otherwise: Judge[Case, AnswerGrade]
 
     @property
     def provenance(self) -> Provenance:
         """That of the judge by facts."""
         return self.by_facts.provenance
 
-    async def grade(self, case: Case) -> AnswerGrade:
-        """Return the grade of an answer; see `AnswerJudge`."""
+    async def judge(self, case: Case) -> AnswerGrade:
+        """Return the grade of an answer; see `Judge`."""
         judge = self.by_facts if case.query.answerable else self.otherwise
-        return await judge.grade(case)
+        return await judge.judge(case)
 
 
 def opaque(facts: Sequence[Fact]) -> dict[str, Fact]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from ragforge.records import Answer, AnswerGrade, Chunk, Provenance, Query
+from ragforge.records import Answer, Chunk, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,24 +15,6 @@ class Case:
     contexts: tuple[str, ...]
     """Texts of the chunks the system had before it; empty where it does not tell, or not all of
     them are known: what the others say would look made up."""
-
-
-class AnswerJudge(Protocol):
-    """Grades answers."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """Who grades, for the answers that get no grade."""
-
-    async def grade(self, case: Case) -> AnswerGrade:
-        """Return a grade whose verdict is not None.
-
-        Called concurrently from one event loop; must not block it.
-
-        Raises:
-            CallError: This answer cannot be graded.
-            EndpointError, BudgetError: No answer can be graded any more.
-        """
 
 
 def cases(

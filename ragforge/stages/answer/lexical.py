@@ -26,7 +26,7 @@ class LexicalAnswerJudge:
         """The baseline's name."""
         return Provenance(kind="baseline", model=_NAME)
 
-    async def grade(self, case: Case) -> AnswerGrade:
+    async def judge(self, case: Case) -> AnswerGrade:
         """Return the grade of an answer; never fails."""
         score, verdict, why = _compare(case)
         silent = verdict == "not_attempted"

@@ -41,8 +41,8 @@ class LLMAnswerJudge:
         """The model and its prompt."""
         return self.asker.provenance()
 
-    async def grade(self, case: Case) -> AnswerGrade:
-        """Return the grade of an answer; see `AnswerJudge`."""
+    async def judge(self, case: Case) -> AnswerGrade:
+        """Return the grade of an answer; see `Judge`."""
         holes = {
             "question": quoted(case.query.asked),
             "expected": quoted(case.query.expected_answer or _UNANSWERABLE),

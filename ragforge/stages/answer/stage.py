@@ -8,9 +8,10 @@ from functools import partial
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.records import AnswerGrade, Failure, Provenance, Query
 from ragforge.retrieval import Answerer, SystemAnswer
-from ragforge.stages.answer.cases import AnswerJudge, Case
+from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.collecting import Collected, Sink, collect, pour
+from ragforge.stages.judging import Judge
 from ragforge.stages.runner import Work, Workers
 
 _FAILURES_IN_A_ROW = 20
@@ -85,7 +86,7 @@ async def _answer(answerer: Answerer, query: Query) -> SystemAnswer:
 
 async def grade_answers(
     cases: Sequence[Case],
-    judge: AnswerJudge,
+    judge: Judge[Case, AnswerGrade],
     *,
     system: str,
     workers: Workers,
@@ -105,7 +106,7 @@ async def grade_answers(
     """
 
     async def grade(case: Case) -> AnswerGrade:
-        return graded_by_rule(case) or await judge.grade(case)
+        return graded_by_rule(case) or await judge.judge(case)
 
     work: Work[Case, AnswerGrade] = Work(
         stage="answer",

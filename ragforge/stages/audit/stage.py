@@ -19,7 +19,8 @@ from ragforge.records import (
 )
 from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked
 from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.judge.pairs import Judge, Pair
+from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judging import Judge
 from ragforge.stages.runner import Work, Workers
 from ragforge.stages.words import sentences
 
@@ -189,8 +190,8 @@ class Auditing:
         is_dry: Whether nothing is really asked; then every attack counts that could be tried.
     """
 
-    judge: Judge
-    again: Judge
+    judge: Judge[Pair, Judgment]
+    again: Judge[Pair, Judgment]
     attacks: Sequence[str]
     seed: int
     workers: Workers

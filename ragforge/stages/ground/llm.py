@@ -31,8 +31,8 @@ class LLMGrounder:
         """The model and its prompt."""
         return self.asker.provenance()
 
-    async def ground(self, exchange: Exchange) -> Grounding:
-        """Return the grounding of an answer; see `Grounder`."""
+    async def judge(self, exchange: Exchange) -> Grounding:
+        """Return the grounding of an answer; see `Judge`."""
         cited = read_marks(exchange.answer, [passage.chunk_id for passage in exchange.passages])
         found = settled_by_rule(exchange, cited)
         if found is not None:

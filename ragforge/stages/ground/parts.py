@@ -3,10 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ragforge.corpus.quote_locations import FoldedText, Location
-from ragforge.records import Grounding, Provenance
 from ragforge.stages.quotes import find_proof
 from ragforge.stages.words import content_stems, sentences
 
@@ -151,24 +149,6 @@ class Exchange:
     answer: str
     passages: tuple[Passage, ...]
     lost: tuple[str, ...] = ()
-
-
-class Grounder(Protocol):
-    """Checks answers."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """Who checks, for the answers that could not be checked."""
-
-    async def ground(self, exchange: Exchange) -> Grounding:
-        """Return a grounding without failure.
-
-        Called concurrently from one event loop; must not block it.
-
-        Raises:
-            CallError: This answer cannot be checked.
-            EndpointError, BudgetError: No answer can be checked any more.
-        """
 
 
 def spans(text: str) -> list[Location]:

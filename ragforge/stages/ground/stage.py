@@ -7,8 +7,9 @@ from ragforge.errors import CallError
 from ragforge.records import Failure, Grounding, Provenance
 from ragforge.stages.collecting import Sink, pour
 from ragforge.stages.ground.citations import read_marks
-from ragforge.stages.ground.parts import Exchange, Grounder
+from ragforge.stages.ground.parts import Exchange
 from ragforge.stages.ground.settling import settled_by_rule
+from ragforge.stages.judging import Judge
 from ragforge.stages.runner import Work, Workers
 
 _NAMED = 3
@@ -16,7 +17,7 @@ _NAMED = 3
 
 async def ground_exchanges(
     exchanges: Iterable[Exchange],
-    grounder: Grounder,
+    judge: Judge[Exchange, Grounding],
     workers: Workers,
     sink: Sink[Grounding],
     *,
@@ -26,19 +27,19 @@ async def ground_exchanges(
 
     Args:
         exchanges: What to check; taken one at a time.
-        grounder: Who checks.
+        judge: Who checks.
         workers: How many answers are in work at once, and who is told.
         sink: Takes groundings and failures as they come.
         total: How many answers there are, where that is known.
 
     Raises:
-        EndpointError, BudgetError: As the grounder raises them; the sink has what was done.
+        EndpointError, BudgetError: As the judge raises them; the sink has what was done.
     """
 
     async def ground(exchange: Exchange) -> Grounding:
         if exchange.lost:
             return _of_incomplete(exchange)
-        return await grounder.ground(exchange)
+        return await judge.judge(exchange)
 
     work: Work[Exchange, Grounding] = Work(
         stage="ground",
@@ -46,7 +47,7 @@ async def ground_exchanges(
         do=ground,
         workers=workers,
     )
-    blank = partial(_unchecked, grounder.provenance)
+    blank = partial(_unchecked, judge.provenance)
     await pour(exchanges, work, sink, total=total, blank=blank)
 
 
@@ -66,11 +67,11 @@ def _of_incomplete(exchange: Exchange) -> Grounding:
     )
 
 
-def _unchecked(grounder: Provenance, exchange: Exchange, failure: Failure) -> Grounding:
+def _unchecked(judge: Provenance, exchange: Exchange, failure: Failure) -> Grounding:
     return Grounding(
         query_id=exchange.query_id,
         is_grounded=None,
         faithfulness=None,
         failure=failure.kind,
-        provenance=grounder,
+        provenance=judge,
     )

@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,7 +20,7 @@ from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.stages.asking import Asker, Way, locate_shown, quoted, visible
 from ragforge.stages.grouped_calls import together
 from ragforge.stages.judge.llm import flagged
-from ragforge.stages.judge.pairs import Judge, Pair
+from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.reply import (
     Ballot,
     RelevanceReply,
@@ -30,6 +29,7 @@ from ragforge.stages.judge.reply import (
     find_evidence,
 )
 from ragforge.stages.judge.votes import NoQuorumError, in_order, last_key, settle
+from ragforge.stages.judging import Judge
 from ragforge.stages.runner import failure_of
 
 TOGETHER = 2000
@@ -49,7 +49,7 @@ class Twins:
 
 
 @dataclass(frozen=True, slots=True)
-class Slate:
+class Batch:
     """Distinct texts that are judged for one query in one go."""
 
     twins: tuple[Twins, ...]
@@ -66,76 +66,58 @@ class Slate:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """What became of a slate: a judgment a pair, and a failure for each that has no grade."""
+class JudgedBatch:
+    """What became of a batch: a judgment a pair, and a failure for each that has no grade."""
 
     judgments: tuple[Judgment, ...]
     failures: tuple[Failure, ...] = ()
 
 
-class SlateJudge(Protocol):
-    """Grades slates."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """Who judges, for the pairs that get no judgment."""
-
-    async def mark(self, slate: Slate) -> Marked:
-        """Return a judgment for each pair.
-
-        Called concurrently from one event loop; must not block it.
-
-        Raises:
-            CallError: No pair can be judged.
-            EndpointError, BudgetError: No slate can be judged any more.
-        """
-
-
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """A slate judge that has each text judged by itself."""
+class OneByOne:
+    """A batch judge that has each text judged by itself."""
 
-    judge: Judge
+    alone: Judge[Pair, Judgment]
 
     @property
     def provenance(self) -> Provenance:
         """That of the judge."""
-        return self.judge.provenance
+        return self.alone.provenance
 
-    async def mark(self, slate: Slate) -> Marked:
-        """Return the judgments; see `SlateJudge`."""
-        return joined([await self._marked(twins) for twins in slate.twins])
+    async def judge(self, batch: Batch) -> JudgedBatch:
+        """Return the judgments; see `Judge`."""
+        return joined([await self._judged(twins) for twins in batch.twins])
 
-    async def _marked(self, twins: Twins) -> Marked:
+    async def _judged(self, twins: Twins) -> JudgedBatch:
         try:
-            judgment = await self.judge.judge(twins.first)
+            judgment = await self.alone.judge(twins.first)
         except NoQuorumError as error:
-            return unmarked(self.provenance, twins, error, error.votes)
-        return Marked(tuple(for_all(judgment, twins)))
+            return unjudged(self.provenance, twins, error, error.votes)
+        return JudgedBatch(tuple(for_all(judgment, twins)))
 
 
-def slates(
+def batches(
     pairs: Iterable[Pair], most: int, singly: Callable[[Pair], bool] = lambda pair: False
-) -> Iterator[Slate]:
-    """Yield the pairs in slates; those of a query are looked at together while they are neighbours.
+) -> Iterator[Batch]:
+    """Yield the pairs in batches; those of a query are looked at together while neighbours.
 
-    Texts of a query come in an order that their content decides, so that the slates that are left
-    of an interrupted run are the slates of the run.
+    Texts of a query come in an order that their content decides, so that the batches that are left
+    of an interrupted run are the batches of the run.
 
     Args:
-        pairs: Read as slates are taken, TOGETHER of a query at once.
-        most: Distinct texts in a slate.
-        singly: Whether a pair is to have a slate of its own.
+        pairs: Read as batches are taken, TOGETHER of a query at once.
+        most: Distinct texts in a batch.
+        singly: Whether a pair is to have a batch of its own.
     """
     for _, group in groupby(pairs, key=lambda pair: (pair.query_id, pair.query)):
         while found := _twins(islice(group, TOGETHER)):
             apart = [twins for twins in found if any(map(singly, twins.pairs))]
-            yield from (Slate((twins,)) for twins in apart)
+            yield from (Batch((twins,)) for twins in apart)
             shared = [twins for twins in found if twins not in apart] if apart else found
             if most > 1:
                 shared.sort(key=lambda twins: _shuffle_key(twins.first))
             for start in range(0, len(shared), most):
-                yield Slate(tuple(shared[start : start + most]))
+                yield Batch(tuple(shared[start : start + most]))
 
 
 def for_all(judgment: Judgment, twins: Twins) -> list[Judgment]:
@@ -156,9 +138,9 @@ def for_all(judgment: Judgment, twins: Twins) -> list[Judgment]:
     ]
 
 
-def unmarked(
+def unjudged(
     provenance: Provenance, twins: Twins, error: CallError, votes: tuple[Vote, ...] = ()
-) -> Marked:
+) -> JudgedBatch:
     """Return what stands for a text that could not be judged, with the votes there are."""
     judgments, failures = [], []
     for pair in twins.pairs:
@@ -174,12 +156,12 @@ def unmarked(
                 provenance=provenance,
             )
         )
-    return Marked(tuple(judgments), tuple(failures))
+    return JudgedBatch(tuple(judgments), tuple(failures))
 
 
-def joined(parts: Sequence[Marked]) -> Marked:
-    """Return what became of the parts of a slate as one."""
-    return Marked(
+def joined(parts: Sequence[JudgedBatch]) -> JudgedBatch:
+    """Return what became of the parts of a batch as one."""
+    return JudgedBatch(
         tuple(judgment for part in parts for judgment in part.judgments),
         tuple(failure for part in parts for failure in part.failures),
     )
@@ -236,7 +218,7 @@ class _Shown:
 
 @dataclass(frozen=True, slots=True)
 class BatchedJudge:
-    """Judges the passages of a slate together, in several orders.
+    """Judges the passages of a batch together, in several orders.
 
     Args:
         askers: One a model, with the prompt for batches.
@@ -246,7 +228,7 @@ class BatchedJudge:
     """
 
     askers: tuple[Asker, ...]
-    alone: Judge
+    alone: Judge[Pair, Judgment]
     permutations: int
     name: str
 
@@ -255,14 +237,14 @@ class BatchedJudge:
         """All models under one name, with the prompt they share."""
         return self.askers[0].provenance().model_copy(update={"model": self.name})
 
-    async def mark(self, slate: Slate) -> Marked:
-        """Return the judgments, more than half of the votes cast for each; see `SlateJudge`.
+    async def judge(self, batch: Batch) -> JudgedBatch:
+        """Return the judgments, more than half of the votes cast for each; see `Judge`.
 
         A text without others beside it is judged alone.
         """
-        if len(slate.twins) == 1:
-            return await self._alone(slate.twins[0])
-        pairs = [twins.first for twins in slate.twins]
+        if len(batch.twins) == 1:
+            return await self._alone(batch.twins[0])
+        pairs = [twins.first for twins in batch.twins]
         orders = [
             _in_order(asker, pairs, permutation)
             for asker in self.askers
@@ -273,12 +255,12 @@ class BatchedJudge:
             if isinstance(outcome, DryRunError):
                 raise outcome
         votes = [one if isinstance(one, dict) else _all_failed(pairs, one) for one in outcomes]
-        marked = await together([self._settled(twins, votes) for twins in slate.twins])
-        return joined([one for one in marked if isinstance(one, Marked)])
+        judged = await together([self._settled(twins, votes) for twins in batch.twins])
+        return joined([one for one in judged if isinstance(one, JudgedBatch)])
 
     async def _settled(
         self, twins: Twins, votes: Sequence[Mapping[str, Ballot | CallError]]
-    ) -> Marked:
+    ) -> JudgedBatch:
         cast = [one[twins.first.chunk_id] for one in votes]
         ballots = [one for one in cast if isinstance(one, Ballot)]
         numbered = enumerate(cast)
@@ -290,9 +272,9 @@ class BatchedJudge:
             key = ballots[0].vote.call_key
             provenance = provenance.model_copy(update={"call_key": key})
         judgment = settle(twins.first, ballots, lost, provenance)
-        return Marked(tuple(for_all(flagged(judgment, twins.first), twins)))
+        return JudgedBatch(tuple(for_all(flagged(judgment, twins.first), twins)))
 
-    async def _alone(self, twins: Twins, votes: Sequence[Vote] = ()) -> Marked:
+    async def _alone(self, twins: Twins, votes: Sequence[Vote] = ()) -> JudgedBatch:
         """Judge a text by itself; the votes of its batches are kept where that fails too."""
         try:
             judgment = await self.alone.judge(twins.first)
@@ -300,8 +282,8 @@ class BatchedJudge:
             raise
         except CallError as error:
             own = error.votes if isinstance(error, NoQuorumError) else ()
-            return unmarked(self.alone.provenance, twins, error, in_order([*votes, *own]))
-        return Marked(tuple(for_all(judgment, twins)))
+            return unjudged(self.alone.provenance, twins, error, in_order([*votes, *own]))
+        return JudgedBatch(tuple(for_all(judgment, twins)))
 
     def _lost(self, at: int, error: CallError) -> Vote:
         asker = self.askers[at // self.permutations]

@@ -2,9 +2,9 @@
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from ragforge.records import Judgment, Provenance, Ranking
+from ragforge.records import Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,24 +20,6 @@ class Pair:
     def key(self) -> str:
         """The ids of the pair, for a failure record."""
         return f"{self.query_id}/{self.chunk_id}"
-
-
-class Judge(Protocol):
-    """Grades pairs."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """Who judges, for the pairs that get no judgment."""
-
-    async def judge(self, pair: Pair) -> Judgment:
-        """Return a judgment whose grade is not None.
-
-        Called concurrently from one event loop; must not block it.
-
-        Raises:
-            CallError: This pair cannot be judged; it stays unjudged.
-            EndpointError, BudgetError: No pair can be judged any more.
-        """
 
 
 class PairId(NamedTuple):

@@ -7,50 +7,51 @@ from functools import partial
 from ragforge.errors import CallError
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.collecting import Sink, pour
-from ragforge.stages.judge.batches import Marked, Slate, SlateJudge, joined, unmarked
+from ragforge.stages.judge.batches import Batch, JudgedBatch, joined, unjudged
 from ragforge.stages.judge.pairs import PairId
+from ragforge.stages.judging import Judge
 from ragforge.stages.runner import Work, Workers
 
 
-async def judge_slates(
-    slates: Iterable[Slate],
-    judge: SlateJudge,
+async def judge_batches(
+    batches: Iterable[Batch],
+    judge: Judge[Batch, JudgedBatch],
     workers: Workers,
     sink: Sink[Judgment],
     *,
     total: int | None,
 ) -> None:
-    """Judge slates, each once; pairs with a failure get a judgment with grade None.
+    """Judge batches, each once; pairs with a failure get a judgment with grade None.
 
     Args:
-        slates: What to judge; taken one at a time.
+        batches: What to judge; taken one at a time.
         judge: Who judges.
-        workers: How many slates are in work at once, and who is told.
+        workers: How many batches are in work at once, and who is told.
         sink: Takes judgments and failures as they come.
         total: How many pairs there are, where that is known.
 
     Raises:
         EndpointError, BudgetError: As the judge raises them; the sink has what was done.
     """
-    work: Work[Slate, Marked] = Work(
+    work: Work[Batch, JudgedBatch] = Work(
         stage="judge",
-        key=lambda slate: slate.key,
-        do=judge.mark,
+        key=lambda batch: batch.key,
+        do=judge.judge,
         workers=workers,
-        size=lambda slate: len(slate.pairs),
-        lost=lambda marked: len(marked.failures),
+        size=lambda batch: len(batch.pairs),
+        lost=lambda judged: len(judged.failures),
     )
     blank = partial(_unjudged, judge.provenance)
-    await pour(slates, work, _Spread(sink), total=total, blank=blank)
+    await pour(batches, work, _Spread(sink), total=total, blank=blank)
 
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """A sink for slates that passes on their pairs."""
+    """A sink for batches that passes on their pairs."""
 
     inner: Sink[Judgment]
 
-    def result(self, result: Marked) -> None:
+    def result(self, result: JudgedBatch) -> None:
         for judgment in result.judgments:
             self.inner.result(judgment)
         for failure in result.failures:
@@ -68,6 +69,6 @@ def open_pairs(
     return [pair for pair in pairs if pair not in graded]
 
 
-def _unjudged(judge: Provenance, slate: Slate, failure: Failure) -> Marked:
+def _unjudged(judge: Provenance, batch: Batch, failure: Failure) -> JudgedBatch:
     error = CallError(failure.kind, failure.message, failure.raw, call_keys=failure.call_keys)
-    return joined([unmarked(judge, twins, error) for twins in slate.twins])
+    return joined([unjudged(judge, twins, error) for twins in batch.twins])

@@ -94,7 +94,7 @@ class LexicalRecheck:
         """The baseline's name."""
         return Provenance(kind="baseline", model=_NAME)
 
-    async def recheck(self, subject: Subject) -> Finding:
+    async def judge(self, subject: Subject) -> Finding:
         """Return the first passage with all content words and numbers, unless it was turned."""
         wanted = _telling(subject.expected)
         for number, passage in enumerate(subject.passages):

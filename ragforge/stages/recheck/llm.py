@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from ragforge.records import Behaviour
+from ragforge.records import Behaviour, Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.answer.rules import equal_values, same_text
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
@@ -42,8 +42,13 @@ class LLMRecheck:
 
     asker: Asker
 
-    async def recheck(self, subject: Subject) -> Finding:
-        """Return what the model finds; see `Rechecker`."""
+    @property
+    def provenance(self) -> Provenance:
+        """The model and its prompt."""
+        return self.asker.provenance()
+
+    async def judge(self, subject: Subject) -> Finding:
+        """Return what the model finds; see `Judge`."""
         passages = [
             {
                 "titles": [visible(title) for title in passage.titles],

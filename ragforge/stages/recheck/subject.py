@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from ragforge.corpus.quote_locations import FoldedText, Location
 from ragforge.records import Behaviour, Provenance
@@ -111,18 +111,6 @@ class Finding:
     proof: Proved | None
     answer: str
     by: Provenance
-
-
-class Rechecker(Protocol):
-    """Says whether passages still give an expected answer."""
-
-    async def recheck(self, subject: Subject) -> Finding:
-        """Return what is found; called concurrently on one instance.
-
-        Raises:
-            CallError: Nobody can say; the query is then neither right nor wrong.
-            EndpointError, BudgetError: Nothing can be asked any more.
-        """
 
 
 def prove(quote: str, subject: Subject) -> Proved | None:

@@ -41,7 +41,7 @@ class Says:
     def __init__(self, verdict, answer=""):
         self.verdict, self.answer, self.asked = verdict, answer, []
 
-    async def recheck(self, subject):
+    async def judge(self, subject):
         self.asked.append([passage.text for passage in subject.passages])
         if self.verdict is None:
             raise CallError("error", "no reply", call_keys=("k",))

@@ -10,7 +10,7 @@ def grade(query, wait):
 
     def go(answer, expected, *contexts, **changes):
         case = Case(query(expected_answer=expected, **changes), answer, contexts)
-        return wait(LexicalAnswerJudge().grade(case))
+        return wait(LexicalAnswerJudge().judge(case))
 
     return go
 
@@ -113,6 +113,6 @@ def test_an_abstention_that_is_not_expected_is_no_attempt(query, wait):
     """Where the expected answer says "not", no rule comes first, and nothing is made up."""
     case = Case(query(expected_answer="It does not ship to Spain."), "I don't know.", ("text",))
 
-    found = wait(LexicalAnswerJudge().grade(case))
+    found = wait(LexicalAnswerJudge().judge(case))
 
     assert (found.verdict, found.score, found.has_hallucination) == ("not_attempted", 0.0, False)

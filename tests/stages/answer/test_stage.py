@@ -16,7 +16,7 @@ class ScriptedJudge:
     def __init__(self, error=None):
         self.error, self.asked = error, []
 
-    async def grade(self, case):
+    async def judge(self, case):
         self.asked.append(case)
         if self.error:
             raise self.error

@@ -13,7 +13,7 @@ def ground(exchange, wait):
     """Check an answer by its words."""
 
     def go(answer, passages=PASSAGES):
-        return wait(LexicalGrounder().ground(exchange(answer, passages)))
+        return wait(LexicalGrounder().judge(exchange(answer, passages)))
 
     return go
 

@@ -31,7 +31,7 @@ def ground(asker, exchange, wait):
 
     def go(*replies, answer=ANSWER, passages=PASSAGES, **changes):
         grounder = LLMGrounder(asker("check_claims", *replies))
-        return wait(grounder.ground(exchange(answer, passages, **changes)))
+        return wait(grounder.judge(exchange(answer, passages, **changes)))
 
     return go
 

@@ -35,7 +35,7 @@ def ground(asker, wait):
             case["text"], finish_reason=case["finish_reason"], refusal=case["refusal"]
         )
         model = ScriptedModel([reply, reply])
-        return wait(LLMGrounder(asker("check_claims", model)).ground(EXCHANGE))
+        return wait(LLMGrounder(asker("check_claims", model)).judge(EXCHANGE))
 
     return go
 

@@ -13,7 +13,7 @@ class Refusing:
 
     provenance = Provenance(kind="llm", model="m")
 
-    async def ground(self, exchange):
+    async def judge(self, exchange):
         raise CallError("refused", "I cannot judge this.")
 
 

@@ -11,7 +11,7 @@ from ragforge.errors import BudgetError
 from ragforge.llm.chat import ChatReply
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
-from ragforge.stages.judge.batches import BatchedJudge, Slate, Twins, slates
+from ragforge.stages.judge.batches import Batch, BatchedJudge, Twins, batches
 from ragforge.stages.judge.llm import LLMJudge
 from ragforge.stages.judge.pairs import Pair
 
@@ -30,8 +30,8 @@ CORPUS = [
 ]
 
 
-def slate(*names):
-    return Slate(
+def batch_of(*names):
+    return Batch(
         tuple(Twins((Pair("query-id", QUERY, f"id-{name}", TEXTS[name]),)) for name in names)
     )
 
@@ -59,7 +59,7 @@ REFUSAL = ChatReply("I'm sorry, but I can't.")
 
 @pytest.fixture
 def mark(wait):
-    """Judge a slate in batches by a model that computes its replies to batches."""
+    """Judge a batch in batches by a model that computes its replies to batches."""
 
     def go(names, batch_reply, alone=lambda request: REFUSAL, permutations=1, models=("m",)):
         def reply(request):
@@ -76,7 +76,7 @@ def mark(wait):
             permutations=permutations,
             name="+".join(models),
         )
-        return wait(judge.mark(slate(*names))), model.asked
+        return wait(judge.judge(batch_of(*names))), model.asked
 
     return go
 
@@ -92,8 +92,8 @@ def honest_alone(request):
     return ChatReply(json.dumps(one))
 
 
-def graded(marked):
-    return {one.chunk_id.removeprefix("id-"): one.grade for one in marked.judgments}
+def graded(judged):
+    return {one.chunk_id.removeprefix("id-"): one.grade for one in judged.judgments}
 
 
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case["name"])
@@ -112,10 +112,10 @@ def test_no_grade_goes_to_another_passage(mark, case):
         replies.append(ChatReply(text, case["finish_reason"], case["refusal"]))
         return replies[0]
 
-    marked, _ = mark(list(TEXTS), once)
+    judged, _ = mark(list(TEXTS), once)
 
-    assert graded(marked) == case["expected"]
-    assert len(marked.failures) == list(case["expected"].values()).count(None)
+    assert graded(judged) == case["expected"]
+    assert len(judged.failures) == list(case["expected"].values()).count(None)
 
 
 def test_the_corpus_is_large_enough():
@@ -130,20 +130,20 @@ def test_only_what_is_missing_is_asked_again(mark):
         names = shown(request)
         return said(*(verdict(name, names[name]) for name in list(names)[:2]))
 
-    marked, asked = mark(list(TEXTS), forgetful)
+    judged, asked = mark(list(TEXTS), forgetful)
 
-    assert graded(marked) == GRADES
+    assert graded(judged) == GRADES
     assert [len(shown(request)) for request in asked] == [3, 1]
 
 
 def test_what_a_batch_leaves_open_is_asked_for_alone(mark):
     """One passage that spoils its batch must not cost the others their grade."""
 
-    marked, asked = mark(list(TEXTS), lambda request: REFUSAL, honest_alone)
+    judged, asked = mark(list(TEXTS), lambda request: REFUSAL, honest_alone)
 
-    assert graded(marked) == GRADES
+    assert graded(judged) == GRADES
     assert [request.schema_name for request in asked].count("relevance") == 3
-    assert {one.provenance.prompt for one in marked.judgments} == {"judge_relevance"}
+    assert {one.provenance.prompt for one in judged.judgments} == {"judge_relevance"}
 
 
 def test_votes_of_a_batch_are_kept_where_nothing_came_of_them(mark):
@@ -152,10 +152,10 @@ def test_votes_of_a_batch_are_kept_where_nothing_came_of_them(mark):
     def once(request):
         return honest(request) if request.permutation == 0 else REFUSAL
 
-    marked, _ = mark(list(TEXTS), once, permutations=3)
+    judged, _ = mark(list(TEXTS), once, permutations=3)
 
-    assert {one.grade for one in marked.judgments} == {None}
-    assert {tuple(vote.failure for vote in one.votes) for one in marked.judgments} == {
+    assert {one.grade for one in judged.judgments} == {None}
+    assert {tuple(vote.failure for vote in one.votes) for one in judged.judgments} == {
         (None, "refused", "refused")
     }
 
@@ -167,17 +167,17 @@ def test_a_batch_in_one_order_names_its_reply(mark):
     def keyed(request):
         return replace(honest(request), key=model[0])
 
-    marked, _ = mark(list(TEXTS), keyed)
+    judged, _ = mark(list(TEXTS), keyed)
 
-    assert {one.provenance.call_key for one in marked.judgments} == {"k"}
+    assert {one.provenance.call_key for one in judged.judgments} == {"k"}
 
 
 def test_each_order_is_a_vote_with_its_place(mark):
     """The effect of the place can be told from the file afterwards."""
-    marked, asked = mark(list(TEXTS), honest, permutations=3)
+    judged, asked = mark(list(TEXTS), honest, permutations=3)
 
     orders = [tuple(shown(request)) for request in asked]
-    votes = {one.chunk_id: one.votes for one in marked.judgments}
+    votes = {one.chunk_id: one.votes for one in judged.judgments}
     assert len(orders) == 3
     assert len(set(orders)) > 1
     assert [(vote.permutation, vote.position) for vote in votes["id-bee"]] == [
@@ -207,9 +207,9 @@ def test_a_vote_that_failed_is_kept_beside_the_others(mark):
     def sometimes(request):
         return replace(REFUSAL, key="k") if request.permutation == 1 else honest(request)
 
-    marked, _ = mark(list(TEXTS), sometimes, permutations=3)
+    judged, _ = mark(list(TEXTS), sometimes, permutations=3)
 
-    [whale] = [one for one in marked.judgments if one.chunk_id == "id-whale"]
+    [whale] = [one for one in judged.judgments if one.chunk_id == "id-whale"]
     assert whale.grade == 3
     assert [
         (vote.permutation, vote.grade, vote.failure, vote.call_key) for vote in whale.votes
@@ -227,9 +227,9 @@ def test_a_panel_votes_in_every_order(mark):
         names = shown(request)
         return said(*(verdict(name, names[name]) for name in names))
 
-    marked, asked = mark(list(TEXTS), lenient, permutations=2, models=("a", "b"))
+    judged, asked = mark(list(TEXTS), lenient, permutations=2, models=("a", "b"))
 
-    [whale] = [one for one in marked.judgments if one.chunk_id == "id-whale"]
+    [whale] = [one for one in judged.judgments if one.chunk_id == "id-whale"]
     assert len(asked) == 4
     assert [(vote.model, vote.permutation) for vote in whale.votes] == [
         ("a", 0),
@@ -268,6 +268,6 @@ def test_slates_are_batches_whatever_the_order_of_the_pairs():
     """The same pool must be the same calls, however it was put together."""
     every = [Pair("q", QUERY, name, text) for name, text in TEXTS.items()]
 
-    assert [twins.first.chunk_id for one in slates(every, 8) for twins in one.twins] == [
-        twins.first.chunk_id for one in slates(every[::-1], 8) for twins in one.twins
+    assert [twins.first.chunk_id for one in batches(every, 8) for twins in one.twins] == [
+        twins.first.chunk_id for one in batches(every[::-1], 8) for twins in one.twins
     ]

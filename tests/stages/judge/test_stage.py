@@ -4,9 +4,9 @@ from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Failure, Judgment, Provenance
 from ragforge.stages.collecting import Collected
-from ragforge.stages.judge.batches import Alone, slates
+from ragforge.stages.judge.batches import OneByOne, batches
 from ragforge.stages.judge.pairs import Pair, PairId
-from ragforge.stages.judge.stage import judge_slates, open_pairs
+from ragforge.stages.judge.stage import judge_batches, open_pairs
 from ragforge.stages.runner import Workers
 
 
@@ -37,8 +37,8 @@ def judged(wait):
         collected = Collected()
         kept = [collected]
         try:
-            work = judge_slates(
-                slates(units, 1), Alone(judge), Workers(1, silent), collected, total=None
+            work = judge_batches(
+                batches(units, 1), OneByOne(judge), Workers(1, silent), collected, total=None
             )
             wait(work)
         except BudgetError as error:

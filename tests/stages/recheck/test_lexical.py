@@ -13,7 +13,7 @@ def said(wait):
     def go(expected, *texts, others=()):
         passages = tuple(Passage(text) for text in texts)
         asked = Subject("q", "What?", expected, "answer", "en", (), others, passages)
-        found = wait(LexicalRecheck().recheck(asked))
+        found = wait(LexicalRecheck().judge(asked))
         if found.proof is None:
             return found.verdict, None
         place = found.proof.place
@@ -67,4 +67,4 @@ def test_the_baseline_is_labelled_as_one(wait):
     """Nobody should take its word for that of a model."""
     asked = Subject("q", "What?", "5", "answer", "en", (), (), (Passage("5"),))
 
-    assert wait(LexicalRecheck().recheck(asked)).by.kind == "baseline"
+    assert wait(LexicalRecheck().judge(asked)).by.kind == "baseline"

@@ -17,7 +17,7 @@ def verdict(wait):
         asked = Subject(
             "q", "What?", expected, "answer", "en", (quote,), (), (Passage(text),), (around,)
         )
-        return wait(LexicalRecheck().recheck(asked)).verdict
+        return wait(LexicalRecheck().judge(asked)).verdict
 
     return go
 

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import CallError
 from ragforge.records import Judgment, Provenance
-from ragforge.stages.judge.batches import Alone, Twins, for_all, slates, unmarked
+from ragforge.stages.judge.batches import OneByOne, Twins, batches, for_all, unjudged
 from ragforge.stages.judge.pairs import Pair
 
 BY = Provenance(kind="llm", model="m")
@@ -14,49 +14,49 @@ def pairs(*named):
 
 
 def ids(found):
-    return [[[pair.chunk_id for pair in twins.pairs] for twins in slate.twins] for slate in found]
+    return [[[pair.chunk_id for pair in twins.pairs] for twins in batch.twins] for batch in found]
 
 
 def test_equal_texts_are_judged_once():
     """A grade that differs between two copies of a text is a judge's mood, paid twice."""
-    found = slates(pairs(("a", "one"), ("b", "two"), ("c", "one")), 1)
+    found = batches(pairs(("a", "one"), ("b", "two"), ("c", "one")), 1)
 
     assert ids(found) == [[["a", "c"]], [["b"]]]
 
 
 def test_texts_that_look_alike_to_the_judge_are_equal():
     """Characters that are never shown cannot make a difference."""
-    assert ids(slates(pairs(("a", "one"), ("b", "o\u202ene")), 1)) == [[["a", "b"]]]
+    assert ids(batches(pairs(("a", "one"), ("b", "o\u202ene")), 1)) == [[["a", "b"]]]
 
 
 def test_queries_do_not_share_a_slate():
     """The same text may answer one query and not the other."""
     other = Pair("r", "Why?", "a", "one")
 
-    assert ids(slates([*pairs(("a", "one")), other], 8)) == [[["a"]], [["a"]]]
+    assert ids(batches([*pairs(("a", "one")), other], 8)) == [[["a"]], [["a"]]]
 
 
 def test_a_batch_holds_as_many_texts_as_are_wanted():
     """Copies of a text cost nothing and fill no place."""
     texts = [(f"c{at}", f"text {at // 2}") for at in range(20)]
 
-    assert [len(slate.twins) for slate in slates(pairs(*texts), 4)] == [4, 4, 2]
+    assert [len(batch.twins) for batch in batches(pairs(*texts), 4)] == [4, 4, 2]
 
 
 def test_what_is_left_of_a_run_comes_in_the_same_batches():
     """Other batches would be other questions, and bought again."""
     every = pairs(*((f"c{at}", f"text {at}") for at in range(20)))
-    first, second, *rest = slates(every, 4)
+    first, second, *rest = batches(every, 4)
     done = {pair.chunk_id for pair in first.pairs}
 
-    left = list(slates([pair for pair in every if pair.chunk_id not in done], 4))
+    left = list(batches([pair for pair in every if pair.chunk_id not in done], 4))
 
     assert ids(left) == ids([second, *rest])
 
 
 def test_a_pair_that_failed_before_is_kept_out_of_batches():
     """It was asked for alone then; in a batch it would change what the others are asked."""
-    found = slates(pairs(("a", "1"), ("b", "2"), ("c", "3")), 8, lambda pair: pair.chunk_id == "b")
+    found = batches(pairs(("a", "1"), ("b", "2"), ("c", "3")), 8, lambda pair: pair.chunk_id == "b")
 
     assert sorted(map(sorted, ids(found))) == [[["a"], ["c"]], [["b"]]]
 
@@ -76,13 +76,13 @@ def test_all_pairs_of_a_failed_text_have_a_failure():
     """A pair without a grade that nobody counts would go unnoticed."""
     twins = Twins(tuple(pairs(("a", "one"), ("b", "one"))))
 
-    marked = unmarked(BY, twins, CallError("refused", "no"))
+    judged = unjudged(BY, twins, CallError("refused", "no"))
 
-    assert [(one.chunk_id, one.grade, one.copied_from) for one in marked.judgments] == [
+    assert [(one.chunk_id, one.grade, one.copied_from) for one in judged.judgments] == [
         ("a", None, ""),
         ("b", None, "a"),
     ]
-    assert [one.key for one in marked.failures] == ["q/a", "q/b"]
+    assert [one.key for one in judged.failures] == ["q/a", "q/b"]
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -97,8 +97,8 @@ def test_a_judge_is_asked_once_for_each_text(wait, copies):
             asked.append(pair.chunk_id)
             return Judgment(query_id=pair.query_id, chunk_id=pair.chunk_id, grade=1)
 
-    [slate] = slates(pairs(*((f"c{at}", "one") for at in range(copies))), 1)
-    marked = wait(Alone(Judge()).mark(slate))
+    [batch] = batches(pairs(*((f"c{at}", "one") for at in range(copies))), 1)
+    judged = wait(OneByOne(Judge()).judge(batch))
 
     assert asked == ["c0"]
-    assert len(marked.judgments) == copies
+    assert len(judged.judgments) == copies
