@@ -1,10 +1,11 @@
-"""What all stages that ask a model share: the model, its prompt, and the fence around data."""
+"""What all stages that ask a model share: the model, its prompt, the fence around data."""
 
+import asyncio
 import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -21,13 +22,14 @@ from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
 
+T = TypeVar("T", bound=BaseModel)
+Part = TypeVar("Part")
+
 _BEGINS = re.compile(r"\{\s*\"")
 _MOST_OBJECTS = 1000
 """Places of a text where an object may begin that are looked at; one with more counts as one that
 holds any object."""
 _DECODER = json.JSONDecoder(strict=False)
-
-T = TypeVar("T", bound=BaseModel)
 _JOINED = (
     "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\u1b00-\u1c4f"
     "\ua840-\ua8ff\uaa60-\uaa7f\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc\U00011000-\U00011fff"
@@ -317,3 +319,30 @@ def _marker(holes: dict[str, str]) -> str:
     """Return a fence that a text cannot foresee, because the text itself decides it."""
     digest = hashlib.sha256(json.dumps(holes, sort_keys=True).encode())
     return f"DATA-{digest.hexdigest()[:16]}"
+
+
+async def together(parts: Sequence[Coroutine[None, None, Part]]) -> list[Part | CallError]:
+    """Return what each part came to, in order; a part that failed gives its error.
+
+    What is in flight when another part raises is paid for: it is waited for.
+
+    Raises:
+        Exception: The first that is no CallError, once all parts have ended.
+        asyncio.CancelledError: The caller was cancelled; so are the parts.
+    """
+    tasks = [asyncio.ensure_future(part) for part in parts]
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    errors = [task.exception() for task in tasks]
+    for error in errors:
+        if error is not None and not isinstance(error, CallError):
+            raise error
+    return [
+        error if isinstance(error, CallError) else task.result()
+        for task, error in zip(tasks, errors, strict=True)
+    ]

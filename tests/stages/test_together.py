@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from ragforge.errors import BudgetError, CallError
-from ragforge.stages.grouped_calls import together
+from ragforge.stages.asking import together
 
 
 async def late(value, kept):

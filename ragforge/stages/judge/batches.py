@@ -17,8 +17,7 @@ from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.dry_run import DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
-from ragforge.stages.asking import Asker, Way, locate_shown, quoted, visible
-from ragforge.stages.grouped_calls import together
+from ragforge.stages.asking import Asker, Way, locate_shown, quoted, together, visible
 from ragforge.stages.judge.llm import flagged
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.reply import (

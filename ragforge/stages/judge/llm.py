@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from ragforge.errors import CallError
 from ragforge.llm.structured import Structured
 from ragforge.records import Judgment, Provenance, Vote
-from ragforge.stages.asking import Asker, Way, quoted
-from ragforge.stages.grouped_calls import together
+from ragforge.stages.asking import Asker, Way, quoted, together
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.reply import (
     Ballot,

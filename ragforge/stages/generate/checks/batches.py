@@ -16,9 +16,8 @@ from pydantic.fields import FieldInfo
 
 from ragforge.errors import CallError
 from ragforge.records import Chunk, Evidence, Gate, Provenance, Query, QueryType, Turn
-from ragforge.stages.asking import Asker, Way
+from ragforge.stages.asking import Asker, Way, together
 from ragforge.stages.generate.candidates import Anchored
-from ragforge.stages.grouped_calls import together
 from ragforge.stages.quotes import has_content
 from ragforge.stages.words import words
 

@@ -8,13 +8,16 @@ from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.answer.rules import speaks_of_absence
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.anchoring import anchored, bad_quote
-from ragforge.stages.generate.gates.copying import copied_run, given_away
-from ragforge.stages.generate.gates.deixis import points_away
-from ragforge.stages.generate.gates.forms import bad_form
 from ragforge.stages.generate.gates.languages import wrong_language
 from ragforge.stages.generate.gates.preamble import meta_talk, order_followed
 from ragforge.stages.generate.gates.repeated_questions import Taken
-from ragforge.stages.generate.gates.shape import bad_length, broken_shape, hidden_characters
+from ragforge.stages.generate.gates.shape import (
+    bad_form,
+    bad_length,
+    broken_shape,
+    hidden_characters,
+)
+from ragforge.stages.generate.gates.standing_alone import copied_run, given_away, points_away
 from ragforge.stages.lexicon import entries
 from ragforge.stages.words import words
 

@@ -1,4 +1,4 @@
-"""Whether a candidate is complete: the parts that its type needs, of sensible length and form."""
+"""Whether a candidate has all parts that its type needs, of sensible length, and its form."""
 
 # ruff: noqa: RUF001 -- letters of one script look like those of another; these are meant.
 
@@ -11,7 +11,20 @@ from typing import Final
 from ragforge.records import Behaviour, QueryType
 from ragforge.stages.asking import visible
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
+from ragforge.stages.generate.gates.languages import spoken_of
+from ragforge.stages.lexicon import entries
 from ragforge.stages.words import words
+
+_MARK_AT_END: Final = re.compile(r"[?!\uff1f\uff01\u061f\u037e]\W*$|[^.\s]\.\s*$|[\u3002]\s*$")
+_MARK_WITHIN: Final = re.compile(r"^(?:\S+\s+){2,}\S*\w\s?\?+(?=\s)|[\uff1f\u061f\u037e]")
+"""Behind three words and more: "int? nullable" is a query about a sign."""
+_MARKS: Final = re.compile(r"[?\uff1f\u061f\u037e]")
+_CHOICES: Final = re.compile(
+    r"(?:^|[\s?:(])\(?(?:A[).:]\s(?!(?:and|or|vs)\b).{1,200}?[\s(]B[).:]\s|a\)\s(?!(?:and|or|vs)\b).{1,200}?[\s(]b\)\s)|"
+    r"[?:]\s*\(?1[).]\s.{1,200}?[\s(]2[).]\s",
+)
+_MAY_TELL: Final[tuple[QueryType, ...]] = ("keyword", "troubleshooting", "follow_up", "ambiguous")
+"""Types whose questions are often no sentence, or tell what goes wrong."""
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
@@ -19,7 +32,6 @@ _CYRILLIC: Final = re.compile("[\u0400-\u052f]")
 _LOOKALIKES: Final = frozenset("аеорсухіјѕԁԛԝһАВЕКМНОРСТУХІЈЅԌ")
 """Cyrillic letters that look like Latin ones."""
 _GREEK_BETWEEN: Final = re.compile("[A-Za-z][ονΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]+[A-Za-z]")
-
 _MULTI_HOP: Final = ("multi_hop", "multi_hop_across")
 _BEHAVIOURS: Final[dict[QueryType, Behaviour]] = {
     "unanswerable": "abstain",
@@ -46,6 +58,62 @@ _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
 )
 _STANDS_FOR_EMOJI: Final = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+
+
+def bad_form(candidate: Candidate, language: str) -> Rejection | None:
+    """Return why a question does not have the form of its type, None where it has."""
+    why = _wrong(candidate, re.split(r"[-_]", language.lower())[0])
+    return Rejection("question_form", why) if why else None
+
+
+def _wrong(candidate: Candidate, language: str) -> str:
+    question = candidate.question.strip()
+    said = spoken_of(question)
+    if "\n" in question:
+        return "several lines"
+    if _CHOICES.search(said):
+        return "answers to choose from"
+    if candidate.type == "keyword" and (_MARK_AT_END.search(question) or _MARK_WITHIN.search(said)):
+        return "a keyword query that is a sentence"
+    if candidate.type == "two_in_one" and not _asks_twice(said, language):
+        return "one question, not two"
+    if candidate.type not in _MAY_TELL and _states(question, said, language):
+        return "a statement, not a question"
+    return ""
+
+
+def _asks_twice(question: str, language: str) -> bool:
+    """Whether a question may be two; true where the language's words for it are not known."""
+    joining = entries(language, "questions.joining")
+    if not joining or len(_MARKS.findall(question)) > 1 or ";" in question:
+        return True
+    asking = "|".join(entries(language, "questions.asking"))
+    twice = rf"\b(?:{asking})\b.*\w,\s+(?:\w+\s+)?(?:{asking})\b"
+    if asking and re.search(twice, question, re.IGNORECASE):
+        return True
+    alone = question
+    for pair in entries(language, "questions.paired"):
+        alone = re.sub(pair, " ", alone, flags=re.IGNORECASE)
+    signs = entries(language, "questions.joining_signs")
+    several = "|".join((rf"\b(?:{'|'.join(joining)})\b", *signs))
+    return re.search(several, alone, re.IGNORECASE) is not None
+
+
+def _states(question: str, said: str, language: str) -> bool:
+    """Whether a sentence ends like a statement, and opens like one."""
+    if not re.search(r"[^.\s]\.\s*$", question) or _MARKS.search(said):
+        return False
+    if _begins(said, "questions.statement_openings", language):
+        return True
+    indirect = "|".join(entries(language, "questions.indirect"))
+    if indirect and re.search(rf"\b(?:{indirect})\b", said, re.IGNORECASE):
+        return False
+    return _begins(said, "questions.statements", language)
+
+
+def _begins(text: str, name: str, language: str) -> bool:
+    phrases = entries(language, name)
+    return any(re.match(phrase, text, re.IGNORECASE) for phrase in phrases)
 
 
 def disguised_word(text: str) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 import planted
 import pytest
 
-from ragforge.stages.generate.gates.deixis import points_away
 from ragforge.stages.generate.gates.preamble import meta_talk
+from ragforge.stages.generate.gates.standing_alone import points_away
 
 _DATA = Path(__file__).parents[3] / "data"
 [FOLLOW_UP] = [one for one in planted.honest() if one.what == "follow-up that points back"]

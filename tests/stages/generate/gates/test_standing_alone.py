@@ -5,7 +5,7 @@ import dataclasses
 import planted
 import pytest
 
-from ragforge.stages.generate.gates.copying import copied_run, given_away
+from ragforge.stages.generate.gates.standing_alone import copied_run, given_away
 
 [FACT] = [one for one in planted.honest() if one.what == "fact"]
 TEXT = "The novel The Old Man and the Sea was written in Cuba. Each pooled connection is kept open."
