@@ -14,7 +14,7 @@ from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.contexts import Contexts
 from ragforge.records import Answer, Failure, Query
 from ragforge.retrieval.rag_systems import make_answerer
-from ragforge.stages.answer.stage import Asked, ask_system
+from ragforge.stages.answer.stage import AnsweredQuery, ask_system
 from ragforge.stages.runner import Workers
 
 
@@ -156,7 +156,7 @@ class _Keeper:
     _new: dict[str, Answer] = field(default_factory=dict)
     _saved_s: float = field(default_factory=time.monotonic)
 
-    def result(self, asked: Asked) -> None:
+    def result(self, asked: AnsweredQuery) -> None:
         """Take an answer."""
         query_id = asked.query.query_id
         found = self.contexts.find(asked.answer.context)

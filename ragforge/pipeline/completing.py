@@ -25,7 +25,7 @@ from ragforge.report.completion import CompletionSummary, PooledItem, summarise_
 from ragforge.retrieval import Buildable, Embedder, Retriever
 from ragforge.stages.collecting import Collected
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
-from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
+from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.runner import Workers
 
@@ -208,7 +208,7 @@ async def look_for(
     retrievers: Mapping[str, Retriever],
     settings: Settings,
     observer: Observer,
-) -> Collected[Found]:
+) -> Collected[ProbeRanks]:
     """Return what retrievers find for items, and what stands beside their sources."""
     most = settings.pool.pool_most
     looked = await look(

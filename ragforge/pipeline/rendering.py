@@ -21,7 +21,12 @@ from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
 from ragforge.stages.generate.checks.absence import DEPTH, search
-from ragforge.stages.generate.checks.agreement import Given, agrees_by_rule, pair_entry, pair_form
+from ragforge.stages.generate.checks.agreement import (
+    GivenAnswer,
+    agrees_by_rule,
+    pair_entry,
+    pair_form,
+)
 from ragforge.stages.generate.checks.batches import Item, ask_batch, item_of_query
 from ragforge.stages.generate.checks.evidence import read_evidence
 from ragforge.stages.generate.checks.questions import question_entry, question_form
@@ -54,7 +59,7 @@ async def answer_from_evidence(asker: Asker, picked: Picked, _settings: Settings
 async def answers_compared(asker: Asker, picked: Picked, _settings: Settings) -> object:
     """Ask whether a system's answer says what the expected one says."""
     case = picked.case()
-    given = Given(item_of_query(case.query, ()), case.answer)
+    given = GivenAnswer(item_of_query(case.query, ()), case.answer)
     if agrees_by_rule(given):
         return None
     return await ask_batch([pair_entry(given)], pair_form(asker))

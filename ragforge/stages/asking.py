@@ -99,10 +99,10 @@ def _has_all(text: str, names: Sequence[str]) -> bool:
     return all(name in folded for name in names)
 
 
-def _holds(text: str, said: object) -> bool:
+def _holds(text: str, reply: object) -> bool:
     starts = [found.start() for found in islice(_BEGINS.finditer(text), _MOST_OBJECTS + 1)]
     # What is not looked at must not be where a verdict hides.
-    return len(starts) > _MOST_OBJECTS or any(_object_at(text, start) == said for start in starts)
+    return len(starts) > _MOST_OBJECTS or any(_object_at(text, start) == reply for start in starts)
 
 
 def _object_at(text: str, start: int) -> object:
@@ -297,12 +297,12 @@ def locate_shown(quote: str, text: str) -> Location | None:
 
     Blanks and compatibility forms are folded as in `locate`; None where it does not stand.
     """
-    found = locate(quote, text)
-    if found is not None:
-        return found
+    place = locate(quote, text)
+    if place is not None:
+        return place
     shown = as_shown(text)
-    found = locate(quote, shown.text)
-    return Location(shown.places[found.start], shown.places[found.end - 1] + 1) if found else None
+    place = locate(quote, shown.text)
+    return Location(shown.places[place.start], shown.places[place.end - 1] + 1) if place else None
 
 
 def quoted(text: str) -> str:

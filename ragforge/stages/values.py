@@ -160,14 +160,14 @@ def read_value(text: str, language: str = "en") -> Value | None:
     small = small_numbers()
     if text.casefold() in small:
         return Value("number", Decimal(small.index(text.casefold())), "0 decimals")
-    found = _AMOUNT.fullmatch(text)
-    if found is None or len(found["digits"]) > _MOST_DIGITS:
+    amount = _AMOUNT.fullmatch(text)
+    if amount is None or len(amount["digits"]) > _MOST_DIGITS:
         return None
-    number = _read_number(found["digits"], language)
+    number = _read_number(amount["digits"], language)
     if number is None:
         return None
-    signed = -number if found["sign"] == "-" else number
-    return _measured(signed, found["before"] or "", found["after"])
+    signed = -number if amount["sign"] == "-" else number
+    return _measured(signed, amount["before"] or "", amount["after"])
 
 
 def is_unit(name: str) -> bool:
@@ -240,17 +240,17 @@ def _read_number(digits: str, language: str) -> Decimal | None:
 
 def _read_date(text: str) -> date | None:
     for form in _WRITTEN_DATES:
-        found = form.fullmatch(text)
-        if found is not None:
-            parts = found.groupdict()
+        match = form.fullmatch(text)
+        if match is not None:
+            parts = match.groupdict()
             month = _month_numbers().get(parts.get("name", "").casefold()) or int(
                 parts.get("m") or 0
             )
             return _day(int(parts["y"]), month, int(parts["d"]))
-    found = _DAY_OR_MONTH_FIRST.fullmatch(text)
-    if found is None:
+    match = _DAY_OR_MONTH_FIRST.fullmatch(text)
+    if match is None:
         return None
-    one, two, year = int(found["one"]), int(found["two"]), int(found["y"])
+    one, two, year = int(match["one"]), int(match["two"]), int(match["y"])
     readings = {_day(year, two, one), _day(year, one, two)} - {None}
     return readings.pop() if len(readings) == 1 else None
 

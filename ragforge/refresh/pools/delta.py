@@ -27,7 +27,7 @@ from ragforge.records import Failure
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.stored_bm25 import NewChunks
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
-from ragforge.stages.complete.probes import Found, Item, beside, look, probes_of
+from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.runner import Workers
 
@@ -143,7 +143,7 @@ def _read(staged: Dataset, query_ids: Collection[str], growth: Growth) -> _Pools
     return pools
 
 
-def _enters(found: Found, pools: _Pools, new: Collection[str]) -> bool:
+def _enters(found: ProbeRanks, pools: _Pools, new: Collection[str]) -> bool:
     depth = pools.depth(found.query_id)
     return any(rank <= depth and chunk_id in new for chunk_id, rank in found.ranks.items())
 

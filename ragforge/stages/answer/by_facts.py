@@ -34,78 +34,79 @@ MOST_CLAIMS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CheckedFact:
     """A fact, and what an answer says of it."""
 
     fact: Fact
     status: FactStatus
 
 
-def score_of(said: Sequence[Said]) -> float | None:
+def score_of(checked: Sequence[CheckedFact]) -> float | None:
     """Return the weighted share of facts that are said, those said in part by half, in [0, 1].
 
     A fact that may be left out weighs half of a vital one. None where there are no facts: nothing
     was checked, so nothing was right.
     """
-    return _share(said, _LENIENT)
+    return _share(checked, _LENIENT)
 
 
-def strict_score_of(said: Sequence[Said]) -> float | None:
+def strict_score_of(checked: Sequence[CheckedFact]) -> float | None:
     """Return what `score_of` returns if facts that are said in part count as missing."""
-    return _share(said, _STRICT)
+    return _share(checked, _STRICT)
 
 
-def verdict_of(said: Sequence[Said], *, says_more: bool) -> Verdict | None:
+def verdict_of(checked: Sequence[CheckedFact], *, says_more: bool) -> Verdict | None:
     """Return the verdict, None where there are no facts.
 
     Only vital facts decide; where a person marked none as vital, all do. But an answer that
     contradicts any fact is at most partly right.
 
     Args:
-        said: All facts of the query.
+        checked: All facts of the query.
         says_more: Whether the answer also states something beyond the facts.
     """
-    vital = [item.status for item in said if item.fact.importance == "vital"]
-    statuses = vital or [item.status for item in said]
+    vital = [item.status for item in checked if item.fact.importance == "vital"]
+    statuses = vital or [item.status for item in checked]
     if not statuses:
         return None
     if "contradicted" in statuses:
         return "incorrect"
     if set(statuses) == {"supported"}:
-        return "partial" if any(item.status == "contradicted" for item in said) else "correct"
+        return "partial" if any(item.status == "contradicted" for item in checked) else "correct"
     if not {"supported", "partial"}.isdisjoint(statuses):
         return "partial"
-    silent = not says_more and all(item.status == "missing" for item in said)
+    silent = not says_more and all(item.status == "missing" for item in checked)
     return "not_attempted" if silent else "incorrect"
 
 
-def explain(said: Sequence[Said], claims: Iterable[Claim]) -> str:
+def explain(checked: Sequence[CheckedFact], claims: Iterable[Claim]) -> str:
     """Return in words what a score and a verdict come from."""
     counts = []
     for importance in _WEIGHTS:
-        statuses = [item.status for item in said if item.fact.importance == importance]
+        statuses = [item.status for item in checked if item.fact.importance == importance]
         if statuses:
             counts.append(f"{statuses.count('supported')} of {len(statuses)} {importance} facts")
     unsupported = [claim.text for claim in claims if not claim.is_supported]
     details = chain(
-        (_named(status, said) for status in ("contradicted", "missing", "partial")),
+        (_named(status, checked) for status in ("contradicted", "missing", "partial")),
         (_listed("not in the chunks", unsupported),),
     )
     return "; ".join([f"says {' and '.join(counts)}", *filter(None, details)])
 
 
-def _share(said: Sequence[Said], values: Mapping[FactStatus, float]) -> float | None:
-    total = sum(_WEIGHTS[item.fact.importance] for item in said)
+def _share(checked: Sequence[CheckedFact], values: Mapping[FactStatus, float]) -> float | None:
+    total = sum(_WEIGHTS[item.fact.importance] for item in checked)
     if not total:
         return None
     return (
-        sum(_WEIGHTS[item.fact.importance] * values.get(item.status, 0.0) for item in said) / total
+        sum(_WEIGHTS[item.fact.importance] * values.get(item.status, 0.0) for item in checked)
+        / total
     )
 
 
-def _named(status: str, said: Iterable[Said]) -> str:
+def _named(status: str, checked: Iterable[CheckedFact]) -> str:
     word = "said in part" if status == "partial" else status
-    return _listed(word, [item.fact.text for item in said if item.status == status])
+    return _listed(word, [item.fact.text for item in checked if item.status == status])
 
 
 def _listed(word: str, texts: Sequence[str]) -> str:
@@ -239,15 +240,15 @@ def _broken_ids(given: Sequence[str], sent: Sequence[str]) -> str | None:
     return None
 
 
-def _broken_fact(said: FactReply, case: Case) -> str | None:
-    blank = not said.quote.strip()
-    if said.status == "missing":
-        return None if blank else f"fact {said.id} is missing but a quote is given"
+def _broken_fact(reply: FactReply, case: Case) -> str | None:
+    blank = not reply.quote.strip()
+    if reply.status == "missing":
+        return None if blank else f"fact {reply.id} is missing but a quote is given"
     if blank:
-        return f"fact {said.id} is {said.status} but its quote is empty"
-    if find_proof(said.quote, case.answer) is None:
+        return f"fact {reply.id} is {reply.status} but its quote is empty"
+    if find_proof(reply.quote, case.answer) is None:
         return (
-            f"the quote of fact {said.id} is not in the answer as whole words that say something; "
+            f"the quote of fact {reply.id} is not in the answer as whole words that say something; "
             "copy exactly"
         )
     return None
@@ -283,13 +284,13 @@ def _broken_contradictions(reply: FactsGradeReply, case: Case) -> str | None:
     if not case.contexts or len(reply.claims) == MOST_CLAIMS:
         return None
     claimed = [place for claim in reply.claims if (place := find_proof(claim.claim, case.answer))]
-    for said in reply.facts:
-        place = find_proof(said.quote, case.answer)
-        if said.status != "contradicted" or place is None:
+    for fact in reply.facts:
+        place = find_proof(fact.quote, case.answer)
+        if fact.status != "contradicted" or place is None:
             continue
         if not any(claim.start < place.end and place.start < claim.end for claim in claimed):
             return (
-                f"fact {said.id} is contradicted, but no claim holds {said.quote!r}; what "
+                f"fact {fact.id} is contradicted, but no claim holds {fact.quote!r}; what "
                 "contradicts a fact is a claim as well"
             )
     return None
@@ -298,16 +299,16 @@ def _broken_contradictions(reply: FactsGradeReply, case: Case) -> str | None:
 def _grade(
     reply: FactsGradeReply, facts: Mapping[str, Fact], case: Case, by: Provenance
 ) -> AnswerGrade:
-    replies = {said.id: said for said in reply.facts}
-    said = [Said(fact, replies[name].status) for name, fact in facts.items()]
+    replies = {stated.id: stated for stated in reply.facts}
+    checked = [CheckedFact(fact, replies[name].status) for name, fact in facts.items()]
     claims = _claims(reply, case) if case.contexts else ()
     return AnswerGrade(
         query_id=case.query.query_id,
-        verdict=verdict_of(said, says_more=bool(reply.claims)),
-        score=score_of(said),
-        strict_score=strict_score_of(said),
+        verdict=verdict_of(checked, says_more=bool(reply.claims)),
+        score=score_of(checked),
+        strict_score=strict_score_of(checked),
         has_hallucination=_has_unsupported(claims) if case.contexts else None,
-        explanation=explain(said, claims),
+        explanation=explain(checked, claims),
         facts=tuple(
             FactVerdict(
                 fact_id=fact.fact_id,

@@ -219,15 +219,15 @@ async def with_facts(query: Query, asker: Asker) -> Query:
     if not lacks_facts(query):
         raise CallError("error", "has no expected answer to draw facts from, or has facts already")
     holes = {"question": quoted(query.asked), "expected": quoted(query.expected_answer or "")}
-    found = await asker.ask(holes, FactsReply, lambda reply: broken_rule(reply.facts, query))
+    drawn = await asker.ask(holes, FactsReply, lambda reply: broken_rule(reply.facts, query))
     facts = tuple(
         Fact(fact_id=f"f{number}", text=tidy(stated.statement), importance=stated.importance)
-        for number, stated in enumerate(found.value.facts, start=1)
+        for number, stated in enumerate(drawn.value.facts, start=1)
     )
     return query.model_copy(
         update={
             "facts": facts,
-            "facts_by": asker.provenance(found.reply),
+            "facts_by": asker.provenance(drawn.reply),
             "facts_of": digest_of(query.expected_answer or ""),
         }
     )

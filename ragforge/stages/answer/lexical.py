@@ -31,13 +31,13 @@ class LexicalAnswerJudge:
         score, verdict, why = _compare(case)
         silent = verdict == "not_attempted"
         unsupported = [] if silent else unsupported_sentences(case.answer, case.contexts)
-        told = f"; not in the chunks: {unsupported[0]!r}" if unsupported else ""
+        note = f"; not in the chunks: {unsupported[0]!r}" if unsupported else ""
         return AnswerGrade(
             query_id=case.query.query_id,
             verdict=verdict,
             score=score,
             has_hallucination=bool(unsupported) if case.contexts else None,
-            explanation=f"{why}{told}",
+            explanation=f"{why}{note}",
             provenance=self.provenance,
         )
 
@@ -74,13 +74,13 @@ def unsupported_sentences(answer: str, contexts: tuple[str, ...]) -> list[str]:
     """Return the sentences of an answer with a number, or most content words, in no context."""
     held = {stem for text in contexts for stem in content_stems(text)}
     held_numbers = {number for text in contexts for number in numbers(text)}
-    found = []
+    unsupported = []
     for sentence in sentences(answer):
         stems = [stem for stem in content_stems(sentence) if not re.search(r"\d", stem)]
         share = sum(stem in held for stem in stems) / len(stems) if stems else 1.0
         if not numbers(sentence) <= held_numbers or share < _SUPPORTED_FROM:
-            found.append(sentence)
-    return found
+            unsupported.append(sentence)
+    return unsupported
 
 
 def _tokens(text: str) -> list[str]:

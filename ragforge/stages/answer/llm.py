@@ -49,10 +49,10 @@ class LLMAnswerJudge:
             "answer": quoted(case.answer),
             "passages": quoted_list(list(case.contexts)),
         }
-        found = await self.asker.ask(
+        answered = await self.asker.ask(
             holes, AnswerReply, lambda reply: _broken_rule(reply, case.answer)
         )
-        reply = found.value
+        reply = answered.value
         abstained = reply.verdict == "not_attempted" and not case.query.answerable
         verdict: Verdict = "correct" if abstained else reply.verdict
         return AnswerGrade(
@@ -61,7 +61,7 @@ class LLMAnswerJudge:
             score=SCORES[verdict],
             has_hallucination=bool(reply.unsupported) if case.contexts else None,
             explanation=_explanation(reply),
-            provenance=self.asker.provenance(found.reply),
+            provenance=self.asker.provenance(answered.reply),
         )
 
 

@@ -55,17 +55,17 @@ def graded_by_rule(case: Case) -> AnswerGrade | None:
         return _grade(case, rule, f"{rule} with the expected answer", is_right=True)
     expected = case.query.expected_answer
     if _is_empty(case.answer, expected):
-        rule, said = "empty answer", "is empty"
+        rule, what = "empty answer", "is empty"
     elif abstains(case.answer, case.query.asked) and not _reads_alike(case.query, expected):
-        rule, said = "abstention", "says that it does not know"
+        rule, what = "abstention", "says that it does not know"
     else:
         return None
-    told = "" if case.query.answerable else " not"
-    explanation = f"the answer {said}; the question is{told} answerable"
+    negation = "" if case.query.answerable else " not"
+    explanation = f"the answer {what}; the question is{negation} answerable"
     return _grade(case, rule, explanation, is_right=not case.query.answerable)
 
 
-def same_text(one: str, other: str) -> bool:
+def same_text(text: str, other: str) -> bool:
     """Whether two texts are the same but for how they are written.
 
     Compatibility forms, blanks, articles, the capitals of longer words, quotes around and
@@ -73,9 +73,9 @@ def same_text(one: str, other: str) -> bool:
     within, which may change what is said: "No, access is free". Texts without a word or number
     are never the same.
     """
-    words = _words(one)
-    said = [word for word in words if word not in _ARTICLES and any(map(str.isalnum, word))]
-    return bool(said) and words == _words(other)
+    words = _words(text)
+    telling = [word for word in words if word not in _ARTICLES and any(map(str.isalnum, word))]
+    return bool(telling) and words == _words(other)
 
 
 def equal_values(expected: str, answer: str, language: str) -> Kind | None:

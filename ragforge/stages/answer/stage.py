@@ -19,7 +19,7 @@ _FAILURES_IN_A_ROW = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweredQuery:
     """A query with what a system answered."""
 
     query: Query
@@ -30,7 +30,7 @@ class Asked:
 async def ask_system(
     queries: Sequence[Query],
     answerer: Answerer,
-    sink: Sink[Asked],
+    sink: Sink[AnsweredQuery],
     *,
     name: str,
     workers: Workers,
@@ -51,7 +51,7 @@ async def ask_system(
     """
     in_a_row = 0
 
-    async def ask(query: Query) -> Asked:
+    async def ask(query: Query) -> AnsweredQuery:
         nonlocal in_a_row
         started = time.perf_counter()
         try:
@@ -64,9 +64,9 @@ async def ask_system(
                 ) from error
             raise
         in_a_row = 0
-        return Asked(query, answer, round(time.perf_counter() - started, 6))
+        return AnsweredQuery(query, answer, round(time.perf_counter() - started, 6))
 
-    work: Work[Query, Asked] = Work(
+    work: Work[Query, AnsweredQuery] = Work(
         stage="ask",
         key=lambda query: f"{name}/{query.query_id}",
         do=ask,

@@ -158,10 +158,10 @@ def _worst(expects: Expectation, trials: Iterable[Trial]) -> tuple[AuditExample,
     return tuple(swayed[:_EXAMPLES])
 
 
-def _distance(expects: Expectation, one: AuditExample) -> int:
+def _distance(expects: Expectation, example: AuditExample) -> int:
     if expects == "unchanged":
-        return abs(one.after - one.before)
-    return one.after if expects == "not relevant" else one.after - one.before
+        return abs(example.after - example.before)
+    return example.after if expects == "not relevant" else example.after - example.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class _Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _JudgedText:
     """What a unit came to; no grade where it failed."""
 
     unit: _Unit
@@ -284,8 +284,8 @@ def _unit(
     """Return an attack on a pair, None where it has nothing to be compared with or made of."""
     attack = ATTACKS[name]
     compared = sample.other if attack.on_other else sample.pair
-    shown = sample.other if attack.on_other or attack.shows_other else sample.pair
-    if compared is None or shown is None:
+    target = sample.other if attack.on_other or attack.shows_other else sample.pair
+    if compared is None or target is None:
         return None
     judgment = plain.get(compared.key)
     if judgment is None and not auditing.is_dry:
@@ -293,11 +293,11 @@ def _unit(
     grade = judgment.grade if judgment else None
     if grade is not None and grade not in attack.grades:
         return None
-    evidence = judgment.evidence if judgment else _some_evidence(shown.text)
-    text = attacked(name, Target(shown, evidence), auditing.seed)
+    evidence = judgment.evidence if judgment else _some_evidence(target.text)
+    text = attacked(name, Target(target, evidence), auditing.seed)
     if text is None:
         return None
-    return _Unit(name, Pair(shown.query_id, shown.query, shown.chunk_id, text), grade)
+    return _Unit(name, Pair(target.query_id, target.query, target.chunk_id, text), grade)
 
 
 def _some_evidence(text: str) -> str:
@@ -305,35 +305,38 @@ def _some_evidence(text: str) -> str:
     return next(reversed(sentences(text)), "")
 
 
-async def _ask(units: Iterable[_Unit], auditing: Auditing) -> Collected[_Given]:
+async def _ask(units: Iterable[_Unit], auditing: Auditing) -> Collected[_JudgedText]:
     """Ask about all units; of those that show the same text for the same purpose, the first."""
     distinct = {unit.key: unit for unit in reversed(list(units))}
-    work: Work[_Unit, _Given] = Work(
+    work: Work[_Unit, _JudgedText] = Work(
         stage="audit",
         key=lambda unit: unit.key,
         do=partial(_judged, auditing),
         workers=auditing.workers,
     )
     return await collect(
-        list(distinct.values()), work, blank=lambda unit, _: _Given(unit, None), keep=_keep_nothing
+        list(distinct.values()),
+        work,
+        blank=lambda unit, _: _JudgedText(unit, None),
+        keep=_keep_nothing,
     )
 
 
-def _keep_nothing(_: Collected[_Given]) -> None:
+def _keep_nothing(_: Collected[_JudgedText]) -> None:
     """An audit of a part would pass for one of the whole."""
 
 
-async def _judged(auditing: Auditing, unit: _Unit) -> _Given:
+async def _judged(auditing: Auditing, unit: _Unit) -> _JudgedText:
     is_again = unit.attack != PLAIN and ATTACKS[unit.attack].vote > 0
     judge = auditing.again if is_again else auditing.judge
-    return _Given(unit, await judge.judge(unit.pair))
+    return _JudgedText(unit, await judge.judge(unit.pair))
 
 
-def _by_pair(results: Iterable[_Given]) -> dict[str, Judgment | None]:
+def _by_pair(results: Iterable[_JudgedText]) -> dict[str, Judgment | None]:
     return {given.unit.pair.key: given.judgment for given in results}
 
 
-def _trial(given: _Given) -> Iterator[Trial]:
+def _trial(given: _JudgedText) -> Iterator[Trial]:
     before = given.unit.before
     if before is not None:
         pair = given.unit.pair
@@ -343,8 +346,8 @@ def _trial(given: _Given) -> Iterator[Trial]:
 
 def _record(
     samples: Sequence[Sample],
-    plain: Collected[_Given],
-    found: tuple[AttackFindings, ...],
+    plain: Collected[_JudgedText],
+    findings: tuple[AttackFindings, ...],
     auditing: Auditing,
 ) -> JudgeAudit:
     by_pair = _by_pair(plain.results)
@@ -362,5 +365,5 @@ def _record(
         grades=tuple(grades.count(grade) for grade in ANY),
         n_plain=len(plain.results),
         n_plain_failed=len(plain.failures),
-        attacks=found,
+        attacks=findings,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ragforge.records import PoolEntry
-from ragforge.stages.complete.probes import Found, Item
+from ragforge.stages.complete.probes import Item, ProbeRanks
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,10 @@ class Growth:
         return min(depth + self.block, self.most) if any(map(is_relevant, new)) else None
 
 
-def ranked_items(items: Iterable[Item], found: Iterable[Found]) -> list[Ranked]:
+def ranked_items(items: Iterable[Item], rankings: Iterable[ProbeRanks]) -> list[Ranked]:
     """Return what was found, item by item, in the order of the items."""
     by_query: dict[str, dict[str, dict[str, int]]] = {}
-    for each in found:
+    for each in rankings:
         of_query = by_query.setdefault(each.query_id, {})
         for chunk_id, rank in each.ranks.items():
             of_query.setdefault(chunk_id, {})[each.probe] = rank

@@ -62,7 +62,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProbeRanks:
     """What a probe found for an item: a rank for each chunk, from 1; several may share one."""
 
     query_id: str
@@ -90,7 +90,7 @@ async def look(
     *,
     most: int,
     workers: Workers,
-) -> Collected[Found]:
+) -> Collected[ProbeRanks]:
     """Ask retrievers; a probe that fails is a failure of its own and leaves its item in work.
 
     Where a probe has several texts, a chunk gets the best of its ranks.
@@ -105,7 +105,7 @@ async def look(
         EndpointError: The endpoint that a retriever needs cannot be used.
     """
 
-    async def find(probe: Probe) -> Found:
+    async def find(probe: Probe) -> ProbeRanks:
         ranks: dict[str, int] = {}
         for text in probe.texts:
             try:
@@ -114,9 +114,9 @@ async def look(
                 raise CallError("error", str(error)) from error
             for rank, hit in enumerate(hits[:most], start=1):
                 ranks[hit.chunk_id] = min(rank, ranks.get(hit.chunk_id, rank))
-        return Found(probe.query_id, probe.name, ranks)
+        return ProbeRanks(probe.query_id, probe.name, ranks)
 
-    work: Work[Probe, Found] = Work(
+    work: Work[Probe, ProbeRanks] = Work(
         stage="retrieve",
         key=lambda probe: probe.key,
         do=find,
@@ -125,7 +125,7 @@ async def look(
     return await collect(probes, work, blank=None, keep=lambda collected: None)
 
 
-def beside(item: Item, survey: Survey, most: int) -> Iterator[Found]:
+def beside(item: Item, survey: Survey, most: int) -> Iterator[ProbeRanks]:
     """Yield what stands beside an item's sources, and what reads nearly like them.
 
     Args:
@@ -139,7 +139,7 @@ def beside(item: Item, survey: Survey, most: int) -> Iterator[Found]:
         others = [chunk_id for chunk_id in found if chunk_id not in own][:most]
         if others:
             ranks = {chunk_id: rank for rank, chunk_id in enumerate(others, start=1)}
-            yield Found(item.query_id, name, ranks)
+            yield ProbeRanks(item.query_id, name, ranks)
 
 
 def _texts(item: Item) -> Iterator[tuple[str, tuple[str, ...]]]:

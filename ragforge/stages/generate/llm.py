@@ -247,13 +247,13 @@ class LLMQueryWriter:
             return _all_lacking(reply.proposals)
 
         way = Way(_vote(brief.slot.slot_id), more_tokens=_TOKENS_EACH * (self.per_call - 1))
-        found = await asker.ask(holes, reply_type(prompt, self.per_call), broken_rule, way)
+        written = await asker.ask(holes, reply_type(prompt, self.per_call), broken_rule, way)
         lineage = Lineage(
-            **asker.provenance(found.reply).model_dump(),
+            **asker.provenance(written.reply).model_dump(),
             seed=self.seed,
             slot=brief.slot.slot_id,
         )
-        proposals = found.value.proposals[: self.per_call]
+        proposals = written.value.proposals[: self.per_call]
         return [_candidate(proposal, brief, lineage) for proposal in proposals]
 
     def _holes(self, brief: Brief, asked: Sequence[str]) -> dict[str, str]:
@@ -300,7 +300,7 @@ def _all_lacking(proposals: Sequence[AnyProposal]) -> str | None:
 
 def _candidate(proposal: AnyProposal, brief: Brief, lineage: Lineage) -> Candidate:
     whole = lacking(proposal) is None
-    said = [said for said in proposal.quotes if said.quote.strip()] if whole else []
+    quotes = [each for each in proposal.quotes if each.quote.strip()] if whole else []
     history: tuple[Turn, ...] = ()
     standalone = ""
     if isinstance(proposal, FollowUp):
@@ -309,7 +309,7 @@ def _candidate(proposal: AnyProposal, brief: Brief, lineage: Lineage) -> Candida
     return Candidate(
         question=_one_line(proposal.question),
         answer=visible(proposal.answer).strip(),
-        quotes=tuple(_quoted(each, brief) for each in said),
+        quotes=tuple(_quoted(each, brief) for each in quotes),
         difficulty=proposal.difficulty,
         type=brief.slot.type,
         lineage=lineage,

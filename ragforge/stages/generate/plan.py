@@ -56,7 +56,7 @@ class OpenCell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _GivenSource:
     row: int
     type: QueryType
 
@@ -92,11 +92,11 @@ class Sources:
         self._per_chunk = per_chunk
         self._uses = array("L", (used.get(name, 0) for name in self._stock.chunk_ids))
         self._touched = [0] * len(self._stock.doc_ids)
-        self._had: set[_Given] = set()
-        self._failed: set[_Given] = set()
+        self._had: set[_GivenSource] = set()
+        self._failed: set[_GivenSource] = set()
         self._dry: set[QueryType] = set()
         self._attempts = dict.fromkeys(self._cells, 0)
-        self._last: dict[int, _Given] = {}
+        self._last: dict[int, _GivenSource] = {}
         self._strata: dict[int, int] = {}
         order = turns(self._stock, len(cells), seed, self._uses if used else ())
         self._queues = _Queues(order[len(cells) :])
@@ -126,8 +126,8 @@ class Sources:
             self._note_failure(cell)
         return [self._slot(cell.number) for cell in open_cells]
 
-    def _plan(self, cells: Sequence[Cell], rows: deque[int]) -> dict[int, _Given]:
-        planned: dict[int, _Given] = {}
+    def _plan(self, cells: Sequence[Cell], rows: deque[int]) -> dict[int, _GivenSource]:
+        planned: dict[int, _GivenSource] = {}
         for cell in cells:
             row = self._from_sample(cell.type, rows)
             if row is not None:
@@ -140,16 +140,16 @@ class Sources:
         """Take the next row of the sample; for two hops the next with a document of two chunks."""
         if not rows:
             return self._choose(wanted)
-        found = 0
+        at = 0
         if wanted == "multi_hop":
             near = enumerate(islice(rows, _WINDOW))
-            found = next((place for place, row in near if self._has_two(row)), -1)
-        if found < 0:
+            at = next((place for place, row in near if self._has_two(row)), -1)
+        if at < 0:
             row = self._choose(wanted)
             if row is not None and self._has_two(row) and not self._uses[row]:
                 return row
-        row = rows[max(found, 0)]
-        del rows[max(found, 0)]
+        row = rows[max(at, 0)]
+        del rows[max(at, 0)]
         return row
 
     def _slot(self, number: int) -> Slot | None:
@@ -172,7 +172,7 @@ class Sources:
             doc_ids=(stock.doc_ids[stock.document[given.row]],),
         )
 
-    def _further(self, number: int, attempt: int) -> _Given | None:
+    def _further(self, number: int, attempt: int) -> _GivenSource | None:
         own = self._cells[number].type
         types: list[QueryType] = [own] if own not in SPECIAL or attempt < TRIES_OF_A_TYPE else []
         if own in SPECIAL:
@@ -193,8 +193,8 @@ class Sources:
             self._queue(last.row)
             self._dry.clear()
 
-    def _use(self, row: int, wanted: QueryType) -> _Given:
-        given = _Given(row, wanted)
+    def _use(self, row: int, wanted: QueryType) -> _GivenSource:
+        given = _GivenSource(row, wanted)
         self._had.add(given)
         self._touched[self._stock.document[row]] += 1
         self._uses[row] += 1
@@ -218,14 +218,14 @@ class Sources:
         return None
 
     def _is_usable(self, uses: int, wanted: QueryType, row: int) -> bool:
-        return self._uses[row] == uses and _Given(row, wanted) not in self._failed
+        return self._uses[row] == uses and _GivenSource(row, wanted) not in self._failed
 
     def _drawbacks(
         self, row: int, wanted: QueryType, stratum: int | None
     ) -> tuple[bool, bool, int, bool]:
         return (
             wanted == "multi_hop" and not self._has_two(row),
-            _Given(row, wanted) in self._had,
+            _GivenSource(row, wanted) in self._had,
             self._touched[self._stock.document[row]],
             stratum is not None and self._stock.stratum[row] != stratum,
         )

@@ -87,7 +87,7 @@ class RuleQueryWriter:
         taken = {tuple(words(question)) for question in asked}
         slot = brief.slot
         lineage = _LINEAGE.model_copy(update={"seed": self.seed, "slot": slot.slot_id})
-        found = [
+        candidates = [
             replace(
                 candidate,
                 quotes=tuple(replace(quote, passage=place) for quote in candidate.quotes),
@@ -98,7 +98,7 @@ class RuleQueryWriter:
             if tuple(words(candidate.question)) not in taken
         ]
         return sorted(
-            found,
+            candidates,
             key=lambda each: (
                 each.type != slot.type,
                 each.type == "keyword",

@@ -77,7 +77,7 @@ class Connections:
         clashes only with a pinned one that does not. Nor is a new query where the splits are
         connected already. One that was taken out of its split is looked at as if it was in it.
         """
-        places, found = _Places(), dict[str, str]()
+        places, clashing = _Places(), dict[str, str]()
         for query in sorted(queries, key=self._turn):
             split = query.split or query.split_before
             is_fixed = query.pinned is not None
@@ -88,10 +88,10 @@ class Connections:
             documents = _documents(query, self.documents)
             met = places.met(documents, "test" if split == "dev" else "dev", moved=not is_moved)
             if met and not (name in self.added and places.is_mixed(documents)):
-                found[name] = met
-            if is_fixed or name not in found:
+                clashing[name] = met
+            if is_fixed or name not in clashing:
                 places.take(documents, split, name, moved=is_moved)
-        return found
+        return clashing
 
     def _turn(self, query: Query) -> tuple[bool, bool, str]:
         is_moved = query.query_id in self.changed or query.query_id in self.added

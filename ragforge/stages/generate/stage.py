@@ -16,7 +16,7 @@ from ragforge.stages.generate.candidates import (
     QueryWriter,
     Rejection,
 )
-from ragforge.stages.generate.checks.standing import Checked
+from ragforge.stages.generate.checks.gate_progress import Checked
 from ragforge.stages.generate.gates.checking import check
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.plan import OpenCell, Sources
@@ -247,12 +247,12 @@ class _Wave:
         """Check one candidate of each brief, then the next one of those that failed."""
         lines = list(_lines(briefs, written))
         while lines and self.generated.n_unknown < UNKNOWN:
-            found = [(line, item) for line in lines if (item := self._next(line)) is not None]
-            if not found:
+            pending = [(line, item) for line in lines if (item := self._next(line)) is not None]
+            if not pending:
                 return
-            checked = await checks.check([item for _, item in found])
+            checked = await checks.check([item for _, item in pending])
             lines = []
-            for (line, item), result in zip(found, checked, strict=True):
+            for (line, item), result in zip(pending, checked, strict=True):
                 self.generated.failures += result.failures
                 if result.passed:
                     self._accept(item, result)
@@ -281,13 +281,13 @@ class _Wave:
         """Return the next candidate that passes the rules."""
         for place, candidate in line.rest:
             self.generated.n_candidates += 1
-            found = check(candidate, line.brief, self.generation.taken, place)
-            if isinstance(found, Anchored):
+            verdict = check(candidate, line.brief, self.generation.taken, place)
+            if isinstance(verdict, Anchored):
                 self.generated.n_checked += 1
                 # Also if a check stops it: the same question is not to be checked again.
-                self.generation.taken.add(id_of(found), candidate.asked)
-                return found
-            self.generated.reject(line.brief.slot.slot_id, place, candidate, found)
+                self.generation.taken.add(id_of(verdict), candidate.asked)
+                return verdict
+            self.generated.reject(line.brief.slot.slot_id, place, candidate, verdict)
         return None
 
     def _accept(self, item: Anchored, checked: Checked | None) -> None:

@@ -114,12 +114,12 @@ def _place(reason: Uncovered | None) -> int:
     return -1 if reason is None else REASONS.index(reason)
 
 
-def _count(those: Covered, reason: Uncovered | None, shown: str) -> None:
+def _count(those: Covered, reason: Uncovered | None, label: str) -> None:
     those.n += 1
     if reason is None:
         those.n_covered += 1
     else:
-        those.missed.setdefault(reason, Missed()).add(shown)
+        those.missed.setdefault(reason, Missed()).add(label)
 
 
 def funnel_step(name: str, unit: str, n: int, reasons: Mapping[str, int]) -> FunnelStep:
@@ -192,12 +192,12 @@ def lexical_overlap(query: Query, chunk: Chunk) -> float | None:
 
 def overlaps(queries: Iterable[Query], chunk_of: Callable[[str], Chunk]) -> list[float]:
     """Return the overlap of each answerable query with the chunk it was written from."""
-    found = (
+    shares = (
         lexical_overlap(query, chunk_of(query.source_chunk_ids[0]))
         for query in queries
         if query.answerable and query.source_chunk_ids
     )
-    return [value for value in found if value is not None]
+    return [value for value in shares if value is not None]
 
 
 def query_lengths(queries: Iterable[str]) -> list[float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, fold, standing_at
 from ragforge.records import Chunk, Evidence, Judgment, Provenance, Query
 from ragforge.stages.generate.candidates import Anchored
-from ragforge.stages.generate.checks.standing import Checked
+from ragforge.stages.generate.checks.gate_progress import Checked
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 
 _WHOLE, _PART = 3, 2
@@ -87,7 +87,7 @@ def derive(query: Query, index: ChunkIndex) -> Rederived:
     """
     evidence: list[Evidence] = []
     lost: list[Evidence] = []
-    found: dict[str, list[tuple[Evidence, bool]]] = {}
+    derived: dict[str, list[tuple[Evidence, bool]]] = {}
     for item in query.evidence:
         placed = index.place(item)
         if placed is None:
@@ -96,9 +96,9 @@ def derive(query: Query, index: ChunkIndex) -> Rederived:
             continue
         evidence.append(standing_at(item, placed))
         for chunk in placed.chunks:
-            found.setdefault(chunk.chunk_id, []).append((evidence[-1], _is_whole(placed, chunk)))
+            derived.setdefault(chunk.chunk_id, []).append((evidence[-1], _is_whole(placed, chunk)))
     hops = {item.hop for item in evidence}
-    judgments = tuple(_judgment(query, chunk_id, held, hops) for chunk_id, held in found.items())
+    judgments = tuple(_judgment(query, chunk_id, held, hops) for chunk_id, held in derived.items())
     sources = tuple(dict.fromkeys(item.chunk_id for item in evidence)) or query.source_chunk_ids
     update = {"evidence": tuple(evidence), "source_chunk_ids": sources}
     return Rederived(query.model_copy(update=update), judgments, tuple(lost))

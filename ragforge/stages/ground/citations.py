@@ -253,7 +253,7 @@ class CitedText:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundMark:
     start: int
     end: int
     refs: tuple[Ref, ...]
@@ -274,18 +274,18 @@ def read_marks(answer: str, chunk_ids: Sequence[str]) -> CitedText:
         answer: As it was given.
         chunk_ids: Of its context, in order.
     """
-    shown, context = visible(answer), Context(chunk_ids)
+    text, context = visible(answer), Context(chunk_ids)
     footnotes = [
-        _Found(line.start(), line.end(), ())
-        for line in _FOOTNOTE.finditer(shown)
+        _FoundMark(line.start(), line.end(), ())
+        for line in _FOOTNOTE.finditer(text)
         if _explains(line, context)
     ]
     lists = [
-        _Found(line.start(), line.end(), refs, for_all=True)
-        for line in _LIST.finditer(shown)
+        _FoundMark(line.start(), line.end(), refs, for_all=True)
+        for line in _LIST.finditer(text)
         if (refs := _listed(line[1], context))
     ]
-    return _without(shown, _apart([*footnotes, *lists, *_inline(shown, context)]))
+    return _without(text, _apart([*footnotes, *lists, *_inline(text, context)]))
 
 
 def _explains(footnote: re.Match[str], context: Context) -> bool:
@@ -304,57 +304,57 @@ def _listed(words: str, context: Context) -> tuple[Ref, ...]:
     return () if re.search(r"\w", between) else tuple(ref for mark in marks for ref in mark.refs)
 
 
-def _inline(shown: str, context: Context) -> Iterator[_Found]:
-    code = [found.span() for found in _CODE.finditer(shown)]
-    for found in _MARK.finditer(shown):
-        if any(start <= found.start() < end for start, end in code):
+def _inline(text: str, context: Context) -> Iterator[_FoundMark]:
+    code = [mark.span() for mark in _CODE.finditer(text)]
+    for mark in _MARK.finditer(text):
+        if any(start <= mark.start() < end for start, end in code):
             continue
-        group = found.lastgroup or ""
-        words = found[group].translate(_PLAIN_DIGITS) if group == "tiny" else found[group]
+        group = mark.lastgroup or ""
+        words = mark[group].translate(_PLAIN_DIGITS) if group == "tiny" else mark[group]
         if group == "round" and ":" not in words and not context.resolves(words):
             continue
         refs = context.refs(words)
-        kind = _kind(found, shown, refs)
+        kind = _kind(mark, text, refs)
         if refs and kind != "none":
-            yield _Found(*found.span(), refs, is_doubtful=kind == "doubtful")
+            yield _FoundMark(*mark.span(), refs, is_doubtful=kind == "doubtful")
 
 
-def _kind(found: re.Match[str], shown: str, refs: tuple[Ref, ...]) -> Kind:
-    if found[0] != f"[{found['square']}]":
+def _kind(mark: re.Match[str], text: str, refs: tuple[Ref, ...]) -> Kind:
+    if mark[0] != f"[{mark['square']}]":
         return "citation"
     leads = all(ref.places for ref in refs)
-    before, behind = shown[: found.start()], shown[found.end() :]
-    return kind_of(found["square"], before, behind, leads=leads)
+    before, behind = text[: mark.start()], text[mark.end() :]
+    return kind_of(mark["square"], before, behind, leads=leads)
 
 
-def _apart(found: list[_Found]) -> Iterator[_Found]:
+def _apart(marks: list[_FoundMark]) -> Iterator[_FoundMark]:
     """Yield what does not lie in something longer, in order."""
     end = 0
-    for one in sorted(found, key=lambda one: (one.start, -one.end)):
-        if one.start >= end:
-            yield one
-            end = one.end
+    for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
+        if mark.start >= end:
+            yield mark
+            end = mark.end
 
 
-def _without(shown: str, found: Iterator[_Found]) -> CitedText:
+def _without(answer: str, found: Iterator[_FoundMark]) -> CitedText:
     text, done = "", 0
-    cited: list[tuple[int, _Found]] = []
+    cited: list[tuple[int, _FoundMark]] = []
     doubtful: list[Location] = []
-    for one in found:
-        text += shown[done : one.start]
-        behind = shown[one.end : one.end + 1]
-        if one.is_doubtful:
-            doubtful.append(Location(len(text), len(text) + one.end - one.start))
+    for mark in found:
+        text += answer[done : mark.start]
+        behind = answer[mark.end : mark.end + 1]
+        if mark.is_doubtful:
+            doubtful.append(Location(len(text), len(text) + mark.end - mark.start))
         elif not behind or not behind.isalnum():
             text = text.rstrip(" \t")
-        cited.append((len(text), one))
-        done = one.start if one.is_doubtful else one.end
-    text += shown[done:]
+        cited.append((len(text), mark))
+        done = mark.start if mark.is_doubtful else mark.end
+    text += answer[done:]
     parts = spans(text)
     marks = (
-        Mark(Location(0, len(text)) if one.for_all else _scope(at, text, parts), one.refs)
-        for at, one in cited
-        if one.refs
+        Mark(Location(0, len(text)) if mark.for_all else _scope(at, text, parts), mark.refs)
+        for at, mark in cited
+        if mark.refs
     )
     return CitedText(text, tuple(marks), tuple(doubtful))
 

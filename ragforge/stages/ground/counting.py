@@ -76,12 +76,12 @@ def contradiction(layout: Layout, supported: Sequence[bool], words: str) -> tupl
     """
     for claim, outer in enumerate(layout.around):
         within = layout.is_within(claim)
-        if within and all(supported[one] != supported[claim] for one in outer):
+        if within and all(supported[around] != supported[claim] for around in outer):
             return claim, min(outer)
-    for one in layout.overlaps:
-        differ = supported[one.earlier] != supported[one.later]
-        if differ and 2 * _n_stems(one.shared, words) >= one.shorter:
-            return one.later, one.earlier
+    for overlap in layout.overlaps:
+        differ = supported[overlap.earlier] != supported[overlap.later]
+        if differ and 2 * _n_stems(overlap.shared, words) >= overlap.shorter:
+            return overlap.later, overlap.earlier
     return None
 
 

@@ -36,7 +36,7 @@ _MOST_MORE_TOKENS = 6000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ClaimPlaces:
     """Where in an answer stands what a reply says of it.
 
     Args:
@@ -48,22 +48,22 @@ class Told:
     passed_over: Sequence[Sequence[Location]]
 
 
-def broken_cover(claims: Sequence[str], cited: CitedText, told: Told) -> str | None:
+def broken_cover(claims: Sequence[str], cited: CitedText, located: ClaimPlaces) -> str | None:
     """Return the rule that is broken where a judge passes over, or lumps together, sentences.
 
     Args:
         claims: Their words as the judge gives them.
         cited: The answer.
-        told: Where the claims stand, and the rest.
+        located: Where the claims stand, and the rest.
     """
     words = cited.words
     sentences = [part for part in spans(cited.text) if is_statement(part, words)]
     whole = [part for part in sentences if _n_words(part, words) >= _WHOLE_SENTENCE]
-    for claim, places in zip(claims, told.claimed, strict=True):
+    for claim, places in zip(claims, located.claimed, strict=True):
         if sum(_holds(places[0], part) for part in whole) > 1:
             return f"the claim {claim!r} holds several sentences; give each its own claim"
-    claimed = [place for places in told.claimed for place in places]
-    either = claimed + [place for places in told.passed_over for place in places]
+    claimed = [place for places in located.claimed for place in places]
+    either = claimed + [place for places in located.passed_over for place in places]
     missing = next((part for part in sentences if left_out(part, words, either)), None)
     if missing is not None:
         return (
@@ -145,12 +145,12 @@ def broken_rule(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str
     first = next(filter(None, broken), None)
     if first is not None:
         return first
-    told = Told(
+    located = ClaimPlaces(
         [wording.locations(item.claim) for item in reply.claims],
         [wording.locations(part) for part in reply.no_claim],
     )
-    return _broken_claims(reply, cited, told) or broken_cover(
-        [item.claim for item in reply.claims], cited, told
+    return _broken_claims(reply, cited, located) or broken_cover(
+        [item.claim for item in reply.claims], cited, located
     )
 
 
@@ -169,22 +169,22 @@ def _broken_claim(item: CheckedClaim, passages: Mapping[str, str]) -> str | None
             f"the claim {item.claim!r}: supported is {str(item.supported).lower()} but its "
             f"evidence is {given}"
         )
-    for one in item.evidence:
-        if one.passage not in passages:
+    for evidence in item.evidence:
+        if evidence.passage not in passages:
             known = ", ".join(passages)
-            return f"evidence names the unknown passage {one.passage!r}; the ids are {known}"
-        if find_evidence(one.quote, passages[one.passage]) is None:
+            return f"evidence names the unknown passage {evidence.passage!r}; the ids are {known}"
+        if find_evidence(evidence.quote, passages[evidence.passage]) is None:
             return (
-                f"the quote {one.quote!r} does not occur in passage {one.passage} as whole words "
-                "that make a statement; copy exactly, from that passage"
+                f"the quote {evidence.quote!r} does not occur in passage {evidence.passage} as "
+                "whole words that make a statement; copy exactly, from that passage"
             )
     return None
 
 
-def _broken_claims(reply: ClaimsReply, cited: CitedText, told: Told) -> str | None:
+def _broken_claims(reply: ClaimsReply, cited: CitedText, located: ClaimPlaces) -> str | None:
     """Return the rule that is broken where words are claimed twice, with two findings."""
     words = cited.words
-    layout = lay_out(told.claimed, words)
+    layout = lay_out(located.claimed, words)
     pair = contradiction(layout, [item.supported for item in reply.claims], words)
     if pair is not None:
         one, other = (reply.claims[number] for number in pair)
@@ -194,20 +194,20 @@ def _broken_claims(reply: ClaimsReply, cited: CitedText, told: Told) -> str | No
             f"the claims {one.claim!r} and {other.claim!r} share words, and only one of them is "
             "supported; give each claim words of its own"
         )
-    claimed = {at for place in _claimed_alone(told) for at in _range(place)}
-    for part, places in zip(reply.no_claim, told.passed_over, strict=True):
+    claimed = {at for place in _claimed_alone(located) for at in _range(place)}
+    for part, places in zip(reply.no_claim, located.passed_over, strict=True):
         if all(_shares_content(place, words, claimed) for place in places):
             return f"{part!r} is both in claims and in no_claim; it is one or the other"
     return None
 
 
-def _claimed_alone(told: Told) -> Iterator[Location]:
+def _claimed_alone(located: ClaimPlaces) -> Iterator[Location]:
     """Yield the places of claims; those in parts that claim nothing only where there is no other.
 
     A question may hold the very words of its answer.
     """
-    passed = [place for places in told.passed_over for place in places]
-    for places in told.claimed:
+    passed = [place for places in located.passed_over for place in places]
+    for places in located.claimed:
         outside = [
             one
             for one in places
@@ -243,9 +243,9 @@ class LLMGrounder:
     async def judge(self, exchange: Exchange) -> Grounding:
         """Return the grounding of an answer; see `Judge`."""
         cited = read_marks(exchange.answer, [passage.chunk_id for passage in exchange.passages])
-        found = settled_by_rule(exchange, cited)
-        if found is not None:
-            return found
+        grounding = settled_by_rule(exchange, cited)
+        if grounding is not None:
+            return grounding
         passages = opaque(exchange)
         holes = {
             "question": quoted(exchange.question),
@@ -253,20 +253,20 @@ class LLMGrounder:
             "passages": _shown(passages),
         }
         more = min(_MOST_MORE_TOKENS, _TOKENS_A_SENTENCE * len(spans(cited.text)))
-        said = await self.asker.ask(
+        answered = await self.asker.ask(
             holes,
             ClaimsReply,
             lambda reply: broken_rule(reply, cited, passages),
             Way(more_tokens=more),
         )
-        found = settle(
+        grounding = settle(
             exchange,
             cited,
-            counted_once(_checked(said.value, cited, passages), cited.words),
-            _texts(said.value.no_claim, cited),
-            self.asker.provenance(said.reply),
+            counted_once(_checked(answered.value, cited, passages), cited.words),
+            _texts(answered.value.no_claim, cited),
+            self.asker.provenance(answered.reply),
         )
-        return found.model_copy(update={"flags": _flags([exchange.answer, *passages.values()])})
+        return grounding.model_copy(update={"flags": _flags([exchange.answer, *passages.values()])})
 
 
 def _flags(texts: Sequence[str]) -> tuple[str, ...]:
@@ -280,7 +280,7 @@ def opaque(exchange: Exchange) -> dict[str, str]:
 
 def _checked(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) -> list[Checked]:
     names, wording = list(passages), cited.wording
-    found = []
+    checked = []
     for item in reply.claims:
         evidence = [(one.passage, one.quote) for one in item.evidence]
         quote = ""
@@ -290,8 +290,8 @@ def _checked(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) 
             assert at is not None
             quote = text[at.start : at.end]
         places = dict.fromkeys(names.index(name) for name, _ in evidence)
-        found.append(Checked(tuple(wording.locations(item.claim)), tuple(places), quote))
-    return found
+        checked.append(Checked(tuple(wording.locations(item.claim)), tuple(places), quote))
+    return checked
 
 
 def _texts(parts: list[str], cited: CitedText) -> list[str]:

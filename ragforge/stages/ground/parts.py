@@ -101,9 +101,9 @@ def _with_blanks(mark: Location, text: str) -> Location:
     return Location(len(text[: mark.start].rstrip(" \t")), mark.end)
 
 
-def _apart(found: Iterable[Location]) -> Iterator[Location]:
+def _apart(places: Iterable[Location]) -> Iterator[Location]:
     end = 0
-    for place in sorted(found, key=lambda place: (place.start, -place.end)):
+    for place in sorted(places, key=lambda place: (place.start, -place.end)):
         if place.start >= end:
             yield place
             end = place.end
@@ -153,21 +153,21 @@ class Exchange:
 
 def spans(text: str) -> list[Location]:
     """Return where the sentences and lines of a text stand, without the numbers of list items."""
-    found: list[Location] = []
+    sentences: list[Location] = []
     at, joins = 0, False
     for part in _parts(text):
         start = text.index(part, at)
         same_line = "\n" not in text[at:start]
         at = start + len(part)
         if joins and same_line:
-            found[-1] = Location(found[-1].start, at)
+            sentences[-1] = Location(sentences[-1].start, at)
         elif not (_ENUMERATOR.fullmatch(part) and text[at:].partition("\n")[0].strip()):
-            found.append(Location(start, at))
+            sentences.append(Location(start, at))
         else:
             joins = False
             continue
         joins = _SHORTENED.search(part) is not None
-    return found
+    return sentences
 
 
 def is_statement(part: Location, answer: str) -> bool:

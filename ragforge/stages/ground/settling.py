@@ -56,8 +56,8 @@ def settle(
         by: Who checked the claims.
     """
     if not claims:
-        found = _unmeasured(exchange, cited, "nothing claimed", by)
-        return found.model_copy(update={"unclaimed": tuple(unclaimed)})
+        unmeasured = _unmeasured(exchange, cited, "nothing claimed", by)
+        return unmeasured.model_copy(update={"unclaimed": tuple(unclaimed)})
     claims = [_with_twins(claim, exchange) for claim in claims]
     supported = sum(bool(claim.places) for claim in claims)
     citations = _citations(exchange, cited, claims)
@@ -117,7 +117,7 @@ def _citations(
     exchange: Exchange, cited: CitedText, claims: Sequence[Checked]
 ) -> tuple[Citation, ...]:
     """Return the citations, each chunk once a sentence; none for sentences that claim nothing."""
-    found: dict[tuple[str, str], Citation] = {}
+    citations: dict[tuple[str, str], Citation] = {}
     for mark in cited.marks:
         about = [claim for claim in claims if _touches(claim, mark.scope)]
         sentence = cited.text[mark.scope.start : mark.scope.end].strip()
@@ -129,10 +129,10 @@ def _citations(
                 status = "supports" if supports else "does not support"
             else:
                 continue
-            found[sentence, ref.name] = Citation.model_validate(
+            citations[sentence, ref.name] = Citation.model_validate(
                 {"sentence": sentence, "chunk_id": ref.name, "status": status}
             )
-    return tuple(found.values())
+    return tuple(citations.values())
 
 
 def _precision(citations: Sequence[Citation]) -> float | None:

@@ -38,18 +38,18 @@ def summarise(groundings: Iterable[Grounding]) -> GroundingSummary:
     faithfulness: list[float] = []
     precision: list[float] = []
     recall: list[float] = []
-    for one in groundings:
+    for grounding in groundings:
         counts["answers"] += 1
-        counts["failed"] += one.failure is not None
-        counts["claims"] += len(one.claims)
-        counts["supported"] += sum(claim.is_supported for claim in one.claims)
-        counts["citing"] += bool(one.citations)
-        if one.rule:
-            rules[one.rule] += 1
-        citations.update(citation.status for citation in one.citations)
-        _add(faithfulness, one.faithfulness)
-        _add(precision, one.citation_precision)
-        _add(recall, one.citation_recall)
+        counts["failed"] += grounding.failure is not None
+        counts["claims"] += len(grounding.claims)
+        counts["supported"] += sum(claim.is_supported for claim in grounding.claims)
+        counts["citing"] += bool(grounding.citations)
+        if grounding.rule:
+            rules[grounding.rule] += 1
+        citations.update(citation.status for citation in grounding.citations)
+        _add(faithfulness, grounding.faithfulness)
+        _add(precision, grounding.citation_precision)
+        _add(recall, grounding.citation_recall)
     n_failed = counts["failed"]
     return GroundingSummary(
         n_answers=counts["answers"],

@@ -207,7 +207,7 @@ class BatchReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShownPair:
     """A passage as it is shown in one call."""
 
     opaque: str
@@ -299,42 +299,46 @@ async def _in_order(
     asker: Asker, pairs: Sequence[Pair], permutation: int
 ) -> dict[str, Ballot | CallError]:
     """Return a vote or an error for each pair, by chunk id; only what is missing is asked again."""
-    found: dict[str, Ballot | CallError] = {}
+    votes: dict[str, Ballot | CallError] = {}
     left = list(pairs)
     missing = CallError("invalid", "the reply leaves out this passage, even when asked again")
     for round_ in range(ROUNDS):
-        shown = _shuffled(left, asker.settings.seed, permutation, round_)
+        passages = _shuffled(left, asker.settings.seed, permutation, round_)
         try:
-            verdicts = await _ask(asker, shown, permutation)
+            verdicts = await _ask(asker, passages, permutation)
         except CallError as error:
-            if not found:
+            if not votes:
                 raise
             missing = error
             break
-        for verdict, reply, one in verdicts:
-            rule = broken_rule(verdict, one.pair.text)
+        for verdict, reply, passage in verdicts:
+            rule = broken_rule(verdict, passage.pair.text)
             if rule is None:
-                found[one.pair.chunk_id] = _ballot(asker, verdict, reply, one, permutation)
+                votes[passage.pair.chunk_id] = _ballot(asker, verdict, reply, passage, permutation)
             else:
                 keys = (reply.key,) if reply.key else ()
-                found[one.pair.chunk_id] = CallError("invalid", rule, reply.text, call_keys=keys)
-        left = [pair for pair in left if not isinstance(found.get(pair.chunk_id), Ballot)]
+                votes[passage.pair.chunk_id] = CallError(
+                    "invalid", rule, reply.text, call_keys=keys
+                )
+        left = [pair for pair in left if not isinstance(votes.get(pair.chunk_id), Ballot)]
         if not left:
             break
-    return {pair.chunk_id: found.get(pair.chunk_id, missing) for pair in pairs}
+    return {pair.chunk_id: votes.get(pair.chunk_id, missing) for pair in pairs}
 
 
 async def _ask(
-    asker: Asker, shown: Sequence[_Shown], permutation: int
-) -> list[tuple[BatchVerdict, ChatReply, _Shown]]:
-    by_id = {one.opaque: one for one in shown}
-    found = await asker.ask(
-        batch_holes(shown[0].pair.query, [(one.opaque, one.pair.text) for one in shown]),
+    asker: Asker, passages: Sequence[_ShownPair], permutation: int
+) -> list[tuple[BatchVerdict, ChatReply, _ShownPair]]:
+    by_id = {passage.opaque: passage for passage in passages}
+    answered = await asker.ask(
+        batch_holes(
+            passages[0].pair.query, [(passage.opaque, passage.pair.text) for passage in passages]
+        ),
         BatchReply,
         lambda reply: _broken_ids(reply, by_id) or _slipped(reply, by_id),
-        Way(permutation=permutation, more_tokens=_TOKENS_EACH * (len(shown) - 1)),
+        Way(permutation=permutation, more_tokens=_TOKENS_EACH * (len(passages) - 1)),
     )
-    return [(verdict, found.reply, by_id[verdict.id]) for verdict in found.value.verdicts]
+    return [(verdict, answered.reply, by_id[verdict.id]) for verdict in answered.value.verdicts]
 
 
 def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -348,24 +352,24 @@ def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, st
     return {"query": quoted(query), "passages": json.dumps(listed, ensure_ascii=False)}
 
 
-def _broken_ids(reply: BatchReply, known: Mapping[str, _Shown]) -> str | None:
+def _broken_ids(reply: BatchReply, known: Mapping[str, _ShownPair]) -> str | None:
     """Return what is wrong with the ids; one that is missing is no reason to doubt the others."""
-    said = [verdict.id for verdict in reply.verdicts]
-    unknown = next((each for each in said if each not in known), None)
+    ids = [verdict.id for verdict in reply.verdicts]
+    unknown = next((each for each in ids if each not in known), None)
     if unknown is not None:
         return f"no passage has the id {unknown!r}; the ids are {', '.join(known)}"
-    twice = next((each for each in said if said.count(each) > 1), None)
+    twice = next((each for each in ids if ids.count(each) > 1), None)
     if twice is not None:
         return f"the id {twice!r} comes twice; each passage gets exactly one verdict"
-    return None if said else "verdicts is empty; each passage gets exactly one verdict"
+    return None if ids else "verdicts is empty; each passage gets exactly one verdict"
 
 
-def _slipped(reply: BatchReply, shown: Mapping[str, _Shown]) -> str | None:
+def _slipped(reply: BatchReply, passages: Mapping[str, _ShownPair]) -> str | None:
     """Return what shows that verdicts stand under other passages' ids; then none can be trusted."""
     for verdict in reply.verdicts:
-        if not verdict.evidence.strip() or _holds(shown[verdict.id], verdict):
+        if not verdict.evidence.strip() or _holds(passages[verdict.id], verdict):
             continue
-        other = next((each for each in shown.values() if _holds(each, verdict)), None)
+        other = next((each for each in passages.values() if _holds(each, verdict)), None)
         if other is not None:
             return (
                 f"the evidence under the id {verdict.id!r} stands in the passage {other.opaque!r}; "
@@ -374,11 +378,11 @@ def _slipped(reply: BatchReply, shown: Mapping[str, _Shown]) -> str | None:
     return None
 
 
-def _holds(shown: _Shown, verdict: BatchVerdict) -> bool:
-    return find_evidence(verdict.evidence, shown.pair.text) is not None
+def _holds(passage: _ShownPair, verdict: BatchVerdict) -> bool:
+    return find_evidence(verdict.evidence, passage.pair.text) is not None
 
 
-def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -> list[_Shown]:
+def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -> list[_ShownPair]:
     """Return the passages in the order of a permutation, under ids that no text can foresee."""
     content = json.dumps(
         [seed, permutation, round_, pairs[0].query, *(pair.text for pair in pairs)]
@@ -388,18 +392,18 @@ def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -
     random.Random(digest).shuffle(order)  # noqa: S311  # an order, not a secret
     drawn = random.Random(digest[::-1])  # noqa: S311
     ids = [f"{number:05x}" for number in drawn.sample(range(16**5), len(order))]
-    return [_Shown(*each) for each in zip(ids, range(len(order)), order, strict=True)]
+    return [_ShownPair(*each) for each in zip(ids, range(len(order)), order, strict=True)]
 
 
 def _ballot(
-    asker: Asker, verdict: BatchVerdict, reply: ChatReply, shown: _Shown, permutation: int
+    asker: Asker, verdict: BatchVerdict, reply: ChatReply, passage: _ShownPair, permutation: int
 ) -> Ballot:
     vote = Vote(
         model=asker.name,
         grade=verdict.grade,
         permutation=permutation,
-        position=shown.position,
+        position=passage.position,
         call_key=reply.key,
     )
-    evidence = evidence_in(verdict, shown.pair.text)
+    evidence = evidence_in(verdict, passage.pair.text)
     return Ballot(vote, verdict.reasoning, evidence, is_mock=reply.is_mock)

@@ -56,20 +56,20 @@ class LLMJudge:
         Raises:
             CallError, EndpointError, BudgetError: As for `Judge.judge`.
         """
-        found = await self._said(pair)
-        reply = found.value
-        odds = grade_odds(found.reply, reply.grade)
+        answered = await self._said(pair)
+        reply = answered.value
+        odds = grade_odds(answered.reply, reply.grade)
         vote = Vote(
             model=self.asker.name,
             grade=reply.grade,
             vote=self.vote,
             grade_mean=weighted(odds),
-            call_key=found.reply.key,
+            call_key=answered.reply.key,
         )
         if isinstance(reply, GradeReply):
-            return Ballot(vote, "", "", odds, found.reply.is_mock)
+            return Ballot(vote, "", "", odds, answered.reply.is_mock)
         evidence = evidence_in(reply, pair.text)
-        return Ballot(vote, reply.reasoning, evidence, odds, found.reply.is_mock)
+        return Ballot(vote, reply.reasoning, evidence, odds, answered.reply.is_mock)
 
     async def _said(self, pair: Pair) -> Structured[RelevanceReply] | Structured[GradeReply]:
         holes, way = holes_of(pair), Way(vote=self.vote, logprobs=self.logprobs)

@@ -113,11 +113,11 @@ def _telling(text: str) -> set[str]:
 def _shortest(wanted: set[str], text: str) -> Location:
     """Return the shortest run of sentences that has what is wanted, the first of equals."""
     places = sentence_places(text)
-    told = [_telling(text[one.start : one.end]) for one in places]
+    words_of = [_telling(text[place.start : place.end]) for place in places]
     best, first = Location(0, len(text)), 0
     for last in range(len(places)):
-        while first <= last and wanted <= set().union(*told[first : last + 1]):
+        while first <= last and wanted <= set().union(*words_of[first : last + 1]):
             run = Location(places[first].start, places[last].end)
-            best = min(best, run, key=lambda one: one.end - one.start)
+            best = min(best, run, key=lambda place: place.end - place.start)
             first += 1
     return best

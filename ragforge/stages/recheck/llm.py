@@ -64,8 +64,10 @@ class LLMRecheck:
             "others": quoted_list(list(subject.others)),
             "passages": json.dumps(passages, ensure_ascii=False),
         }
-        said = await self.asker.ask(holes, RecheckReply, lambda reply: broken_rule(reply, subject))
-        reply, by = said.value, self.asker.provenance(said.reply)
+        answered = await self.asker.ask(
+            holes, RecheckReply, lambda reply: broken_rule(reply, subject)
+        )
+        reply, by = answered.value, self.asker.provenance(answered.reply)
         proof = None if reply.verdict == "none" else prove(reply.quote, subject)
         answer = " ".join(visible(reply.answer).split()) if reply.verdict == "changed" else ""
         return Finding(reply.verdict, proof, answer, by)

@@ -23,13 +23,13 @@ def sentence_places(text: str) -> list[Location]:
     ends = [*_END.finditer(text)]
     starts = [0, *(end.end() for end in ends)]
     stops = [*(end.start() for end in ends), len(text)]
-    found = []
+    places = []
     for start, stop in zip(starts, stops, strict=True):
         part = text[start:stop]
         if part.strip():
             begin = start + len(part) - len(part.lstrip())
-            found.append(Location(begin, begin + len(part.strip())))
-    return found
+            places.append(Location(begin, begin + len(part.strip())))
+    return places
 
 
 def widened(place: Location, text: str) -> Location:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from ragforge.records import Claim, Fact
 from ragforge.stages.answer.by_facts import (
-    Said,
+    CheckedFact,
     explain,
     score_of,
     strict_score_of,
@@ -17,7 +17,9 @@ STATUSES = {"s": "supported", "p": "partial", "m": "missing", "c": "contradicted
 def said(vital, okay=""):
     """Facts with these statuses, each given by its first letter."""
     return [
-        Said(Fact(fact_id=f"f{n}", text=f"fact {n}", importance=importance), STATUSES[letter])
+        CheckedFact(
+            Fact(fact_id=f"f{n}", text=f"fact {n}", importance=importance), STATUSES[letter]
+        )
         for n, (letter, importance) in enumerate(
             [*((letter, "vital") for letter in vital), *((letter, "okay") for letter in okay)], 1
         )

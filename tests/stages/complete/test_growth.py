@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.records import Chunk
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
-from ragforge.stages.complete.probes import Found, Item
+from ragforge.stages.complete.probes import Item, ProbeRanks
 
 RANKED = Ranked(
     "q",
@@ -39,7 +39,7 @@ def test_all_found_is_sorted_by_item():
         Item("q", "?", "", (Chunk(chunk_id="s", doc_id="d", text="t"),)),
         Item("r", "?", "", ()),
     ]
-    found = [Found("q", "bm25:query", {"a": 1}), Found("q", "twins", {"a": 2})]
+    found = [ProbeRanks("q", "bm25:query", {"a": 1}), ProbeRanks("q", "twins", {"a": 2})]
 
     one, other = ranked_items(items, found)
 

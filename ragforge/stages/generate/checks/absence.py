@@ -76,15 +76,15 @@ async def near(item: Item, corpus: Corpus) -> dict[str, str]:
     """
     hits = await corpus.retriever.retrieve(item.asked, DEPTH)
     around = [each for source in item.chunk_ids for each in corpus.neighbours(source)]
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for chunk_id in dict.fromkeys([*item.chunk_ids, *around, *(hit.chunk_id for hit in hits)]):
         try:
             text = visible(corpus.text_of(chunk_id))
         except KeyError as error:
             raise CallError("error", f"chunk {chunk_id!r} has no text to look through") from error
-        if text not in found.values():
-            found[chunk_id] = text
-    return found
+        if text not in texts.values():
+            texts[chunk_id] = text
+    return texts
 
 
 async def search(item: Item, texts: Mapping[str, str], asker: Asker) -> Search:
@@ -102,28 +102,28 @@ async def search(item: Item, texts: Mapping[str, str], asker: Asker) -> Search:
     if not any(text.strip() for text in texts.values()):
         raise CallError("error", "there is no passage to look through")
     by_id = _opaque(item, texts)
-    shown = {name: window(texts[chunk_id], item.asked) for name, chunk_id in by_id.items()}
-    listed = [{"id": name, "text": text} for name, text in shown.items()]
+    windows = {name: window(texts[chunk_id], item.asked) for name, chunk_id in by_id.items()}
+    listed = [{"id": name, "text": text} for name, text in windows.items()]
     holes = {
         "question": quoted(item.asked),
         "passages": json.dumps(listed, ensure_ascii=False),
     }
-    said = await asker.ask(holes, SearchReply, lambda reply: broken_rule(reply, shown))
-    reply, by = said.value, asker.provenance(said.reply)
+    answered = await asker.ask(holes, SearchReply, lambda reply: broken_rule(reply, windows))
+    reply, by = answered.value, asker.provenance(answered.reply)
     if reply.found == "no":
         return Search("", "", by)
     return Search(by_id[reply.id], reply.quote, by)
 
 
-def broken_rule(reply: SearchReply, shown: Mapping[str, str]) -> str | None:
+def broken_rule(reply: SearchReply, windows: Mapping[str, str]) -> str | None:
     """Return what is wrong with a reply; a find stands or falls with the words that give it."""
     if reply.found == "no":
         if reply.id.strip() or reply.quote.strip():
             return 'id and quote are given, but found is "no"'
         return None
-    if reply.id not in shown:
-        return f"no passage has the id {reply.id!r}; the ids are {', '.join(shown)}"
-    if find_proof(reply.quote, shown[reply.id]) is None:
+    if reply.id not in windows:
+        return f"no passage has the id {reply.id!r}; the ids are {', '.join(windows)}"
+    if find_proof(reply.quote, windows[reply.id]) is None:
         return f"quote does not stand in passage {reply.id!r}; copy its words exactly"
     return None
 
@@ -159,13 +159,13 @@ def _words_of(question: str, text: str) -> Iterator[tuple[int, str]]:
 def _opaque(item: Item, texts: Mapping[str, str]) -> dict[str, str]:
     """Return chunk ids by ids that no text can foresee, in the order of these."""
     content = json.dumps([item.asked, *texts.values()])
-    found: dict[str, str] = {}
+    opaque_ids: dict[str, str] = {}
     for chunk_id in texts:
         number = 0
-        while (name := _digest(f"{number}\n{chunk_id}\n{content}")) in found:
+        while (name := _digest(f"{number}\n{chunk_id}\n{content}")) in opaque_ids:
             number += 1
-        found[name] = chunk_id
-    return dict(sorted(found.items()))
+        opaque_ids[name] = chunk_id
+    return dict(sorted(opaque_ids.items()))
 
 
 def _digest(text: str) -> str:

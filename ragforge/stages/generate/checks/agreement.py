@@ -65,7 +65,7 @@ class PairsReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenAnswer:
     """An answer that is held against the expected one of its item."""
 
     item: Item
@@ -84,7 +84,7 @@ def pair_form(asker: Asker) -> Form[PairsReply, PairVerdict]:
     )
 
 
-def pair_entry(given: Given) -> Entry:
+def pair_entry(given: GivenAnswer) -> Entry:
     """Return a pair of answers as it is shown; neither is called the expected one."""
     item = given.item
     return Entry(
@@ -97,7 +97,7 @@ def pair_entry(given: Given) -> Entry:
     )
 
 
-def agrees_by_rule(given: Given) -> bool:
+def agrees_by_rule(given: GivenAnswer) -> bool:
     """Whether an answer is the expected one for certain: the same text, or an equal value."""
     expected, answer = given.item.expected, given.answer
     same = same_text(expected, answer)

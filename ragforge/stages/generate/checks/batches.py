@@ -162,7 +162,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Generic[V]):
+class SignedVerdict(Generic[V]):
     """A verdict with who gave it."""
 
     verdict: V
@@ -195,17 +195,19 @@ def batches(entries: Iterable[Entry]) -> list[list[Entry]]:
 
     Questions that cannot be told apart never share a batch.
     """
-    found: list[list[Entry]] = []
+    parts: list[list[Entry]] = []
     for entry in entries:
-        last = found[-1] if found else []
+        last = parts[-1] if parts else []
         if not last or len(last) == MOST or entry.mark in [other.mark for other in last]:
-            found.append([entry])
+            parts.append([entry])
         else:
             last.append(entry)
-    return found
+    return parts
 
 
-async def ask_batch(entries: Sequence[Entry], form: Form[R, V]) -> list[Said[V] | CallError]:
+async def ask_batch(
+    entries: Sequence[Entry], form: Form[R, V]
+) -> list[SignedVerdict[V] | CallError]:
     """Return a verdict or an error for each entry, in their order.
 
     A batch for which no reply came at all (kind `error`) is not taken apart: single entries would
@@ -216,16 +218,18 @@ async def ask_batch(entries: Sequence[Entry], form: Form[R, V]) -> list[Said[V] 
     """
     if len(entries) == 1:
         return await together([_alone(entries[0], form)])
-    found: dict[int, Said[V]] = {}
+    verdicts: dict[int, SignedVerdict[V]] = {}
     try:
-        found = await _together(entries, form)
+        verdicts = await _together(entries, form)
     except CallError as error:
         if error.kind == "error":
             return [error] * len(entries)
-    left = [number for number in range(len(entries)) if number not in found]
+    left = [number for number in range(len(entries)) if number not in verdicts]
     again = await together([_alone(entries[number], form) for number in left]) if left else []
     rest = dict(zip(left, again, strict=True))
-    return [found[number] if number in found else rest[number] for number in range(len(entries))]
+    return [
+        verdicts[number] if number in verdicts else rest[number] for number in range(len(entries))
+    ]
 
 
 def names_something(text: str) -> bool:
@@ -233,7 +237,7 @@ def names_something(text: str) -> bool:
     return has_content(text) and " ".join(words(text)) not in _NOTHING
 
 
-async def _alone(entry: Entry, form: Form[R, V]) -> Said[V]:
+async def _alone(entry: Entry, form: Form[R, V]) -> SignedVerdict[V]:
     [name] = names = _names([entry], form)
 
     def broken_rule(reply: R) -> str | None:
@@ -243,10 +247,10 @@ async def _alone(entry: Entry, form: Form[R, V]) -> Said[V]:
         return form.broken_rule(verdicts[0])
 
     reply = await form.asker.ask(_holes(names, [entry], form), form.reply_type, broken_rule)
-    return Said(form.verdicts(reply.value)[0], form.asker.provenance(reply.reply))
+    return SignedVerdict(form.verdicts(reply.value)[0], form.asker.provenance(reply.reply))
 
 
-async def _together(entries: Sequence[Entry], form: Form[R, V]) -> dict[int, Said[V]]:
+async def _together(entries: Sequence[Entry], form: Form[R, V]) -> dict[int, SignedVerdict[V]]:
     """Return the verdicts that can be used, by the place of their entry."""
     names = _names(entries, form)
     by_name = dict(zip(names, entries, strict=True))
@@ -259,7 +263,7 @@ async def _together(entries: Sequence[Entry], form: Form[R, V]) -> dict[int, Sai
     verdicts = form.verdicts(reply.value)
     said = [verdict.id for verdict in verdicts]
     return {
-        names.index(verdict.id): Said(verdict, form.asker.provenance(reply.reply))
+        names.index(verdict.id): SignedVerdict(verdict, form.asker.provenance(reply.reply))
         for verdict in verdicts
         if said.count(verdict.id) == 1
         and _mark(verdict) == by_name[verdict.id].mark
@@ -293,9 +297,9 @@ def _holes(names: Sequence[str], entries: Sequence[Entry], form: Form[R, V]) -> 
 def _names(entries: Sequence[Entry], form: Form[R, V]) -> list[str]:
     """Return an id for each entry that no text can foresee, because all of them decide it."""
     content = json.dumps([form.hole, *(dict(entry.shown) for entry in entries)])
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     number = 0
-    while len(found) < len(entries):
-        found[hashlib.sha256(f"{number}\n{content}".encode()).hexdigest()[:5]] = None
+    while len(names) < len(entries):
+        names[hashlib.sha256(f"{number}\n{content}".encode()).hexdigest()[:5]] = None
         number += 1
-    return list(found)
+    return list(names)

@@ -17,7 +17,7 @@ from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored
 from ragforge.stages.generate.checks.absence import Corpus, near, search
 from ragforge.stages.generate.checks.agreement import (
-    Given,
+    GivenAnswer,
     PairVerdict,
     agrees_by_rule,
     is_enough,
@@ -29,13 +29,14 @@ from ragforge.stages.generate.checks.batches import (
     Entry,
     Form,
     R,
-    Said,
+    SignedVerdict,
     V,
     ask_batch,
     batches,
     item_of,
 )
 from ragforge.stages.generate.checks.evidence import read_evidence, steps_left_out
+from ragforge.stages.generate.checks.gate_progress import Checked, GateProgress
 from ragforge.stages.generate.checks.questions import (
     LEAST_READINGS,
     distinct_readings,
@@ -43,7 +44,6 @@ from ragforge.stages.generate.checks.questions import (
     question_entry,
     question_form,
 )
-from ragforge.stages.generate.checks.standing import Checked, Standing
 from ragforge.stages.runner import Outcome, Work, Workers, failure_of, run
 
 U = TypeVar("U")
@@ -54,7 +54,9 @@ PROMPTS = ("check_question", "check_answer", "compare_answers", "find_answer")
 
 
 async def check_each(
-    standings: Sequence[Standing], do: Callable[[Standing], Awaitable[None]], workers: Workers
+    under_way: Sequence[GateProgress],
+    do: Callable[[GateProgress], Awaitable[None]],
+    workers: Workers,
 ) -> None:
     """Do something with each candidate; where that fails, its next gate is unknown.
 
@@ -62,24 +64,24 @@ async def check_each(
         EndpointError, BudgetError: Nothing can be asked any more.
     """
 
-    async def done(standing: Standing) -> Standing:
-        await do(standing)
-        return standing
+    async def done(progress: GateProgress) -> GateProgress:
+        await do(progress)
+        return progress
 
-    work: Work[Standing, Standing] = Work(
+    work: Work[GateProgress, GateProgress] = Work(
         stage="check",
-        key=lambda standing: standing.item.key,
+        key=lambda progress: progress.item.key,
         do=done,
         workers=workers,
     )
-    for outcome in await _outcomes(standings, work):
+    for outcome in await _outcomes(under_way, work):
         if outcome.failure is not None:
             outcome.unit.failed(outcome.failure)
 
 
 async def ask_in_batches(
     entries: Sequence[Entry], form: Form[R, V], workers: Workers
-) -> list[Said[V] | CallError]:
+) -> list[SignedVerdict[V] | CallError]:
     """Return what is said of each entry, in their order, asked in batches.
 
     Raises:
@@ -87,25 +89,25 @@ async def ask_in_batches(
     """
     parts = batches(entries)
 
-    async def ask(number: int) -> list[Said[V] | CallError]:
+    async def ask(number: int) -> list[SignedVerdict[V] | CallError]:
         return await ask_batch(parts[number], form)
 
-    work: Work[int, list[Said[V] | CallError]] = Work(
+    work: Work[int, list[SignedVerdict[V] | CallError]] = Work(
         stage="check",
         key=lambda number: f"{form.hole} {number}",
         do=ask,
         workers=workers,
         size=lambda number: len(parts[number]),
-        lost=lambda said: sum(isinstance(each, CallError) for each in said),
+        lost=lambda verdicts: sum(isinstance(each, CallError) for each in verdicts),
     )
-    found: dict[int, list[Said[V] | CallError]] = {}
+    by_part: dict[int, list[SignedVerdict[V] | CallError]] = {}
     for outcome in await _outcomes(range(len(parts)), work):
         if outcome.result is not None:
-            found[outcome.unit] = outcome.result
+            by_part[outcome.unit] = outcome.result
         elif outcome.failure is not None:
             lost = CallError(outcome.failure.kind, outcome.failure.message)
-            found[outcome.unit] = [lost] * len(parts[outcome.unit])
-    return [said for number in range(len(parts)) for said in found[number]]
+            by_part[outcome.unit] = [lost] * len(parts[outcome.unit])
+    return [verdicts for number in range(len(parts)) for verdicts in by_part[number]]
 
 
 async def _outcomes(units: Sequence[U], work: Work[U, D]) -> list[Outcome[U, D]]:
@@ -178,104 +180,104 @@ class Checks:
             EndpointError, BudgetError: Nothing can be asked any more; replies are in the call
                 store, so that a rerun has them for nothing.
         """
-        standings = [Standing(item_of(candidate)) for candidate in candidates]
-        await self._ask_questions(standings)
-        reading = [*_at("premise", standings), *_at("independent_answer", standings)]
+        under_way = [GateProgress(item_of(candidate)) for candidate in candidates]
+        await self._ask_questions(under_way)
+        reading = [*_at("premise", under_way), *_at("independent_answer", under_way)]
         await check_each(reading, self._read, self.workers)
-        await self._compare(_at("independent_answer", standings))
-        await check_each(_at("necessary_hops", standings), self._leave_out, self.workers)
-        await check_each(_at("unanswerable", standings), self._look_for, self.workers)
-        await self._label([each for each in standings if each.has_passed])
-        return [standing.checked() for standing in standings]
+        await self._compare(_at("independent_answer", under_way))
+        await check_each(_at("necessary_hops", under_way), self._leave_out, self.workers)
+        await check_each(_at("unanswerable", under_way), self._look_for, self.workers)
+        await self._label([each for each in under_way if each.has_passed])
+        return [progress.checked() for progress in under_way]
 
-    async def _ask_questions(self, standings: Sequence[Standing]) -> None:
+    async def _ask_questions(self, under_way: Sequence[GateProgress]) -> None:
         asker = self.askers.question
-        entries = [question_entry(standing.item) for standing in standings]
+        entries = [question_entry(progress.item) for progress in under_way]
         verdicts = await ask_in_batches(entries, question_form(asker), self.workers)
-        for standing, said in zip(standings, verdicts, strict=True):
+        for progress, said in zip(under_way, verdicts, strict=True):
             if isinstance(said, CallError):
-                standing.failed(_failure(standing, said))
+                progress.failed(_failure(progress, said))
                 continue
-            found, by = said.verdict, said.by
-            standing.known = known_answer(found, standing.item.asked)
-            if standing.next_gate == "ambiguity":
-                can_mean = len(distinct_readings(found, standing.item.asked))
+            verdict, by = said.verdict, said.by
+            progress.known = known_answer(verdict, progress.item.asked)
+            if progress.next_gate == "ambiguity":
+                can_mean = len(distinct_readings(verdict, progress.item.asked))
                 told = f"can be taken in {can_mean} way"
-                standing.settle(can_mean >= LEAST_READINGS, told, by)
+                progress.settle(can_mean >= LEAST_READINGS, told, by)
             else:
-                standing.settle(found.clear == "yes", found.missing, by)
+                progress.settle(verdict.clear == "yes", verdict.missing, by)
 
-    async def _read(self, standing: Standing) -> None:
+    async def _read(self, progress: GateProgress) -> None:
         """Have a model answer from the evidence alone; whether it agrees is asked later."""
         asker = self.askers.answer
-        reading = await read_evidence(standing.item, standing.item.proofs, asker)
+        reading = await read_evidence(progress.item, progress.item.proofs, asker)
         reply, by = reading.reply, reading.by
-        standing.given, standing.read_by = reply.answer, by
-        standing.call_keys.add(by.call_key)
-        if standing.next_gate == "premise":
+        progress.given, progress.read_by = reply.answer, by
+        progress.call_keys.add(by.call_key)
+        if progress.next_gate == "premise":
             told = "the evidence does not contradict what the question takes for granted"
-            standing.settle(reply.premise == "wrong", told, by)
+            progress.settle(reply.premise == "wrong", told, by)
         elif reply.premise == "wrong":
             told = f"the evidence contradicts what the question takes for granted: {reply.quote}"
-            standing.settle(False, told, by)
+            progress.settle(False, told, by)
         elif reply.answerable == "no":
-            standing.settle(False, "the evidence alone does not give the answer", by)
+            progress.settle(False, "the evidence alone does not give the answer", by)
 
-    async def _look_for(self, standing: Standing) -> None:
+    async def _look_for(self, progress: GateProgress) -> None:
         """Have a model look for the answer that there should not be."""
         asker = self.askers.find
-        texts = await near(standing.item, self.corpus)
-        found = await search(standing.item, texts, asker)
+        texts = await near(progress.item, self.corpus)
+        found = await search(progress.item, texts, asker)
         told = f"chunk {found.chunk_id} gives an answer: {found.quote}"
-        standing.settle(not found.chunk_id, told, found.by)
+        progress.settle(not found.chunk_id, told, found.by)
 
-    async def _leave_out(self, standing: Standing) -> None:
+    async def _leave_out(self, progress: GateProgress) -> None:
         """Have a model answer without each step in turn, until it can."""
         asker, by = self.askers.answer, None
-        steps = steps_left_out(standing.item.proofs)
+        steps = steps_left_out(progress.item.proofs)
         for name, proofs in steps:
-            reading = await read_evidence(standing.item, proofs, asker)
+            reading = await read_evidence(progress.item, proofs, asker)
             by = reading.by
-            standing.call_keys.add(by.call_key)
+            progress.call_keys.add(by.call_key)
             if reading.reply.answers:
-                standing.settle(False, f"can be answered without {name}", by)
+                progress.settle(False, f"can be answered without {name}", by)
                 return
-        standing.settle(bool(steps), "the evidence has only one step", by)
+        progress.settle(bool(steps), "the evidence has only one step", by)
 
-    async def _compare(self, standings: Sequence[Standing]) -> None:
+    async def _compare(self, under_way: Sequence[GateProgress]) -> None:
         """Hold the answers from the evidence against the expected ones."""
-        given = [Given(standing.item, standing.given) for standing in standings]
-        for standing, said in zip(standings, await self._agreements(given), strict=True):
+        given = [GivenAnswer(progress.item, progress.given) for progress in under_way]
+        for progress, said in zip(under_way, await self._agreements(given), strict=True):
             if isinstance(said, CallError):
-                standing.failed(_failure(standing, said))
+                progress.failed(_failure(progress, said))
             elif said is None:
-                standing.agreement = "agrees"
-                standing.settle(True, "", standing.read_by)
+                progress.agreement = "agrees"
+                progress.settle(True, "", progress.read_by)
             else:
                 found, by = said.verdict, said.by
-                standing.agreement = found.verdict
-                is_passed = is_enough(found.verdict, standing.item.type)
-                standing.settle(is_passed, f"{found.verdict}: {found.difference}", by)
+                progress.agreement = found.verdict
+                is_passed = is_enough(found.verdict, progress.item.type)
+                progress.settle(is_passed, f"{found.verdict}: {found.difference}", by)
 
-    async def _label(self, standings: Sequence[Standing]) -> None:
+    async def _label(self, under_way: Sequence[GateProgress]) -> None:
         """Label whether general knowledge gives the expected answer."""
-        asked = [each for each in standings if "unanswerable" not in each.item.gates]
-        for standing in asked:
-            standing.closed_book = "not solved"
-        knowing = [standing for standing in asked if standing.known]
-        given = [Given(standing.item, standing.known) for standing in knowing]
-        for standing, said in zip(knowing, await self._agreements(given), strict=True):
+        asked = [each for each in under_way if "unanswerable" not in each.item.gates]
+        for progress in asked:
+            progress.closed_book = "not solved"
+        knowing = [progress for progress in asked if progress.known]
+        given = [GivenAnswer(progress.item, progress.known) for progress in knowing]
+        for progress, said in zip(knowing, await self._agreements(given), strict=True):
             if isinstance(said, CallError):
-                standing.closed_book = "unknown"
-                standing.failures.append(_failure(standing, said))
+                progress.closed_book = "unknown"
+                progress.failures.append(_failure(progress, said))
             elif said is None or said.verdict.verdict == "agrees":
-                standing.closed_book = "solved"
-            if isinstance(said, Said):
-                standing.call_keys.add(said.by.call_key)
+                progress.closed_book = "solved"
+            if isinstance(said, SignedVerdict):
+                progress.call_keys.add(said.by.call_key)
 
     async def _agreements(
-        self, given: Sequence[Given]
-    ) -> list[Said[PairVerdict] | CallError | None]:
+        self, given: Sequence[GivenAnswer]
+    ) -> list[SignedVerdict[PairVerdict] | CallError | None]:
         """Return how answers compare with the expected ones; None where a rule says they agree."""
         certain = [agrees_by_rule(each) for each in given]
         marked = zip(given, certain, strict=True)
@@ -285,9 +287,9 @@ class Checks:
         return [None if is_certain else next(said) for is_certain in certain]
 
 
-def _at(gate: Gate, standings: Sequence[Standing]) -> list[Standing]:
-    return [standing for standing in standings if standing.next_gate == gate]
+def _at(gate: Gate, under_way: Sequence[GateProgress]) -> list[GateProgress]:
+    return [progress for progress in under_way if progress.next_gate == gate]
 
 
-def _failure(standing: Standing, error: CallError) -> Failure:
-    return failure_of("check", standing.item.key, error)
+def _failure(progress: GateProgress, error: CallError) -> Failure:
+    return failure_of("check", progress.item.key, error)

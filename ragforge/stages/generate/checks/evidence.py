@@ -90,12 +90,12 @@ def steps_left_out(proofs: Sequence[Proof]) -> list[tuple[str, list[Proof]]]:
     """
     hops = sorted({proof.hop for proof in proofs})
     if len(hops) > 1:
-        return [(f"hop {hop}", [one for one in proofs if one.hop != hop]) for hop in hops]
+        return [(f"hop {hop}", [chunk for chunk in proofs if chunk.hop != hop]) for hop in hops]
     texts = list(dict.fromkeys(proof.text for proof in proofs))
     if len(texts) < 2:
         return []
     return [
-        (f"quote {number}", [one for one in proofs if one.text != text])
+        (f"quote {number}", [chunk for chunk in proofs if chunk.text != text])
         for number, text in enumerate(texts, start=1)
     ]
 

@@ -59,16 +59,16 @@ def question_form(asker: Asker) -> Form[QuestionsReply, QuestionVerdict]:
 
 def question_entry(item: Item) -> Entry:
     """Return a question as it is shown, without anything that it was written from."""
-    shown: dict[str, object] = {
+    fields: dict[str, object] = {
         "kind": "keywords" if item.type == "keyword" else "question",
         "question": visible(item.asked),
     }
     if item.history:
-        shown["follow_up"] = visible(item.question)
-        shown["said_before"] = [
+        fields["follow_up"] = visible(item.question)
+        fields["said_before"] = [
             {"role": turn.role, "text": visible(turn.text)} for turn in item.history
         ]
-    return Entry(item.asked, shown)
+    return Entry(item.asked, fields)
 
 
 def broken_rule(verdict: QuestionVerdict) -> str | None:

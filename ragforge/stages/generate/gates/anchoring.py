@@ -47,7 +47,7 @@ def too_little(place: Location, chunk: Chunk, candidate: Candidate) -> str:
         candidate: Whose answer is to be proved.
     """
     quote = chunk.text[place.start : place.end]
-    said, answer = set(words(quote)), set(words(candidate.answer))
+    quoted, answer = set(words(quote)), set(words(candidate.answer))
     if _is_heading(place, quote, chunk):
         stems = set(content_stems(candidate.answer))
         return "" if stems and stems <= set(content_stems(quote)) else "a heading alone"
@@ -55,7 +55,7 @@ def too_little(place: Location, chunk: Chunk, candidate: Candidate) -> str:
         return ""
     if not _fills_its_cell(place, chunk.text):
         return "too short"
-    proves = candidate.behaviour == "abstain" or said <= answer or answer <= said
+    proves = candidate.behaviour == "abstain" or quoted <= answer or answer <= quoted
     return "" if proves else "too short, and not in the answer"
 
 
@@ -96,7 +96,7 @@ def _bare(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _LocatedQuote:
     """Where a quote stands: the index of its passage, and the place in it."""
 
     passage: int
@@ -119,7 +119,7 @@ def anchored(candidate: Candidate, brief: Brief) -> tuple[Evidence, ...] | Rejec
 
     Quotes of one passage that overlap are one.
     """
-    found: list[_Found] = []
+    located: list[_LocatedQuote] = []
     for quote in candidate.quotes:
         chunk = brief.chunks[quote.passage]
         place = locate_shown(quote.text, chunk.text)
@@ -128,8 +128,8 @@ def anchored(candidate: Candidate, brief: Brief) -> tuple[Evidence, ...] | Rejec
         why = too_little(place, chunk, candidate)
         if why:
             return Rejection("quote_too_short", f"{quote.text.strip()[:40]!r} is {why}")
-        found.append(_Found(quote.passage, place))
-    merged = _merged(found)
+        located.append(_LocatedQuote(quote.passage, place))
+    merged = _merged(located)
     for each in merged:
         chunk, size = brief.chunks[each.passage], each.place.end - each.place.start
         if _is_too_long(size, chunk):
@@ -144,22 +144,22 @@ def _is_too_long(size: int, chunk: Chunk) -> bool:
     return size > _LONGEST or whole
 
 
-def _merged(found: Sequence[_Found]) -> list[_Found]:
+def _merged(located: Sequence[_LocatedQuote]) -> list[_LocatedQuote]:
     """Return what was found, in that order, with what overlaps as one at its first place."""
-    merged: list[_Found] = []
-    for each in found:
+    merged: list[_LocatedQuote] = []
+    for each in located:
         start, end, at = each.place.start, each.place.end, len(merged)
         for index in reversed(range(len(merged))):
             other = merged[index].place
             if merged[index].passage == each.passage and other.start < end and start < other.end:
                 start, end, at = min(start, other.start), max(end, other.end), index
                 del merged[index]
-        merged.insert(at, _Found(each.passage, Location(start, end)))
+        merged.insert(at, _LocatedQuote(each.passage, Location(start, end)))
     return merged
 
 
-def _evidence(found: _Found, chunk: Chunk) -> Evidence:
-    place, known = found.place, chunk.end > chunk.start
+def _evidence(located: _LocatedQuote, chunk: Chunk) -> Evidence:
+    place, known = located.place, chunk.end > chunk.start
     return Evidence(
         doc_id=chunk.doc_id,
         chunk_id=chunk.chunk_id,
@@ -168,15 +168,15 @@ def _evidence(found: _Found, chunk: Chunk) -> Evidence:
         end=chunk.start + place.end if known else None,
         prefix=chunk.text[max(0, place.start - _AROUND) : place.start],
         suffix=chunk.text[place.end : place.end + _AROUND],
-        hop=found.passage + 1,
+        hop=located.passage + 1,
     )
 
 
 def _missing(quote: Quoted, brief: Brief) -> str:
-    shown = repr(quote.text.strip()[:60])
+    quoted = repr(quote.text.strip()[:60])
     elsewhere = next(
         (at for at, chunk in enumerate(brief.chunks) if locate_shown(quote.text, chunk.text)), None
     )
     if elsewhere is None:
-        return shown
-    return f"{shown} stands in passage {elsewhere + 1}, not in {quote.passage + 1}"
+        return quoted
+    return f"{quoted} stands in passage {elsewhere + 1}, not in {quote.passage + 1}"

@@ -101,15 +101,15 @@ def _verdicts(candidate: Candidate, brief: Brief) -> Iterator[Rejection | None]:
 
 def _other_language(candidate: Candidate, language: str) -> Rejection | None:
     for text in dict.fromkeys((candidate.question, candidate.asked)):
-        found = wrong_language(text, language)
-        if found is not None:
-            return Rejection("language", f"the question reads as {found}, not {language}")
+        other = wrong_language(text, language)
+        if other is not None:
+            return Rejection("language", f"the question reads as {other}, not {language}")
     # Words of the text are in the text's language, whichever that of the question is.
-    said = f" {' '.join(words(candidate.answer))} "
-    if any(said in f" {' '.join(words(quote.text))} " for quote in candidate.quotes):
+    answer = f" {' '.join(words(candidate.answer))} "
+    if any(answer in f" {' '.join(words(quote.text))} " for quote in candidate.quotes):
         return None
-    found = wrong_language(candidate.answer, language, certain=_CERTAIN_OF_ANSWER)
-    return Rejection("language", f"the answer reads as {found}, not {language}") if found else None
+    other = wrong_language(candidate.answer, language, certain=_CERTAIN_OF_ANSWER)
+    return Rejection("language", f"the answer reads as {other}, not {language}") if other else None
 
 
 def _asked_already(candidate: Candidate, taken: Taken) -> Rejection | None:

@@ -97,15 +97,15 @@ def wrong_language(text: str, language: str, certain: int = 2) -> str | None:
             A word that opens a question counts twice.
     """
     wanted = re.split(r"[-_]", language.lower())[0]
-    told = " ".join(word for word in spoken_of(text).split() if not _CODE.search(word))
-    letters = {name: count for name, count in _counted(told).items() if count}
+    prose = " ".join(word for word in spoken_of(text).split() if not _CODE.search(word))
+    letters = {name: count for name, count in _counted(prose).items() if count}
     if not letters:
         return None
     if wanted not in _ANY_SCRIPT:
-        script = _wrong_script(letters, _SCRIPT.get(wanted, _LATIN), told, wanted)
+        script = _wrong_script(letters, _SCRIPT.get(wanted, _LATIN), prose, wanted)
         if script is not None:
             return script
-    other = _other_language(told, wanted, certain)
+    other = _other_language(prose, wanted, certain)
     if other is None or not _weighs(letters, wanted):
         return None
     return other
@@ -148,15 +148,15 @@ def _wrong_script(
 
 def _other_language(text: str, wanted: str, certain: int) -> str | None:
     """Return the language whose function words a text holds and whose own it lacks."""
-    found = {word.lower() for word in _WORD.findall(text)}
-    others = Counter(code for word in found for code in languages_by_word().get(word, ()))
+    lowered = {word.lower() for word in _WORD.findall(text)}
+    others = Counter(code for word in lowered for code in languages_by_word().get(word, ()))
     opener = next(iter(_WORD.findall(text)), "").lower() if _ASKS.search(text) else ""
-    own = found & function_words(wanted)
+    own = lowered & function_words(wanted)
     listed = bool(function_words(wanted))
     for code, _ in sorted(others.items(), key=lambda item: (-item[1], item[0])):
         if code == wanted or not (listed or code == "en"):
             continue
-        theirs = (found & function_words(code)) - own
+        theirs = (lowered & function_words(code)) - own
         opens = opener in theirs
         ours = own - function_words(code)
         least = certain if listed else certain + 2

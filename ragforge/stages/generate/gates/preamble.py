@@ -108,14 +108,14 @@ def overriding(text: str) -> re.Match[str] | None:
 
 
 def _order(text: str) -> re.Match[str] | None:
-    said = spoken_of(text)
-    asks = _any_of("orders.asking").search(said)
+    prose = spoken_of(text)
+    asks = _any_of("orders.asking").search(prose)
     with_answer = _any_of("orders.with_answer")
     keys = _OUR_KEYS.search(text)
     return (
-        overriding(said)
-        or _any_of("orders.grading").search(said)
-        or (asks if asks and with_answer.search(said, asks.end(), asks.end() + _BEFORE) else None)
+        overriding(prose)
+        or _any_of("orders.grading").search(prose)
+        or (asks if asks and with_answer.search(prose, asks.end(), asks.end() + _BEFORE) else None)
         or (keys if keys and re.search(r"[\"'](?:question|query)[\"']\s*:", text) else None)
     )
 
@@ -160,44 +160,44 @@ def meta_talk(candidate: Candidate) -> Rejection | None:
         ("question", candidate.question),
         ("question on its own", candidate.standalone),
     ):
-        found = _anywhere(text) or _in_question(text) or leftover(text)
-        if found is not None:
-            return _rejection(found, name)
+        leftovers = _anywhere(text) or _in_question(text) or leftover(text)
+        if leftovers is not None:
+            return _rejection(leftovers, name)
     for name, text in (
         ("answer", candidate.answer),
         *(("history", turn.text) for turn in candidate.history),
     ):
-        found = _anywhere(text) or EMPTY.search(text)
-        if found is not None:
-            return _rejection(found, name)
+        leftovers = _anywhere(text) or EMPTY.search(text)
+        if leftovers is not None:
+            return _rejection(leftovers, name)
     return None
 
 
 def _anywhere(text: str) -> re.Match[str] | None:
-    said = spoken_of(text)
+    prose = spoken_of(text)
     return (
         _FENCE.search(text)
         or _OWN_KEYS.search(text)
         or _talk().search(text)
         or _label().search(text)
-        or _ROLE_MARKS.search(said)
-        or _any_of("orders.grading", "orders.demands").search(said)
-        or overriding(said)
+        or _ROLE_MARKS.search(prose)
+        or _any_of("orders.grading", "orders.demands").search(prose)
+        or overriding(prose)
     )
 
 
 def _in_question(text: str) -> re.Match[str] | None:
-    said = spoken_of(text)
+    prose = spoken_of(text)
     return (
         _OPENS.search(text)
         or _NUMBERING.search(text)
-        or _ROLE_LINE.search(said)
-        or _LEFTOVERS.search(said)
+        or _ROLE_LINE.search(prose)
+        or _LEFTOVERS.search(prose)
     )
 
 
-def _rejection(found: re.Match[str], name: str) -> Rejection:
-    return Rejection("preamble", f"{found.group().strip()[:40]!r} in the {name}")
+def _rejection(match: re.Match[str], name: str) -> Rejection:
+    return Rejection("preamble", f"{match.group().strip()[:40]!r} in the {name}")
 
 
 @cache

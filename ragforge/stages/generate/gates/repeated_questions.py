@@ -110,7 +110,7 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A question and what of it decides whether another is the same.
 
     Args:
@@ -135,7 +135,7 @@ class Taken:
 
     def __init__(self, questions: Iterable[tuple[str, str]] = ()) -> None:
         """Take questions, each with its query id; retired ones too, or they would come again."""
-        self._asked: list[_Asked] = []
+        self._asked: list[_Question] = []
         self._exact: dict[str, int] = {}
         self._holding: dict[str, list[int]] = {}
         self._by_rarest: dict[str, list[int]] = {}
@@ -200,11 +200,11 @@ def _spelt(question: str) -> str:
     return _SHARP.sub(" sharp ", _PLUSES.sub(" plus plus ", question))
 
 
-def _read(query_id: str, question: str) -> _Asked:
+def _read(query_id: str, question: str) -> _Question:
     question = _POSSESSIVE.sub("", question)
     tokens = frozenset(tokenize(_spelt(question)))
     telling = {token for token in tokens - _plain() if len(token) == 1 or not _dense(token)}
-    return _Asked(
+    return _Question(
         query_id,
         question,
         tokens,
@@ -214,37 +214,37 @@ def _read(query_id: str, question: str) -> _Asked:
     )
 
 
-def _one_thing(one: _Asked, other: _Asked) -> bool:
+def _one_thing(first: _Question, second: _Question) -> bool:
     """Whether what two questions do not share leaves it open that they ask for the same."""
     return (
-        (one.core <= other.core or other.core <= one.core)
-        and (one.core == other.core or _jaccard(one.core, other.core) >= NEARLY)
-        and one.fixed == other.fixed
-        and one.names <= other.tokens
-        and other.names <= one.tokens
+        (first.core <= second.core or second.core <= first.core)
+        and (first.core == second.core or _jaccard(first.core, second.core) >= NEARLY)
+        and first.fixed == second.fixed
+        and first.names <= second.tokens
+        and second.names <= first.tokens
     )
 
 
-def _likeness(one: _Asked, other: _Asked) -> float:
+def _likeness(first: _Question, second: _Question) -> float:
     """Return how alike two questions are: 1 where they differ in harmless words only."""
-    alike = len(one.core) >= _FEWEST_ALIKE and one.core == other.core
-    if alike and _frame(one) == _frame(other) and _seeks(one) == _seeks(other):
+    alike = len(first.core) >= _FEWEST_ALIKE and first.core == second.core
+    if alike and _frame(first) == _frame(second) and _seeks(first) == _seeks(second):
         return 1.0
-    return _jaccard(one.tokens, other.tokens)
+    return _jaccard(first.tokens, second.tokens)
 
 
-def _frame(asked: _Asked) -> set[str]:
+def _frame(asked: _Question) -> set[str]:
     """Return the words that neither tell what is asked for nor are harmless."""
     return {token for token in asked.tokens - _optional() if stem(token) not in asked.core}
 
 
-def _seeks(asked: _Asked) -> bool:
+def _seeks(asked: _Question) -> bool:
     return bool(asked.tokens & {"what", "which"})
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    shared = len(one & other)
-    return shared / max(1, len(one) + len(other) - shared)
+def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+    shared = len(first & second)
+    return shared / max(1, len(first) + len(second) - shared)
 
 
 def _decides(token: str) -> bool:

@@ -68,16 +68,18 @@ def bad_form(candidate: Candidate, language: str) -> Rejection | None:
 
 def _wrong(candidate: Candidate, language: str) -> str:
     question = candidate.question.strip()
-    said = spoken_of(question)
+    prose = spoken_of(question)
     if "\n" in question:
         return "several lines"
-    if _CHOICES.search(said):
+    if _CHOICES.search(prose):
         return "answers to choose from"
-    if candidate.type == "keyword" and (_MARK_AT_END.search(question) or _MARK_WITHIN.search(said)):
+    if candidate.type == "keyword" and (
+        _MARK_AT_END.search(question) or _MARK_WITHIN.search(prose)
+    ):
         return "a keyword query that is a sentence"
-    if candidate.type == "two_in_one" and not _asks_twice(said, language):
+    if candidate.type == "two_in_one" and not _asks_twice(prose, language):
         return "one question, not two"
-    if candidate.type not in _MAY_TELL and _states(question, said, language):
+    if candidate.type not in _MAY_TELL and _states(question, prose, language):
         return "a statement, not a question"
     return ""
 
@@ -99,16 +101,16 @@ def _asks_twice(question: str, language: str) -> bool:
     return re.search(several, alone, re.IGNORECASE) is not None
 
 
-def _states(question: str, said: str, language: str) -> bool:
+def _states(question: str, prose: str, language: str) -> bool:
     """Whether a sentence ends like a statement, and opens like one."""
-    if not re.search(r"[^.\s]\.\s*$", question) or _MARKS.search(said):
+    if not re.search(r"[^.\s]\.\s*$", question) or _MARKS.search(prose):
         return False
-    if _begins(said, "questions.statement_openings", language):
+    if _begins(prose, "questions.statement_openings", language):
         return True
     indirect = "|".join(entries(language, "questions.indirect"))
-    if indirect and re.search(rf"\b(?:{indirect})\b", said, re.IGNORECASE):
+    if indirect and re.search(rf"\b(?:{indirect})\b", prose, re.IGNORECASE):
         return False
-    return _begins(said, "questions.statements", language)
+    return _begins(prose, "questions.statements", language)
 
 
 def _begins(text: str, name: str, language: str) -> bool:
@@ -123,14 +125,14 @@ def disguised_word(text: str) -> str:
     """
     if text.isascii():
         return ""
-    found: list[str] = _WORD.findall(text)
-    mixed = [word for word in found if _LATIN.search(word) and _CYRILLIC.search(word)]
+    spelt: list[str] = _WORD.findall(text)
+    mixed = [word for word in spelt if _LATIN.search(word) and _CYRILLIC.search(word)]
     if mixed:
-        is_cyrillic = any(_CYRILLIC.search(word) and not _LATIN.search(word) for word in found)
+        is_cyrillic = any(_CYRILLIC.search(word) and not _LATIN.search(word) for word in spelt)
         for word in mixed:
             if _is_disguised(word, is_cyrillic=is_cyrillic):
                 return word
-    return next((word for word in found if _GREEK_BETWEEN.search(word)), "")
+    return next((word for word in spelt if _GREEK_BETWEEN.search(word)), "")
 
 
 def _is_disguised(word: str, *, is_cyrillic: bool) -> bool:
@@ -240,10 +242,10 @@ def _fits(question: str, query_type: QueryType, short: bool) -> bool:
     if len(question) > _QUESTION_CHARS[-1]:
         return False
     dense = len(_UNSPACED.findall(question))
-    said = len(question.strip()) + (_DENSE - 1) * dense
+    length = len(question.strip()) + (_DENSE - 1) * dense
     many = len(words(question)) - dense // 2
     if query_type == "keyword":
-        return said in _KEYWORD_CHARS and many in _KEYWORD_WORDS
+        return length in _KEYWORD_CHARS and many in _KEYWORD_WORDS
     if short:
-        return said >= _KEYWORD_CHARS[0] and many <= _QUESTION_WORDS[-1]
-    return said >= _QUESTION_CHARS[0] and (many in _QUESTION_WORDS or dense > 1)
+        return length >= _KEYWORD_CHARS[0] and many <= _QUESTION_WORDS[-1]
+    return length >= _QUESTION_CHARS[0] and (many in _QUESTION_WORDS or dense > 1)

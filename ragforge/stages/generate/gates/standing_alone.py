@@ -38,21 +38,21 @@ def points_away(candidate: Candidate, language: str) -> Rejection | None:
     A follow-up may point at what was said before it; what it stands for may not.
     """
     for text in dict.fromkeys((candidate.question, candidate.asked)):
-        found = _pointer(text, language, alone=text == candidate.asked)
-        may = text != candidate.asked and found is not None and _said_before().search(found)
-        if found is not None and not may:
-            return Rejection("deictic", repr(found))
+        pointer = _pointer(text, language, alone=text == candidate.asked)
+        may = text != candidate.asked and pointer is not None and _said_before().search(pointer)
+        if pointer is not None and not may:
+            return Rejection("deictic", repr(pointer))
     return None
 
 
 def _pointer(text: str, language: str, *, alone: bool) -> str | None:
-    said = spoken_of(text.replace("\u2019", "'"))
-    said = " ".join(_ARABIC_MARKS.sub("", said).split())
+    prose = spoken_of(text.replace("\u2019", "'"))
+    prose = " ".join(_ARABIC_MARKS.sub("", prose).split())
     patterns = _patterns(re.split(r"[-_]", language.lower())[0])
     for pattern in (*patterns, *(_backward() if alone else ())):
-        found = pattern.search(said)
-        if found is not None:
-            return found.group().strip()[:60]
+        match = pattern.search(prose)
+        if match is not None:
+            return match.group().strip()[:60]
     return None
 
 
@@ -151,16 +151,16 @@ def _weight(word: str) -> float:
     return _IDEOGRAPH_WEIGHT * (1.0 if word >= "\u3040" else len(word) / 2)
 
 
-def _longest_run(asked: list[str], weights: list[float], told: str) -> range:
+def _longest_run(asked: list[str], weights: list[float], text: str) -> range:
     """Return the heaviest run of words that stands in a text of words parted by blanks."""
     best, weight, end = range(0), 0.0, 0
     for start in range(len(asked)):
         end = max(end, start)
-        while end < len(asked) and f" {' '.join(asked[start : end + 1])} " in told:
+        while end < len(asked) and f" {' '.join(asked[start : end + 1])} " in text:
             end += 1
-        found = sum(weights[start:end])
-        if found > weight:
-            best, weight = range(start, end), found
+        size = sum(weights[start:end])
+        if size > weight:
+            best, weight = range(start, end), size
         if end == len(asked):
             break
     return best

@@ -2,7 +2,7 @@ import pytest
 from checker import anchored
 
 from ragforge.stages.generate.checks.agreement import (
-    Given,
+    GivenAnswer,
     agrees_by_rule,
     is_enough,
     measured_difficulty,
@@ -58,7 +58,7 @@ def test_only_what_is_certain_is_decided_by_rule(expected, answer, language, agr
     """The rest is read by a model."""
     item = item_of(anchored(answer=expected, language=language))
 
-    assert agrees_by_rule(Given(item, answer)) is agrees
+    assert agrees_by_rule(GivenAnswer(item, answer)) is agrees
 
 
 @pytest.mark.parametrize("kind", ["fact", "temporal", "multi_hop", "false_premise", None])

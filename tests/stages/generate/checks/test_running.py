@@ -7,7 +7,7 @@ from fakes import Recorder
 from ragforge.errors import BudgetError, CallError
 from ragforge.stages.generate.checks.batches import item_of
 from ragforge.stages.generate.checks.checking import check_each
-from ragforge.stages.generate.checks.standing import Standing
+from ragforge.stages.generate.checks.gate_progress import GateProgress
 from ragforge.stages.runner import Workers
 
 TWO = ("Model A has port 80.", "Port 80 is slow.")
@@ -107,10 +107,10 @@ def test_an_observer_is_told_of_each_unit():
     """Checks take most of the calls of a generation, and should be seen to go on."""
     recorder = Recorder()
 
-    async def nothing(standing):
+    async def nothing(progress):
         return None
 
-    standings = [Standing(item_of(each)) for each in candidates()[:3]]
-    asyncio.run(check_each(standings, nothing, Workers(2, recorder)))
+    under_way = [GateProgress(item_of(each)) for each in candidates()[:3]]
+    asyncio.run(check_each(under_way, nothing, Workers(2, recorder)))
 
     assert [event.stage for event in recorder.named("unit")] == ["check"] * 3

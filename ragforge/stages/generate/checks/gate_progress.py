@@ -41,7 +41,7 @@ class Checked:
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
+class GateProgress:
     """A candidate under way through its gates.
 
     Args:
