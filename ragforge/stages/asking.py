@@ -210,7 +210,7 @@ class Asker:
     def request(
         self, holes: dict[str, str], reply_type: type[BaseModel], way: Way = FIRST
     ) -> ChatRequest:
-        """Return what `ask` would ask first.
+        """Return the request that `ask` would send first.
 
         Raises:
             CallError: The data holds its own fence.
@@ -322,7 +322,7 @@ def _marker(holes: dict[str, str]) -> str:
 
 
 async def together(parts: Sequence[Coroutine[None, None, Part]]) -> list[Part | CallError]:
-    """Return what each part came to, in order; a part that failed gives its error.
+    """Return the result of each coroutine, in order; of one that failed its error.
 
     What is in flight when another part raises is paid for: it is waited for.
 

@@ -1,4 +1,4 @@
-"""What stages do with the outcomes of a run: hand them over one by one, or hold them together."""
+"""Results and failures of a run, handed to a sink one by one or collected in memory."""
 
 import time
 from collections import Counter
@@ -71,7 +71,7 @@ async def pour(
 
 @dataclass(slots=True)
 class Collected(Generic[R]):
-    """What a stage left: its results, and the failures of units that gave none."""
+    """Results of a stage, and the failures of units that gave none."""
 
     results: list[R] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)

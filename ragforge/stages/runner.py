@@ -30,7 +30,7 @@ DRAIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[U, R]):
-    """What became of a unit of work: a result or a failure, never both."""
+    """Result or failure of a unit of work, never both."""
 
     unit: U
     result: R | None
@@ -68,7 +68,7 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class Work(Generic[U, R]):
-    """What a stage does with one unit.
+    """How a stage works off one unit.
 
     Args:
         stage: Names it in failures and events.
@@ -135,7 +135,7 @@ class _Draining:
     until: float | None = None
 
     async def next(self, done: asyncio.Queue[T]) -> T:
-        """Return what a worker has to say, the reason of the stop once its time is over."""
+        """Return the next item of a worker; raise the reason of the stop once its time is over."""
         try:
             async with asyncio.timeout_at(self.until):
                 return await done.get()

@@ -15,7 +15,7 @@ Kind = Literal["number", "date", "quantity"]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an answer comes to; two values are equal if all of them is."""
+    """A number, date or quantity; two values are equal if all fields are."""
 
     kind: Kind
     amount: Decimal | date

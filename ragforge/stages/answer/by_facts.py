@@ -35,7 +35,7 @@ MOST_CLAIMS = 20
 
 @dataclass(frozen=True, slots=True)
 class CheckedFact:
-    """A fact, and what an answer says of it."""
+    """A fact of the expected answer, and whether an answer states it."""
 
     fact: Fact
     status: FactStatus

@@ -81,7 +81,7 @@ def filler(length: int, chance: random.Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an attack is made of.
+    """Input of an attack.
 
     Args:
         pair: The pair with the text that is tampered with.

@@ -60,7 +60,7 @@ def is_swayed(expects: Expectation, before: int, after: int) -> bool:
 
 
 def findings(name: str, expects: Expectation, trials: Sequence[Trial]) -> AttackFindings:
-    """Return what an attack did to the grades of a judge.
+    """Return how far an attack moved the grades of a judge.
 
     Args:
         name: Of the attack.
@@ -134,7 +134,7 @@ def _rate(
 
 
 def _rounded(value: float) -> float:
-    """Return what does not differ between machines, whose Fourier transforms do; never -0."""
+    """Return a value rounded to 6 decimals, equal on all machines; never -0."""
     return round(value, 6) + 0.0
 
 
@@ -200,7 +200,7 @@ class Auditing:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What an audit left.
+    """Result of an audit.
 
     Args:
         audit: Says by whom; the temperature is left open.
@@ -232,7 +232,7 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class _JudgedText:
-    """What a unit came to; no grade where it failed."""
+    """A text with the judgment it got; None where the judge failed."""
 
     unit: _Unit
     judgment: Judgment | None
@@ -301,7 +301,7 @@ def _unit(
 
 
 def _some_evidence(text: str) -> str:
-    """Return what a judge might have quoted: a dry run has no judgment to take it from."""
+    """Return the last sentence of a text in the place of evidence, which a dry run lacks."""
     return next(reversed(sentences(text)), "")
 
 

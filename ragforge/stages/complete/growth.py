@@ -95,7 +95,7 @@ class Growth:
 
 
 def ranked_items(items: Iterable[Item], rankings: Iterable[ProbeRanks]) -> list[Ranked]:
-    """Return what was found, item by item, in the order of the items."""
+    """Return the ranks of all probes for each item, in the order of the items."""
     by_query: dict[str, dict[str, dict[str, int]]] = {}
     for each in rankings:
         of_query = by_query.setdefault(each.query_id, {})

@@ -36,7 +36,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a retriever is asked for an item.
+    """A search by one retriever for one item.
 
     Args:
         query_id: Of the item.
@@ -63,7 +63,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeRanks:
-    """What a probe found for an item: a rank for each chunk, from 1; several may share one."""
+    """Ranks that a probe gave to chunks for an item, from 1; several chunks may share one."""
 
     query_id: str
     probe: str
@@ -71,7 +71,7 @@ class ProbeRanks:
 
 
 def probes_of(items: Iterable[Item], retrievers: Iterable[str]) -> list[Probe]:
-    """Return what is asked of retrievers: the query, with its answer, and the text of its sources.
+    """Return searches by the query, by the query with its answer, and by its sources' texts.
 
     What an item lacks gives no probe.
     """

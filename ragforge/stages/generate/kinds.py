@@ -170,7 +170,7 @@ _PLACES = (
 
 
 def degree_of(difficulty: Difficulty, query_type: QueryType) -> str:
-    """Return what a difficulty means for a type of query."""
+    """Return the meaning of a difficulty for a type of query, as the prompt has it."""
     return (_NEAR_MISS if query_type == "unanswerable" else DIFFICULTIES)[difficulty]
 
 
@@ -180,7 +180,7 @@ def persona_of(persona: str) -> str:
 
 
 def length_of(query_type: QueryType, usual_words: int) -> str:
-    """Return how long a query is to be.
+    """Return the wanted length of a query in words of the prompt.
 
     Args:
         query_type: Types differ in length.

@@ -120,7 +120,7 @@ _BLANK_NEAR_MISS = NearMiss(**_BLANK.model_dump(), missing="detail")
 
 
 def _salvaging(blank: _P) -> WrapValidator:
-    """Return what takes malformed proposals for blank ones, unless all of them are malformed."""
+    """Return a validator that takes malformed proposals for blank ones, unless all are."""
 
     def salvage(value: object, handler: ValidatorFunctionWrapHandler) -> object:
         if not isinstance(value, list):
@@ -137,7 +137,7 @@ def _salvaging(blank: _P) -> WrapValidator:
 
 
 class QueriesReply(_Said):
-    """What `generate_queries` asks for."""
+    """Reply schema of `generate_queries`."""
 
     candidates: Annotated[list[Proposal], _salvaging(_BLANK)]
 
@@ -148,7 +148,7 @@ class QueriesReply(_Said):
 
 
 class FollowUpsReply(_Said):
-    """What `generate_follow_ups` asks for."""
+    """Reply schema of `generate_follow_ups`."""
 
     follow_ups: Annotated[list[FollowUp], _salvaging(_BLANK_FOLLOW_UP)]
 
@@ -159,7 +159,7 @@ class FollowUpsReply(_Said):
 
 
 class NearMissesReply(_Said):
-    """What `generate_unanswerable` asks for."""
+    """Reply schema of `generate_unanswerable`."""
 
     near_misses: Annotated[list[NearMiss], _salvaging(_BLANK_NEAR_MISS)]
 
@@ -179,7 +179,7 @@ _REPLIES: Final[Mapping[str, type[AnyReply]]] = {
 
 @cache
 def reply_type(prompt: str, most: int) -> type[AnyReply]:
-    """Return what a prompt asks for, with as many proposals as a grammar may let through.
+    """Return the reply schema of a prompt, with as many proposals as a grammar may let through.
 
     A small model would else go on proposing until its tokens run out.
     """
@@ -293,7 +293,7 @@ def _vote(slot_id: str) -> int:
 
 
 def _all_lacking(proposals: Sequence[AnyProposal]) -> str | None:
-    """Return what the first of several proposals lacks where not one of them is whole."""
+    """Return the part that the first proposal lacks where none of them is whole."""
     rules = [lacking(proposal) for proposal in proposals]
     return rules[0] if rules and all(rules) else None
 

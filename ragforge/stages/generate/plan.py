@@ -250,7 +250,7 @@ class _Queues:
         self._rows.setdefault(uses, array("i")).append(row)
 
     def levels(self) -> list[int]:
-        """Return how often rows were used that waited, in rising order."""
+        """Return the counts of uses of waiting rows, in rising order."""
         return sorted(self._rows)
 
     def waiting(

@@ -99,7 +99,7 @@ class Connections:
 
 
 def _documents(query: Query, documents: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return what a query rests on; a query without any document is a group of its own."""
+    """Return the documents that a query rests on; one without any is a group of its own."""
     return sorted(documents.get(query.query_id, ())) or [f"\n{query.query_id}"]
 
 

@@ -46,7 +46,7 @@ class Checker(Protocol):
     """Checks what passed the rules."""
 
     async def check(self, items: Sequence[Anchored]) -> list[Checked]:
-        """Return what was found of each candidate, in their order.
+        """Return the gates' verdicts on each candidate, in their order.
 
         Raises:
             EndpointError, BudgetError: Nothing can be checked any more.

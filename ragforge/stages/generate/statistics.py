@@ -68,7 +68,7 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What a set asks about of its corpus."""
+    """Coverage of a corpus by the queries of a set."""
 
     documents: Covered
     chunks: Covered
@@ -206,7 +206,7 @@ def query_lengths(queries: Iterable[str]) -> list[float]:
 
 
 def rank_counts(queries: Iterable[Query]) -> dict[str, int]:
-    """Return how many queries have their evidence at which rank of BM25."""
+    """Return the number of queries by the rank at which BM25 has their evidence."""
     bands = Counter(chain.from_iterable(_band(query) for query in queries))
     return {name: bands[name] for name in ("1", "2-3", "4-10", "below") if bands[name]}
 

@@ -37,7 +37,7 @@ class Stock:
     strata: list[str]
 
     def size(self, row: int) -> int:
-        """Return how many rows the document of a row has."""
+        """Return the number of rows of a row's document."""
         document = self.document[row]
         return self.first[document + 1] - self.first[document]
 

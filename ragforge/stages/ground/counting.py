@@ -44,7 +44,7 @@ class Layout:
 
 
 def lay_out(places: Sequence[Sequence[Location]], words: str) -> Layout:
-    """Return how claims lie to each other; of two in one place the later lies in the earlier.
+    """Return which claims overlap or contain each other; of two in one place the later is inside.
 
     Args:
         places: Of each claim, without overlaps.

@@ -37,7 +37,7 @@ _MOST_MORE_TOKENS = 6000
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlaces:
-    """Where in an answer stands what a reply says of it.
+    """Places in an answer of its claims and of the parts that claim nothing.
 
     Args:
         claimed: The places of each claim; at least one each.
@@ -120,7 +120,7 @@ class CheckedClaim(BaseModel):
 
 
 class ClaimsReply(BaseModel):
-    """What the judge is asked for."""
+    """Reply schema of the judge: claims with their evidence, and parts that claim nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

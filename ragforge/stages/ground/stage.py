@@ -52,7 +52,7 @@ async def ground_exchanges(
 
 
 def _of_incomplete(exchange: Exchange) -> Grounding:
-    """Return what can be said without a part of the context.
+    """Return the grounding by rule of an answer of whose context a part is missing.
 
     Raises:
         CallError: Nothing: a claim may stand in the part that is missing.

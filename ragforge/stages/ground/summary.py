@@ -1,4 +1,4 @@
-"""What the groundings of many answers come to."""
+"""Rates of faithfulness and citation over the groundings of many answers."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -140,7 +140,7 @@ def for_all(judgment: Judgment, twins: Twins) -> list[Judgment]:
 def unjudged(
     provenance: Provenance, twins: Twins, error: CallError, votes: tuple[Vote, ...] = ()
 ) -> JudgedBatch:
-    """Return what stands for a text that could not be judged, with the votes there are."""
+    """Return blank judgments and failures for a text that could not be judged."""
     judgments, failures = [], []
     for pair in twins.pairs:
         failures.append(failure_of("judge", pair.key, error))
@@ -159,7 +159,7 @@ def unjudged(
 
 
 def joined(parts: Sequence[JudgedBatch]) -> JudgedBatch:
-    """Return what became of the parts of a batch as one."""
+    """Return judgments and failures of several parts of a batch as one."""
     return JudgedBatch(
         tuple(judgment for part in parts for judgment in part.judgments),
         tuple(failure for part in parts for failure in part.failures),
@@ -342,7 +342,7 @@ async def _ask(
 
 
 def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return what a batch puts into the holes of the prompt.
+    """Return the values for the holes of the prompt for a batch.
 
     Args:
         query: Its text.
@@ -353,7 +353,7 @@ def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, st
 
 
 def _broken_ids(reply: BatchReply, known: Mapping[str, _ShownPair]) -> str | None:
-    """Return what is wrong with the ids; one that is missing is no reason to doubt the others."""
+    """Return the rule that the ids break; one that is missing is no reason to doubt the others."""
     ids = [verdict.id for verdict in reply.verdicts]
     unknown = next((each for each in ids if each not in known), None)
     if unknown is not None:
@@ -365,7 +365,7 @@ def _broken_ids(reply: BatchReply, known: Mapping[str, _ShownPair]) -> str | Non
 
 
 def _slipped(reply: BatchReply, passages: Mapping[str, _ShownPair]) -> str | None:
-    """Return what shows that verdicts stand under other passages' ids; then none can be trusted."""
+    """Return the rule that is broken where a verdict has another passage's id; then none counts."""
     for verdict in reply.verdicts:
         if not verdict.evidence.strip() or _holds(passages[verdict.id], verdict):
             continue

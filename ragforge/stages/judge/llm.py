@@ -120,11 +120,11 @@ class PollingJudge:
 
 
 def holes_of(pair: Pair) -> dict[str, str]:
-    """Return what a pair puts into the holes of the prompt."""
+    """Return the values for the holes of the prompt for a pair."""
     return {"query": quoted(pair.query), "passage": quoted(pair.text)}
 
 
 def flagged(judgment: Judgment, pair: Pair) -> Judgment:
-    """Return a judgment with what is suspicious in its chunk."""
+    """Return a judgment with the flags of its chunk."""
     found = flags(pair.text)
     return judgment.model_copy(update={"flags": found}) if found else judgment

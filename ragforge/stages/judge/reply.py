@@ -173,7 +173,7 @@ def mean_of(odds: tuple[float, ...]) -> float:
 
 
 def entropy_bits(odds: tuple[float, ...]) -> float:
-    """Return how undecided odds are: 0 where one grade has all, 2 where all four are alike."""
+    """Return the entropy of odds: 0 where one grade has all, 2 where all four are alike."""
     return min(2.0, max(0.0, -sum(share * log2(share) for share in odds if share > 0)))
 
 

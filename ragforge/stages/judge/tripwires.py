@@ -121,7 +121,7 @@ def _either(patterns: Sequence[str]) -> re.Pattern[str]:
 
 
 def flags(text: str) -> tuple[str, ...]:
-    """Return what is suspicious in a chunk, in the order of `FLAGS`; () for nothing."""
+    """Return the flags of a chunk, in the order of `FLAGS`; () for none."""
     shown = visible(text)
     folded = (shown if shown.isascii() else normalize("NFKC", shown)).lower()
     found = dict.fromkeys(wire.flag for wire in _tripwires() if wire.is_in(folded))

@@ -1,4 +1,4 @@
-"""A model that checks again; what it says stands or falls with the words that prove it."""
+"""A language model as judge of old answers: whether passages still give them, with a quote."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _EXPECTS: Final[Mapping[Behaviour, str]] = {
 
 
 class RecheckReply(BaseModel):
-    """What is asked for; the words that prove it first."""
+    """Reply schema: the quote first, so that the verdict follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -74,7 +74,7 @@ class LLMRecheck:
 
 
 def broken_rule(reply: RecheckReply, subject: Subject) -> str | None:
-    """Return what a reply has against itself or the passages, None where it holds together."""
+    """Return the rule that a reply breaks, None where it breaks none."""
     if reply.verdict == "none":
         if reply.quote.strip():
             return 'quote is given, but verdict is "none"'

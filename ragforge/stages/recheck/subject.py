@@ -1,4 +1,4 @@
-"""What is checked again, and what comes of it."""
+"""A query whose answer is checked again, and the finding of that check."""
 
 import re
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of a check.
+    """Result of checking an answer again.
 
     Args:
         verdict: How the answer stands.

@@ -25,7 +25,7 @@ _STEP = LONGEST // 2
 
 
 class SearchReply(BaseModel):
-    """What is asked for; the place of the answer first."""
+    """Reply schema: the place of the answer first, so that the finding follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -36,7 +36,7 @@ class SearchReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What an answer is looked for in.
+    """Corpus in which an answer is looked for.
 
     Args:
         retriever: Finds what is near a question.
@@ -51,7 +51,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What came of looking for an answer.
+    """Result of looking for an answer.
 
     Args:
         chunk_id: Of the chunk that gives it; "" where none does.
@@ -88,7 +88,7 @@ async def near(item: Item, corpus: Corpus) -> dict[str, str]:
 
 
 async def search(item: Item, texts: Mapping[str, str], asker: Asker) -> Search:
-    """Return which of several texts answers a question, as a model sees it.
+    """Return the text that answers a question according to a model, if one does.
 
     Args:
         item: What is asked.
@@ -116,7 +116,7 @@ async def search(item: Item, texts: Mapping[str, str], asker: Asker) -> Search:
 
 
 def broken_rule(reply: SearchReply, windows: Mapping[str, str]) -> str | None:
-    """Return what is wrong with a reply; a find stands or falls with the words that give it."""
+    """Return the rule that a reply breaks; an answer needs a quote that gives it."""
     if reply.found == "no":
         if reply.id.strip() or reply.quote.strip():
             return 'id and quote are given, but found is "no"'

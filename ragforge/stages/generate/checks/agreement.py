@@ -46,7 +46,7 @@ _BY_POINTS: tuple[Difficulty, ...] = ("easy", "medium", "hard")
 
 
 class PairVerdict(BaseModel):
-    """What is said of one pair of answers."""
+    """Verdict on one pair of answers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -57,7 +57,7 @@ class PairVerdict(BaseModel):
 
 
 class PairsReply(BaseModel):
-    """What is asked for: one entry a pair."""
+    """Reply schema: one verdict a pair."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -73,7 +73,7 @@ class GivenAnswer:
 
 
 def pair_form(asker: Asker) -> Form[PairsReply, PairVerdict]:
-    """Return how a batch of pairs is asked about."""
+    """Return the form by which a batch of pairs is asked about."""
     return Form(
         asker=asker,
         hole="pairs",
@@ -105,7 +105,7 @@ def agrees_by_rule(given: GivenAnswer) -> bool:
 
 
 def broken_rule(verdict: PairVerdict) -> str | None:
-    """Return what a verdict has against itself, None where it holds together."""
+    """Return the rule that a verdict breaks by itself, None where it breaks none."""
     differs = names_something(verdict.difference)
     if verdict.verdict == "agrees" and differs:
         return 'difference names something, but verdict is "agrees"'
@@ -120,7 +120,7 @@ def is_enough(agreement: Agreement, kind: QueryType | None) -> bool:
 
 
 def measured_difficulty(rank: int | None, depth: int, agreement: str) -> Difficulty | None:
-    """Return how hard a query turned out to be.
+    """Return the measured difficulty of a query.
 
     Two things make a query hard: its evidence is hard to find, and its answer is hard to read off
     the evidence. Evidence in the first 3 ranks counts 0, in the first 10 counts 1, below that 2;

@@ -53,7 +53,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What checkers need to know of a query.
+    """A query as checkers see it.
 
     Args:
         key: Names it in failures.
@@ -82,7 +82,7 @@ class Item:
 
 
 def item_of(anchored: Anchored) -> Item:
-    """Return what is checked of a candidate."""
+    """Return a candidate as checkers see it."""
     candidate, slot = anchored.candidate, anchored.brief.slot
     return Item(
         key=f"{slot.slot_id}/{anchored.place}",
@@ -98,7 +98,7 @@ def item_of(anchored: Anchored) -> Item:
 
 
 def item_of_query(query: Query, chunks: Sequence[Chunk]) -> Item:
-    """Return what is checked of a query of a set.
+    """Return a query of a set as checkers see it.
 
     Args:
         query: With its evidence.
@@ -129,7 +129,7 @@ def at_most(entries: int) -> FieldInfo:
 
 
 class Verdict(Protocol):
-    """What is said of one entry."""
+    """Verdict on one entry."""
 
     @property
     def id(self) -> str:
@@ -272,7 +272,7 @@ async def _together(entries: Sequence[Entry], form: Form[R, V]) -> dict[int, Sig
 
 
 def _slipped(verdicts: Sequence[Verdict], by_name: Mapping[str, Entry]) -> str | None:
-    """Return what shows that verdicts stand under other ids than theirs; then none can be used."""
+    """Return the rule that is broken where verdicts stand under others' ids; then none counts."""
     if not verdicts:
         return "the list is empty; each question gets exactly one entry"
     marks = {entry.mark: name for name, entry in by_name.items()}

@@ -82,7 +82,7 @@ async def check_each(
 async def ask_in_batches(
     entries: Sequence[Entry], form: Form[R, V], workers: Workers
 ) -> list[SignedVerdict[V] | CallError]:
-    """Return what is said of each entry, in their order, asked in batches.
+    """Return the verdict on each entry, in their order, asked in batches.
 
     Raises:
         EndpointError, BudgetError: Nothing can be asked any more.
@@ -144,7 +144,7 @@ def askers(make: Callable[[str], Asker]) -> Askers:
 
 
 def calls_for(types: Iterable[QueryType]) -> int:
-    """Return how many calls the checks of a window of candidates take.
+    """Return the number of calls that the checks of a window of candidates take.
 
     That is if all pass, each reply is usable, no rule compares an answer and a model knows all of
     them without a text; a multi-hop query counts as one of two hops.

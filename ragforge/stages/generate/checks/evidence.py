@@ -27,7 +27,7 @@ _QUOTES = re.compile(r"\b(?:quotes?|quotations?|evidence)\b", re.IGNORECASE)
 
 
 class EvidenceReply(BaseModel):
-    """What is asked for; the words that prove it first."""
+    """Reply schema: the quote first, so that the answer follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -44,7 +44,7 @@ class EvidenceReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a checker made of the evidence.
+    """Answer that a checker read from the evidence.
 
     Args:
         reply: What it said.
@@ -56,7 +56,7 @@ class Reading:
 
 
 async def read_evidence(item: Item, proofs: Sequence[Proof], asker: Asker) -> Reading:
-    """Return what a model answers from quotes alone.
+    """Return a model's answer from quotes alone.
 
     Args:
         item: What is asked.
@@ -101,7 +101,7 @@ def steps_left_out(proofs: Sequence[Proof]) -> list[tuple[str, list[Proof]]]:
 
 
 def broken_rule(reply: EvidenceReply, question: str, proofs: Sequence[Proof]) -> str | None:
-    """Return what is wrong with a reply; an answer stands or falls with the words that give it."""
+    """Return the rule that a reply breaks; an answer needs a quote that gives it."""
     # What is known of abstentions speaks of passages.
     told = _QUOTES.sub("passages", reply.answer)
     says_nothing = not has_content(reply.answer) or abstains(told, question)

@@ -14,7 +14,7 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What became of a candidate.
+    """Verdicts of the gates on a candidate.
 
     Args:
         gates: Those that were tried, in their order; behind one that is not passed none is.

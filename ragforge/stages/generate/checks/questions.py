@@ -25,7 +25,7 @@ _TOKENS_EACH = 220
 
 
 class QuestionVerdict(BaseModel):
-    """What is said of one question."""
+    """Verdict on one question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -38,7 +38,7 @@ class QuestionVerdict(BaseModel):
 
 
 class QuestionsReply(BaseModel):
-    """What is asked for: one entry a question."""
+    """Reply schema: one verdict a question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -46,7 +46,7 @@ class QuestionsReply(BaseModel):
 
 
 def question_form(asker: Asker) -> Form[QuestionsReply, QuestionVerdict]:
-    """Return how a batch of questions is asked about."""
+    """Return the form by which a batch of questions is asked about."""
     return Form(
         asker=asker,
         hole="questions",
@@ -72,7 +72,7 @@ def question_entry(item: Item) -> Entry:
 
 
 def broken_rule(verdict: QuestionVerdict) -> str | None:
-    """Return what a verdict has against itself, None where it holds together."""
+    """Return the rule that a verdict breaks by itself, None where it breaks none."""
     if not any(has_content(reading) for reading in verdict.readings):
         return "readings is empty; every question can be taken in one way at least"
     is_missing = names_something(verdict.missing)

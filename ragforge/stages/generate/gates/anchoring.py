@@ -104,7 +104,7 @@ class _LocatedQuote:
 
 
 def bad_quote(candidate: Candidate, brief: Brief) -> Rejection | None:
-    """Return what makes a quote useless, before it is looked up; None where all may do."""
+    """Reject a candidate with an empty or too long quote, before any is looked up."""
     for quote in candidate.quotes:
         chunk, size = brief.chunks[quote.passage], len(quote.text.strip())
         if _is_too_long(size, chunk):
@@ -115,7 +115,7 @@ def bad_quote(candidate: Candidate, brief: Brief) -> Rejection | None:
 
 
 def anchored(candidate: Candidate, brief: Brief) -> tuple[Evidence, ...] | Rejection:
-    """Return where the quotes stand, as they stand there, or which proves nothing.
+    """Return the evidence of a candidate, as it stands in the chunks, or the quote that fails.
 
     Quotes of one passage that overlap are one.
     """

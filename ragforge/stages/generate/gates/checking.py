@@ -28,14 +28,14 @@ _CERTAIN_OF_ANSWER = 4
 
 
 def no_answer(candidate: Candidate) -> Rejection | None:
-    """Return an answer that only says that there is none, where one is needed."""
+    """Reject an answer that only says that there is none, where one is needed."""
     if candidate.behaviour != "answer" or not abstains(candidate.answer, candidate.asked):
         return None
     return Rejection("no_answer", _shown(candidate))
 
 
 def answer_not_absent(candidate: Candidate, language: str) -> Rejection | None:
-    """Return what answers an unanswerable question, None where it may say what is missing.
+    """Reject what answers an unanswerable question; None where it may say what is missing.
 
     In a language whose words for it are not known every answer may.
     """

@@ -87,7 +87,7 @@ _LEAST_HAN: Final = 6
 
 
 def wrong_language(text: str, language: str, certain: int = 2) -> str | None:
-    """Return what a text reads as where that is not the language; None where it may be.
+    """Return the language or script of a text where it is not the wanted one; None where it may be.
 
     Args:
         text: A question, or an answer.

@@ -79,7 +79,7 @@ _OWN_KEYS: Final = re.compile(
 
 
 def order_followed(candidate: Candidate, brief: Brief) -> Rejection | None:
-    """Return what of a candidate is an order of its document; None where nothing is.
+    """Reject a candidate that follows an order of its document; None where it does not.
 
     A document may be about such orders: what stands in quotation marks or is code is spoken of.
     """
@@ -94,7 +94,7 @@ def order_followed(candidate: Candidate, brief: Brief) -> Rejection | None:
 
 
 def overriding(text: str) -> re.Match[str] | None:
-    """Return where a text tells a model to drop what it was told, not that somebody might."""
+    """Return the match of an order to drop earlier instructions; orders that are reported pass."""
     return next(
         (
             found
@@ -142,7 +142,7 @@ def _asks_at_end(before: str) -> bool:
 
 
 def leftover(question: str) -> re.Match[str] | None:
-    """Return what a form left in a question; None where there is nothing of it."""
+    """Return the match of a placeholder, label or markup in a question, None where none is."""
     return (
         _PLACEHOLDER.search(spoken_of(question))
         or _LABELLED.search(question)
@@ -151,7 +151,7 @@ def leftover(question: str) -> re.Match[str] | None:
 
 
 def meta_talk(candidate: Candidate) -> Rejection | None:
-    """Return what of a candidate is no part of an item, None where all is.
+    """Reject a candidate with talk around the item or leftovers of formats; None where none are.
 
     Words in quotation marks and code are spoken of, so a question about them passes. An answer
     may be code or a list; a question is one plain sentence.

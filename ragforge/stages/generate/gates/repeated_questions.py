@@ -111,7 +111,7 @@ class Clash:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question and what of it decides whether another is the same.
+    """A question, and the parts that decide whether another is the same.
 
     Args:
         query_id: Of the question.
@@ -191,7 +191,7 @@ class Taken:
 
 
 def normal_question(question: str) -> str:
-    """Return what two questions share when they are the same but for case and punctuation."""
+    """Return a question in small letters without punctuation, for exact comparison."""
     return " ".join(words(_spelt(question)))
 
 

@@ -61,7 +61,7 @@ _STANDS_FOR_EMOJI: Final = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-
 
 
 def bad_form(candidate: Candidate, language: str) -> Rejection | None:
-    """Return why a question does not have the form of its type, None where it has."""
+    """Reject a question without the form of its type; None where it has it."""
     why = _wrong(candidate, re.split(r"[-_]", language.lower())[0])
     return Rejection("question_form", why) if why else None
 
@@ -143,13 +143,13 @@ def _is_disguised(word: str, *, is_cyrillic: bool) -> bool:
 
 
 def broken_shape(candidate: Candidate, brief: Brief) -> Rejection | None:
-    """Return why a candidate is not complete, None where it is."""
+    """Reject a candidate that lacks a part; None where it is complete."""
     reason = _incomplete(candidate) or _bad_quotes(candidate, brief)
     return Rejection("schema", reason) if reason else None
 
 
 def hidden_characters(candidate: Candidate) -> Rejection | None:
-    """Return what a candidate holds that nobody sees; quotes are looked up, so they may."""
+    """Reject a candidate with characters that nobody sees; quotes are looked up, so they may."""
     for name, text in _written(candidate):
         found = _hidden(text)
         if found:
@@ -161,7 +161,7 @@ def hidden_characters(candidate: Candidate) -> Rejection | None:
 
 
 def bad_length(candidate: Candidate) -> Rejection | None:
-    """Return which part is too short or too long, None where none is."""
+    """Reject a candidate with a part too short or too long; None where none is."""
     for question in {candidate.question, candidate.asked}:
         if not _fits(question, candidate.type, candidate.question == question != candidate.asked):
             return Rejection("question_length", f"{len(question)} characters")

@@ -33,7 +33,7 @@ _IDENTIFIER: Final = re.compile(
 
 
 def points_away(candidate: Candidate, language: str) -> Rejection | None:
-    """Return what of a question points at a text, None where nothing does.
+    """Reject a question that points at a text; None where it does not.
 
     A follow-up may point at what was said before it; what it stands for may not.
     """
@@ -75,7 +75,7 @@ def _said_before() -> re.Pattern[str]:
 
 
 def given_away(candidate: Candidate, language: str) -> Rejection | None:
-    """Return the answer where the question says it, None where it does not.
+    """Reject a question that says its own answer; None where it does not.
 
     One of two things that the question offers is no answer given away, and neither is what an
     unanswerable question lacks.
@@ -107,7 +107,7 @@ def _choice() -> re.Pattern[str]:
 
 
 def copied_run(candidate: Candidate, brief: Brief) -> Rejection | None:
-    """Return the run of words that a question took from a text, None where it is short.
+    """Reject a question with a long run of words of its text; None where runs are short.
 
     Nine words in a row are too many, and so is more than half of a question, unless it is a name
     in capitals or a keyword query, which has nothing but the words of the text. An error message
