@@ -8,7 +8,7 @@ each is one more way to fail and never one more chance to pass.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum, sqrt
+from math import fsum, inf, sqrt
 from typing import Final
 
 from ragforge.evaluating.gate import Check, CheckPower, Kind, Outcome, Threshold
@@ -16,6 +16,7 @@ from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
 from ragforge.measures.strata import Design
+from ragforge.measures.unseen import is_bounded
 from ragforge.pipeline.gating.refusals import Shared
 from ragforge.pipeline.gating.subjects import ANSWERS, Valued
 from ragforge.records import Evaluation
@@ -38,7 +39,8 @@ def check_bound(kind: Kind, threshold: Threshold, valued: Valued, *, by_point: b
     sign = -1 if kind == "max" else 1
     found = _bounded(valued, sign, by_point=by_point)
     outcome = _outcome(found.decided, threshold.value, sign)
-    close = _is_close(found, threshold.value, sign)
+    tells = _is_close(found, threshold.value, sign) and not (by_point or valued.is_of_sample)
+    room = _room(threshold, sign)
     return Check(
         kind=kind,
         measure=threshold.measure,
@@ -52,7 +54,7 @@ def check_bound(kind: Kind, threshold: Threshold, valued: Valued, *, by_point: b
         n_failed=found.n_failed,
         outcome=outcome,
         text=bound_text(kind, found, threshold, outcome),
-        power=_power(_sd(list(valued.values.values())), found.n) if close else None,
+        power=_power(_sd(list(valued.values.values())), found.n, room) if tells else None,
     )
 
 
@@ -75,7 +77,8 @@ def check_drop(
         found = replace(found, n_left_out=shared.n_left_out([name]))
     outcome = _outcome(found.decided, -threshold.value)
     sd = _sd([now - then for then, now in pairs.values()])
-    close = _is_close(found, -threshold.value)
+    tells = _is_close(found, -threshold.value) and not (by_point or shared.design)
+    room = 1.0 if is_bounded(name) else inf
     return Check(
         kind="max-drop",
         measure=name,
@@ -89,7 +92,7 @@ def check_drop(
         n_failed=found.n_failed,
         outcome=outcome,
         text=drop_text(found, threshold, outcome),
-        power=_power(sd, found.n, threshold.value) if close else None,
+        power=_power(sd, found.n, room, threshold.value) if tells else None,
     )
 
 
@@ -200,10 +203,24 @@ def _reach(before: Evaluation, name: str, n_shared: int) -> float:
     return (mean.most - mean.mean) * max(1.0, (mean.n + mean.n_failed) / n_shared)
 
 
-def _power(sd: float | None, n: int, wanted: float = 0.0) -> CheckPower | None:
-    """Return what n queries can show; None where they can show all that is wanted."""
+def _room(threshold: Threshold, sign: int) -> float:
+    """Return how far a mean can be beyond a threshold, on the side where it holds."""
+    if not is_bounded(threshold.measure):
+        return inf
+    return 1 - threshold.value if sign > 0 else threshold.value
+
+
+def _power(sd: float | None, n: int, room: float, wanted: float = 0.0) -> CheckPower | None:
+    """Return what n queries can show; None where they can show all that is wanted, or nothing.
+
+    Args:
+        sd: Of the values, or of the differences.
+        n: How many there are.
+        room: The most that there can be to be shown.
+        wanted: What is to be shown.
+    """
     detectable = detectable_difference(sd, n) if sd else None
-    if not sd or not detectable or detectable <= wanted:
+    if not sd or not detectable or not wanted < detectable <= room:
         return None
     target = wanted or detectable / 2
     return CheckPower(detectable, target, queries_needed(target, sd) - n)

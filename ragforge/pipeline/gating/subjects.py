@@ -90,6 +90,8 @@ class Valued:
     """Gives the mean of values by query."""
     ends: Callable[[Mapping[str, float]], Ends | None]
     """Gives its 95 % interval."""
+    is_of_sample: bool = False
+    """Whether both are of a set of which the values are a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,8 @@ def _of_design(
     design: Design | None,
     measure: str,
 ) -> Valued:
-    return Valued(values, possible, partial(_mean, design), partial(_mean_ends, measure, design))
+    mean, ends = partial(_mean, design), partial(_mean_ends, measure, design)
+    return Valued(values, possible, mean, ends, design is not None)
 
 
 def _mean(design: Design | None, values: Mapping[str, float]) -> float | None:
@@ -218,7 +221,8 @@ def _valued(records: SystemRecords, name: str) -> Valued:
     lacking = sorted(_asked(records) - values.keys())
     design = records.design
     possible = dict.fromkeys(lacking, _ANY)
-    return Valued(values, possible, partial(_mean, design), partial(_rate_ends, name, design))
+    mean, ends = partial(_mean, design), partial(_rate_ends, name, design)
+    return Valued(values, possible, mean, ends, design is not None)
 
 
 def _asked(records: SystemRecords) -> frozenset[str]:

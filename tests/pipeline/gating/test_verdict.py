@@ -215,6 +215,19 @@ def test_a_check_that_nearly_failed_says_what_so_many_queries_can_show(gate):
     assert gate(least(0.66), HALF_SECOND).checks[0].power.n_more == 85
 
 
+def test_power_is_not_of_means_that_cannot_be(gate):
+    """Thirty queries of 1 and 0.5 would show means 0.135 above 0.95, so 1.085."""
+    [check] = gate(least(0.95), HALF_SECOND).checks
+
+    assert (check.outcome, check.power) == ("FAIL", None)
+
+
+def test_where_the_mean_decides_there_is_no_power(gate):
+    """What other queries could have come to is not asked there."""
+    assert gate(least(0.751, by_point=True), HALF_SECOND).checks[0].power is None
+    assert gate(drop(0.0, by_point=True), OTHER_HALF, HALF_SECOND).checks[0].power is None
+
+
 def test_few_queries_refuse_the_gate(gate):
     """A dozen queries order systems by chance."""
     verdict = gate(least(0.1), [1] * 24)
