@@ -21,8 +21,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ragforge.config import EvaluateSettings
-from ragforge.files.qrels import read_qrels
-from ragforge.files.runs import read_run
+from ragforge.files.formats.qrels import read_qrels
+from ragforge.files.formats.runs import read_run
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import ALPHA, Comparison, Pair, compare_pairs
 from ragforge.measures.power import detectable_difference

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ragforge.files.qrels import read_qrels
-from ragforge.files.runs import read_run
+from ragforge.files.formats.qrels import read_qrels
+from ragforge.files.formats.runs import read_run
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from ragforge.files.jsonl import read_records
-from ragforge.files.pairs import PairRow, read_pairs
+from ragforge.files.formats.pairs import PairRow, read_pairs
+from ragforge.files.record_files import read_records
 from ragforge.measures.clustered import ClusteredInterval
 from ragforge.measures.graders import AUC_OF_SCORE, Grader, agree
 from ragforge.records import Failure, Judgment

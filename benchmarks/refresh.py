@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
     from ragforge.records import Query
 
 SECTIONS_A_DOCUMENT = 20
@@ -176,7 +176,7 @@ def title(number: int) -> str:
 def make_set(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Cut the documents into a set, and put queries into it, each with a quote."""
     from ragforge.config import ChunkSettings
-    from ragforge.files.opening import create_dataset
+    from ragforge.files.set.opening import create_dataset
     from ragforge.observe import silent
     from ragforge.pipeline.generation.source import ChunkSource, take_corpus
 
@@ -227,7 +227,7 @@ def refresh(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     from collections import Counter
 
     from ragforge.config import ChunkSettings, RefreshSettings
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.observe import silent
     from ragforge.refresh.corpus.documents import diff_corpus
     from ragforge.refresh.publish.checks import check_churn

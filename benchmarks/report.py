@@ -72,7 +72,7 @@ def main() -> None:
 
 def make(path: Path, n: int) -> None:
     """Write a set of `n` queries, the same each time."""
-    from ragforge.files.opening import create_dataset
+    from ragforge.files.set.opening import create_dataset
     from ragforge.records import Chunk, Evidence, Hit, Judgment, Provenance, Query, Ranking
 
     chance = random.Random(SEED)
@@ -138,7 +138,7 @@ def make(path: Path, n: int) -> None:
 def rendered(place: Path) -> dict[str, float]:
     """Write the page of the set in a folder; return its size, the time and the memory it took."""
     from ragforge.config import EvaluateSettings
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.reporting import write_report
 
     start = time.perf_counter()

@@ -109,7 +109,7 @@ def evaluate_file(
     relevant: Listed | None = None,
 ) -> FileScores:
     """Measure a run file. Arguments and errors are those of `evaluate` here and in `measures`."""
-    from ragforge.files.run_hits import read_located
+    from ragforge.files.formats.run_hits import read_located
 
     # Where lists decide as well, a run is held against two sets of labels, and read whole.
     hits = read_located(path, qrels, n_threads) if relevant is None else None
@@ -118,7 +118,7 @@ def evaluate_file(
             qrels, hits, measures, rel_threshold=rel_threshold, only_retrieved=only_retrieved
         )
         return FileScores(scores, list(hits.latencies_s))
-    from ragforge.files.runs import read_run
+    from ragforge.files.formats.runs import read_run
 
     run = read_run(path)
     scores = evaluate_mappings(
@@ -135,11 +135,11 @@ def evaluate_file(
 def _labels(given: Source, rel_threshold: RelThreshold) -> LabelsInForce:
     if _is_plain(given, (dict,)):
         return LabelsInForce(given, rel_threshold, None)
-    from ragforge.files.qrels import JudgedQrels, read_judged_qrels
+    from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
 
     if isinstance(given, str | PathLike):
         return read_judged_qrels(Path(given)).in_force(rel_threshold)
-    from ragforge.files.in_memory import qrels_given
+    from ragforge.files.formats.python_objects import qrels_given
 
     settled = qrels_given(given)
     judged = JudgedQrels(settled.grades, {}, settled.rel_threshold, settled.relevant)
@@ -148,12 +148,12 @@ def _labels(given: Source, rel_threshold: RelThreshold) -> LabelsInForce:
 
 def _run(given: Source) -> Mapping[str, RankedChunks]:
     if isinstance(given, str | PathLike):
-        from ragforge.files.runs import read_run
+        from ragforge.files.formats.runs import read_run
 
         return read_run(Path(given)).rankings
     if _is_plain(given, (dict, list, tuple)):
         return given  # type: ignore[no-any-return]  # as has just been checked
-    from ragforge.files.in_memory import run_given
+    from ragforge.files.formats.python_objects import run_given
 
     return run_given(given)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.errors import ConfigError, DataError, UsageError
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 from ragforge.files.text import read_text
 
 _FIELDS = frozenset({"version", "system", "user", "schema"})

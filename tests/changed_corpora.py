@@ -9,9 +9,9 @@ from ragforge.config import RefreshSettings
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
 from ragforge.corpus.quote_locations import ChunkIndex, standing_at
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import write_records
 from ragforge.files.manifest import FileEntry, digest_file
+from ragforge.files.record_files import write_records
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.quotes.locations import ItemSight, QuoteSight

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
-from ragforge.files.dataset import Dataset
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
 

@@ -1,6 +1,6 @@
 """Evaluations and their values, made by hand, for tests of what is said of them."""
 
-from ragforge.files.history import content_id
+from ragforge.files.set.history import content_id
 from ragforge.records import (
     Baseline,
     Digests,

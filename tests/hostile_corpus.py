@@ -18,8 +18,8 @@ from pypdf.generic import (
     NumberObject,
 )
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import (
     Answer,
     AnswerGrade,

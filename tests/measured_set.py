@@ -1,6 +1,6 @@
 """A small dataset with a good and a bad run, for tests of what comes after measuring."""
 
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import Chunk, Failure, Hit, Judgment, Provenance, Query, Ranking
 
 PERSON = Provenance(kind="human", model="a person")

@@ -8,10 +8,10 @@ from typing import Any
 
 from pipeline.generation.making import Done, generate, run
 
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
-from ragforge.files.opening import open_dataset
-from ragforge.files.resources import shipped
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.shipped_folders import shipped
 from ragforge.records import Query
 
 POLICIES = shipped("datasets") / "helpcentre" / "documents" / "policies"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import Failure, Hit, Judgment, Provenance, Query, Ranking
 
 JUDGE = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)

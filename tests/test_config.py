@@ -4,7 +4,7 @@ from pydantic.fields import FieldInfo
 from ragforge.cli.config import as_toml
 from ragforge.config import Setting, Settings, each_setting, load
 from ragforge.errors import ConfigError
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import sqlite3
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import read_records
+from ragforge.files.record_files import read_records
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Failure, Judgment
 
 pytestmark = pytest.mark.local_model

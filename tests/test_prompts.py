@@ -4,7 +4,7 @@ import re
 import pytest
 
 from ragforge.errors import ConfigError, DataError, UsageError
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 from ragforge.prompts import (
     Prompt,
     copy_prompt,

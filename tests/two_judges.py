@@ -6,7 +6,7 @@ import re
 from endpoint import Reply, completion, datum, serving
 
 from ragforge.cli import main
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import Chunk, Hit, Query, Ranking
 
 N = 30

@@ -38,7 +38,7 @@ from ragforge.cli.selecting import add_selection, choose_queries
 from ragforge.cli.talk import complain, show
 from ragforge.config import Settings
 from ragforge.errors import UsageError
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Observer
 from ragforge.pipeline.answering import AnsweringResult
 from ragforge.pipeline.asking_systems import AskingResult, ask_queries
@@ -171,7 +171,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.answering import grade_system
     from ragforge.report.answer_tables import answers_json
     from ragforge.report.summary import summarise_system

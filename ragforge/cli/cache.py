@@ -81,7 +81,7 @@ def _add(
 
 
 def _store_path(arguments: argparse.Namespace) -> Path:
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
 
     if arguments.dataset is None:
         store: Path = arguments.store
@@ -149,7 +149,7 @@ def _ledger_json(path: Path, ledger: "Ledger") -> dict[str, object]:
 
 def _export(path: Path, file: Path, *, as_json: bool) -> None:
     from ragforge.files.atomic import write_whole
-    from ragforge.files.lines import is_packed
+    from ragforge.files.source_files import is_packed
     from ragforge.llm.store.transfer import ExportCounts, export_lines
 
     told = ExportCounts()

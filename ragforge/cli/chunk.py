@@ -84,13 +84,13 @@ def _check(arguments: argparse.Namespace) -> None:
 def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[list[Path]]":
     """Lend the documents as files and folders; mirrors stay beside what is written, if anything."""
     from ragforge.corpus.origins.fetching import fetched
-    from ragforge.files.folders import MIRRORS, NAME
+    from ragforge.files.atomic import MIRRORS, OWN_FOLDER
 
     with ExitStack() as stack:
         if arguments.out is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
         else:
-            place = arguments.out.absolute().parent / NAME / MIRRORS
+            place = arguments.out.absolute().parent / OWN_FOLDER / MIRRORS
         observer = Progress(arguments.quiet)
         yield stack.enter_context(fetched(arguments.documents, place, observer, settings))
 
@@ -98,8 +98,8 @@ def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Itera
 def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[Chunk]":
     """Yield the chunks: those that were written, else as they come."""
     from ragforge.corpus.chunk_files import chunk_documents
-    from ragforge.files.chunks import read_chunks
-    from ragforge.files.jsonl import read_records
+    from ragforge.files.formats.chunks import read_chunks
+    from ragforge.files.record_files import read_records
     from ragforge.records import Chunk
 
     if arguments.out is not None:

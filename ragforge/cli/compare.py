@@ -53,7 +53,7 @@ from ragforge.errors import EndpointError, UsageError
 if TYPE_CHECKING:
     from ragforge.config import Settings
     from ragforge.evaluating.comparison import ComparisonReport
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.comparing.deciding import ComparisonOptions
     from ragforge.pipeline.retrieving import RunResult
 
@@ -189,7 +189,7 @@ def _made(arguments: argparse.Namespace, settings: "Settings") -> "list[RunResul
 
 
 def _dataset(arguments: argparse.Namespace, settings: "Settings") -> "Dataset":
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
 
     return choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
 

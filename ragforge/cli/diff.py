@@ -27,7 +27,7 @@ from ragforge.cli.talk import show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
 
 _SHOWN = 20
 
@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _two(arguments: argparse.Namespace) -> "tuple[Dataset, Dataset]":
     """Return what is compared, the earlier one first."""
-    from ragforge.files.opening import open_dataset
-    from ragforge.files.versions.store import open_version
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.files.set.versions.store import open_version
 
     paths, dataset, since = arguments.versions, arguments.dataset, arguments.since
     if dataset is None and since is None and len(paths) == 2:
@@ -83,9 +83,9 @@ def _two(arguments: argparse.Namespace) -> "tuple[Dataset, Dataset]":
 
 def _opened(path: Path) -> "Dataset":
     """Return a dataset, or the version that a path names; a missing one tells which there are."""
-    from ragforge.files.opening import open_dataset
-    from ragforge.files.version_places import REJECTED, VERSIONS
-    from ragforge.files.versions.store import open_version
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.files.set.version_places import REJECTED, VERSIONS
+    from ragforge.files.set.versions.store import open_version
 
     if path.parent.name == VERSIONS and path.name.isdecimal() and not path.exists():
         return open_version(path.parent.parent, int(path.name))

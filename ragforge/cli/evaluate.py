@@ -58,7 +58,7 @@ from ragforge.evaluating.runs import Latency
 from ragforge.evaluating.selection import Part, selection_json
 from ragforge.evaluating.text_table import render_table
 from ragforge.evaluating.wording import MISSING, duration, number, one_line, plural
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.measures.strata import weighted_median
 from ragforge.observe import Observer
@@ -146,8 +146,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dataset is None:
         _print(_of_files(arguments), arguments)
         return 0
-    from ragforge.files.opening import open_dataset
-    from ragforge.files.output_places import check_outputs
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.files.set.output_places import check_outputs
 
     require_folder(arguments)
     check_outputs({"--prometheus": arguments.prometheus}, {"--config": arguments.config})

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.exporting import export
 
     result = export(open_dataset(arguments.dataset), arguments.form, arguments.out)

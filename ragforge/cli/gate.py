@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from ragforge.config import EvaluateSettings
     from ragforge.evaluating.gate import Allowance, Rules, Threshold, Verdict
-    from ragforge.files.dataset import Dataset
-    from ragforge.files.run_chunks import UsableRuns
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.files.set.run_chunks import UsableRuns
     from ragforge.pipeline.gating.subjects import Subject
 
 _ALLOW: "Final[dict[Allowance, str]]" = {
@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.gating.subjects import find_baseline
     from ragforge.pipeline.gating.verdict import check_subject
     from ragforge.pipeline.notifying import notify_gate
@@ -211,7 +211,7 @@ def _check_together(arguments: argparse.Namespace, rules: "Rules") -> None:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    from ragforge.files.output_places import BASELINE, check_outputs
+    from ragforge.files.set.output_places import BASELINE, check_outputs
 
     named = arguments.baseline
     is_file = named is not None and named not in ("last", "main")
@@ -242,7 +242,7 @@ def _subject(
 
 def _usable(name: str | None, dataset: "Dataset") -> "UsableRuns":
     """Return the run that is named, or the only one that is not stale."""
-    from ragforge.files.run_chunks import usable_runs
+    from ragforge.files.set.run_chunks import usable_runs
 
     usable = usable_runs(dataset, [] if name is None else [name]).require_any()
     if len(usable.names) != 1:
@@ -301,7 +301,7 @@ def _append_summary(path: Path, verdict: "Verdict") -> None:
 
 
 def _write_baseline(path: Path, subject: "Subject", verdict: "Verdict") -> None:
-    from ragforge.files.baseline import write_baseline
+    from ragforge.files.set.baseline import write_baseline
 
     if not verdict.passed:
         complain(f"{path}: not written, as the gate did not pass")

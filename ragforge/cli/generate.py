@@ -95,7 +95,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
 
 def _tell_of_stopped(arguments: argparse.Namespace) -> None:
     """Print how far a run came before it was stopped: it tells whether going on is worth it."""
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
     from ragforge.report.generation import stopped_line
 
     report = Dataset(arguments.out).generation()
@@ -105,7 +105,7 @@ def _tell_of_stopped(arguments: argparse.Namespace) -> None:
 
 def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
     from ragforge.evaluating.wording import one_line, share
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.rederiving import rederive_dataset
 
     dataset = open_dataset(arguments.out)

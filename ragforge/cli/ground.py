@@ -20,7 +20,7 @@ from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 from ragforge.evaluating.wording import share
-from ragforge.files.output_places import refuse_to_replace
+from ragforge.files.set.output_places import refuse_to_replace
 from ragforge.measures.rates import Rate
 from ragforge.records import Grounding
 from ragforge.stages.ground.summary import GroundingSummary
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.grounding import ground_system, ground_traffic
 
     settings, mode = settings_of(arguments), mode_of(arguments)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from ragforge.evaluating.history.of_run import RunHistory
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
     from ragforge.report.batches import BatchSeries
 
 ROWS = 20
@@ -118,8 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _tell_runs(path: Path, measures: list[str], arguments: argparse.Namespace) -> dict[str, object]:
     """Print the history of each run of a set; return it for JSON, where nothing is printed."""
-    from ragforge.files.history import read_history
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.history import read_history
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.history import run_histories
 
     dataset = open_dataset(path)
@@ -138,8 +138,8 @@ def _tell_batches(
     path: Path, measures: list[str], arguments: argparse.Namespace
 ) -> dict[str, object]:
     """Print how the runs of a set do on each batch; return it for JSON, as `_tell_runs`."""
-    from ragforge.files.history import read_history
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.history import read_history
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.history import batch_histories
 
     dataset = open_dataset(path)
@@ -187,7 +187,7 @@ def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) 
 
 def _stale(dataset: "Dataset", names: "Collection[str]") -> "Iterator[str]":
     """Yield which of some runs cannot be evaluated again as they are."""
-    from ragforge.files.run_chunks import chunks_of_runs
+    from ragforge.files.set.run_chunks import chunks_of_runs
 
     with suppress(DataError):  # A run that cannot be read does not spoil its past.
         for run in chunks_of_runs(dataset, names).values():

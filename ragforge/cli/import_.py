@@ -45,7 +45,7 @@ from ragforge.evaluating.wording import one_line, plural
 if TYPE_CHECKING:
     from typing import Literal
 
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.log_samples import Drawing, LogSample
 
 
@@ -204,7 +204,7 @@ def _labels_file(arguments: argparse.Namespace) -> Path | None:
 
 def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
     from ragforge.errors import UsageError
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.generation.source import ChunkSource
     from ragforge.pipeline.intake.importing import dataset_for
 

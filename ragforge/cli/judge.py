@@ -34,7 +34,7 @@ from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.evaluating.text_table import render_table
 from ragforge.evaluating.wording import number
-from ragforge.files.output_places import refuse_to_replace
+from ragforge.files.set.output_places import refuse_to_replace
 from ragforge.pipeline.judge_run import JudgingResult, told
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure, Judgment
@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.judging import judge_dataset, judge_file
     from ragforge.pipeline.label_checks import judge_labels
 

@@ -26,7 +26,7 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
-from ragforge.files.output_places import refuse_to_replace
+from ragforge.files.set.output_places import refuse_to_replace
 from ragforge.records import JudgeAudit
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.auditing import Plan, audit_dataset, audit_file
 
     settings, mode = settings_of(arguments), mode_of(arguments)

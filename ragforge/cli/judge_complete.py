@@ -7,7 +7,7 @@ from ragforge.cli.flags import dumps
 from ragforge.cli.paid import observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.completing import Completion, complete_whole
 from ragforge.pipeline.holes import holes_of, told

@@ -68,7 +68,7 @@ def run_render(arguments: argparse.Namespace) -> None:
 
 
 def _picked(arguments: argparse.Namespace) -> "Picked":
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.picking import Picked
 
     if arguments.pairs is None:

@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.evaluating.gate import parse_share
     from ragforge.evaluating.selection import selection_json
-    from ragforge.files.opening import open_dataset
-    from ragforge.files.output_places import check_outputs
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.files.set.output_places import check_outputs
     from ragforge.pipeline.holes import holes_of, told
     from ragforge.pipeline.retrieving import make_runs, require_working
     from ragforge.pipeline.run_list import named_specs
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_working([made])
     name = made.name
     if arguments.trec:
-        from ragforge.files.trec_writing import write_trec_run
+        from ragforge.files.formats.trec_writing import write_trec_run
 
         rankings = {
             item.query_id: {hit.chunk_id: hit.score for hit in item.ranking}

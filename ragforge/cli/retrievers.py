@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ragforge.cli.talk import complain
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
-from ragforge.files.dataset import Dataset
-from ragforge.files.run_chunks import usable_runs
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.run_chunks import usable_runs
 from ragforge.measures import parse_measure
 from ragforge.observe import Observer
 

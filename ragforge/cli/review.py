@@ -62,7 +62,7 @@ def _add(
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.intake.review_sheets import export_sheet
 
     out = arguments.out
@@ -80,7 +80,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.intake.reviewing import review_dataset
 
     result = review_dataset(

@@ -25,7 +25,7 @@ from ragforge.evaluating.text_table import render_table
 from ragforge.evaluating.wording import MISSING
 
 if TYPE_CHECKING:
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.run_list import ListedRun
 
 
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
 
     dataset = open_dataset(arguments.dataset)
     if arguments.action == "list":

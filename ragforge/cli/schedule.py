@@ -31,8 +31,8 @@ from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain
 from ragforge.config import load
 from ragforge.errors import UsageError
-from ragforge.files.names import checked_name
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
+from ragforge.files.text import checked_name
 
 DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {

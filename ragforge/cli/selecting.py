@@ -8,7 +8,7 @@ from ragforge.config import each_setting
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def choose_queries(arguments: argparse.Namespace, dataset: "Dataset", seed: int)
         UsageError: A flag cannot be taken.
         DataError: There are no queries.
     """
-    from ragforge.files.selecting import Wanted, choose
+    from ragforge.files.set.query_selection import Wanted, choose
 
     _check(arguments)
     sample, split = arguments.sample, arguments.split

@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.evaluating.wording import plural
-    from ragforge.files.opening import open_dataset
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.validating import accept, validate
 
     dataset = open_dataset(arguments.dataset)

@@ -26,7 +26,7 @@ from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
     from ragforge.config import EvaluateSettings
-    from ragforge.files.dataset import Dataset
+    from ragforge.files.set.dataset import Dataset
 
 _HIGHEST_PORT = 65_535
 _TOKEN_BYTES = 24

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ragforge.corpus.survey import ChunkCard
-from ragforge.files.arrays import (
+from ragforge.files.array_files import (
     Array,
     Strings,
     StringWriter,
@@ -19,7 +19,7 @@ from ragforge.files.arrays import (
     require_sound,
     write_array,
 )
-from ragforge.files.chunk_lines import ChunkLines
+from ragforge.files.set.chunk_lines import ChunkLines
 from ragforge.records import Chunk
 
 _IDS, _DOCUMENTS = "chunk_ids.txt", "doc_ids.txt"

@@ -8,10 +8,10 @@ from typing import Final, Literal
 
 from ragforge.corpus.formats import UnreadableError
 from ragforge.errors import DataError
-from ragforge.files.fields import Row
-from ragforge.files.lines import open_source
-from ragforge.files.names import Field
-from ragforge.files.rows import read_json_lines, read_table
+from ragforge.files.field_names import Field
+from ragforge.files.formats.row_files import read_json_lines, read_table
+from ragforge.files.row import Row
+from ragforge.files.source_files import open_source
 
 RowFormat = Literal["markdown", "rst", "text", "html"]
 ID: Final = Field("id", ("id", "doc_id", "document_id", "_id", "url", "uri"))

@@ -9,7 +9,7 @@ from typing import Final
 
 from ragforge.evaluating.judgments import Judge
 from ragforge.evaluating.wording import one_line, plural
-from ragforge.files.qrels import JudgedQrels
+from ragforge.files.formats.qrels import JudgedQrels
 from ragforge.records import Grader, MixedGrades, Provenance
 from ragforge.records.judges import GradeOrigin, origin
 

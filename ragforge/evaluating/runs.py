@@ -8,8 +8,8 @@ from sys import intern
 from typing import TYPE_CHECKING, Final
 
 from ragforge.evaluating.wording import MISSING, number
-from ragforge.files.levels import DocumentLevel
-from ragforge.files.selecting import Chosen
+from ragforge.files.set.document_level import DocumentLevel
+from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate
 from ragforge.measures.listed import Listed
 from ragforge.measures.strata import Design

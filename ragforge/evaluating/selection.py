@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ragforge.evaluating.text_table import render_table
 from ragforge.evaluating.wording import plural
-from ragforge.files.selecting import Chosen
+from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design
 from ragforge.records.selections import Selection
 

@@ -1,4 +1,4 @@
-"""Reading text: UTF-8 or a clear refusal."""
+"""Text of files: UTF-8 or a clear refusal, normal forms, and how messages repeat it."""
 
 import codecs
 import re
@@ -6,13 +6,17 @@ import unicodedata
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 
 Form: TypeAlias = Literal["NFC", "NFKC"]
 _MOST_MARKS: Final = 100
 """Of one character; no script comes near it."""
 _SIGNS: Final = re.compile(r"[^\w\s\x00-\x7f]{101,}")
 """Marks are no parts of words to Python; so many signs in a row may be marks."""
+
+SHOWN_CHARS = 80
+"""How much of a faulty value an error message repeats."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -89,3 +93,45 @@ def decode(raw: bytes, where: str) -> str:
             f"{where}: byte {error.start} (0x{raw[error.start]:02x}) is not UTF-8; "
             "only UTF-8 is read (convert it with iconv)"
         ) from error
+
+
+def shown(value: object) -> str:
+    """Return a faulty value as a message repeats it: escaped, and cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+
+
+def escaped(name: str) -> str:
+    r"""Return a name on one line: what is not printed, such as a line feed, as `\n`."""
+    return "".join(one if one.isprintable() else _escaped(one) for one in name)
+
+
+def as_unicode(name: str) -> str:
+    r"""Return a name of a file as records can hold it: bytes that are not UTF-8 as `\xff`."""
+    return name if is_unicode(name) else escaped(name)
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written: JSON can spell half a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _escaped(character: str) -> str:
+    # Python holds a byte of a file name that is not UTF-8 as half a surrogate pair.
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return repr(character)[1:-1]
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a run or system if it is fit for a file name.
+
+    Raises:
+        UsageError: It is not.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"name {name!r}: expected up to 100 letters, digits, dots, dashes, plus signs and "
+            "underscores, starting with a letter or digit"
+        )
+    return name

@@ -14,8 +14,9 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ragforge.errors import CallError
-from ragforge.files.jsonl import explain
-from ragforge.files.values import RoundedNumber, read_float, shown
+from ragforge.files.record_files import explain
+from ragforge.files.row import RoundedNumber, read_float
+from ragforge.files.text import shown
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 
 T = TypeVar("T", bound=BaseModel)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragforge.files.chunk_lines import ChunkTexts
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.set.dataset import Dataset
 from ragforge.measures.graders import Agreement, Grader, agree
 from ragforge.records import Judgment
 from ragforge.report.agreement import ALWAYS_0, BASELINE

@@ -7,12 +7,11 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError
-from ragforge.files.answers import AnswerRow, read_answers, read_totals
-from ragforge.files.dataset import Dataset
+from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.manifest import digest_file
-from ragforge.files.names import checked_name
-from ragforge.files.selecting import recall
-from ragforge.files.values import shown
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.query_selection import recall
+from ragforge.files.text import checked_name, shown
 from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.asking_systems import refuse_to_replace_answers

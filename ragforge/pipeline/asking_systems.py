@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
-from ragforge.files.dataset import Dataset
-from ragforge.files.names import checked_name
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.contexts import Contexts

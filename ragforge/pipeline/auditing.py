@@ -9,12 +9,11 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError, UsageError
-from ragforge.files.chunk_lines import ChunkTexts
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import read_records, write_records
-from ragforge.files.objects import write_object
-from ragforge.files.pairs import read_pairs
-from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.files.formats.pairs import read_pairs
+from ragforge.files.record_files import read_records, write_object, write_records
+from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer, silent
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.judged_spool import failures_beside

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.connect import OFFLINE, connect
 from ragforge.llm.dry_run import CountingModel

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.report.markdown import render_card
 
 

@@ -8,8 +8,8 @@ from math import ceil
 from ragforge.config import JudgeSettings, Settings
 from ragforge.corpus.survey import Survey
 from ragforge.evaluating.gathered import reading_in_force
-from ragforge.files.dataset import Dataset
-from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer, silent

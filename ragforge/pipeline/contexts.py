@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ragforge.corpus.quote_locations import ChunkIndex
-from ragforge.files.levels import DocumentNames
+from ragforge.files.set.document_level import DocumentNames
 from ragforge.records import Chunk
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.object_fields import spaced

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
-from ragforge.files.resources import shipped
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.shipped_folders import shipped
 from ragforge.observe import Observer
 from ragforge.pipeline.answering import AnsweringResult, grade_system
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset

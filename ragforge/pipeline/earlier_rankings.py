@@ -8,9 +8,9 @@ from typing import Final
 
 from ragforge.evaluating.graded_by import judge_command
 from ragforge.evaluating.wording import plural
-from ragforge.files.baseline import read_baseline, values_in
-from ragforge.files.dataset import Dataset
-from ragforge.files.history import History, read_history
+from ragforge.files.set.baseline import read_baseline, values_in
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.history import History, read_history
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.evaluated import KEPT_RANKS
 from ragforge.pipeline.pooling import Standing

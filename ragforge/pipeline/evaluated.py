@@ -24,12 +24,12 @@ from ragforge.evaluating.history.common_items import Yardstick
 from ragforge.evaluating.judgments import Judge, Settled, judges
 from ragforge.evaluating.one_judge import PairJudges, pair_judges
 from ragforge.evaluating.runs import MeasuredRun, Qrels, Task
-from ragforge.files.branches import NO_FETCHING
-from ragforge.files.dataset import Dataset
-from ragforge.files.history import content_id
-from ragforge.files.levels import document_level, ids_of_corpus
-from ragforge.files.run_chunks import UsableRuns, usable_runs
-from ragforge.files.selecting import Chosen
+from ragforge.files.git_branch import NO_FETCHING
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import document_level, ids_of_corpus
+from ragforge.files.set.history import content_id
+from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import Scores, parse_measure
 from ragforge.measures.listed import Listed
 from ragforge.pipeline.ground_digests import (

@@ -10,15 +10,15 @@ from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.evaluating.runs import Latency, latency_of
 from ragforge.evaluation import evaluate_file
-from ragforge.files.dataset import Dataset
-from ragforge.files.lines import plain_name
-from ragforge.files.qrels import JudgedQrels, read_judged_qrels
-from ragforge.files.relevance import lists_in_words
-from ragforge.files.run_chunks import (
+from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
+from ragforge.files.formats.row_relevance import lists_in_words
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.run_chunks import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,
 )
+from ragforge.files.source_files import plain_name
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.report.words import judge_name

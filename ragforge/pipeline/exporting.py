@@ -14,8 +14,7 @@ from ragforge.evaluating.judgments import Settled, grades_in
 from ragforge.evaluating.runs import Task
 from ragforge.evaluating.wording import plural
 from ragforge.files.atomic import write_whole
-from ragforge.files.dataset import Dataset
-from ragforge.files.labels_note import (
+from ragforge.files.formats.export_note import (
     NOTE,
     TREC_QRELS,
     TREC_QUERIES,
@@ -24,10 +23,11 @@ from ragforge.files.labels_note import (
     grouped,
     json_with_note,
 )
-from ragforge.files.levels import DocumentLevel, document_level, whole_documents
-from ragforge.files.objects import write_object
-from ragforge.files.output_places import check_outputs
-from ragforge.files.trec_writing import write_trec_qrels, write_trec_run
+from ragforge.files.formats.trec_writing import write_trec_qrels, write_trec_run
+from ragforge.files.record_files import write_object
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import DocumentLevel, document_level, whole_documents
+from ragforge.files.set.output_places import check_outputs
 from ragforge.records import Judgment, Query
 
 Form = Literal["trec", "beir", "json"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ragforge.config import Settings
 from ragforge.errors import DataError
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend
 from ragforge.records import AnswerGrade, Fact, Failure, Query

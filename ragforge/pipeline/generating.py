@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
-from ragforge.files.opening import refuse_other_files, refuse_refreshed
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import refuse_other_files, refuse_refreshed
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generation.estimate import estimate_generation

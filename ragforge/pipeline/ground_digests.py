@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from ragforge.evaluating.judgments import Settled
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
-from ragforge.files.versions.wholeness import chunks_digest
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.wholeness import chunks_digest
 from ragforge.records import Judgment, Query
 
 _ITEM_DIGITS: Final = 16

@@ -9,13 +9,13 @@ from pathlib import Path
 from ragforge.config import Settings
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError, EndpointError
-from ragforge.files.answers import AnswerRow, read_answers
-from ragforge.files.chunk_lines import ChunkTexts
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import read_records
-from ragforge.files.spool import Spool
-from ragforge.files.traffic import TrafficRow, read_traffic
-from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.files.external_sort import Spool
+from ragforge.files.formats.answers import AnswerRow, read_answers
+from ragforge.files.formats.traffic import TrafficRow, read_traffic
+from ragforge.files.record_files import read_records
+from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer, silent
 from ragforge.pipeline.answering import with_query_ids
 from ragforge.pipeline.backend import EARNEST, Mode, open_backend

@@ -21,10 +21,10 @@ from ragforge.evaluating.history.trends import (
     trend_on_bridge,
 )
 from ragforge.evaluating.judgments import judges
-from ragforge.files.baseline import drop_old_values, drop_stray_values, values_in, write_values
-from ragforge.files.dataset import Dataset
-from ragforge.files.history import History, appending, read_history
-from ragforge.files.selecting import recall
+from ragforge.files.set.baseline import drop_old_values, drop_stray_values, values_in, write_values
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.history import History, appending, read_history
+from ragforge.files.set.query_selection import recall
 from ragforge.measures.strata import Design
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import EvaluatedRun, sealed, yardstick_now, yardstick_of

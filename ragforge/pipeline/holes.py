@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.evaluating.gathered import is_complete
-from ragforge.files.dataset import Dataset
-from ragforge.files.levels import DocumentLevel, document_level
-from ragforge.files.run_chunks import usable_runs
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import DocumentLevel, document_level
+from ragforge.files.set.run_chunks import usable_runs
 from ragforge.records import Judgment, Ranking
 
 TOP: Final = 10

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.spool import Spool
+from ragforge.files.external_sort import Spool
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Failure, Judgment
 
 

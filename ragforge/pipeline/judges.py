@@ -10,8 +10,8 @@ from typing import Any
 from ragforge.config import JudgeSettings, Settings
 from ragforge.config.values import address
 from ragforge.errors import ConfigError, UsageError
-from ragforge.files.dataset import Dataset
-from ragforge.files.examples import Example, load_examples
+from ragforge.files.formats.judge_examples import Example, load_examples
+from ragforge.files.set.dataset import Dataset
 from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import Message
 from ragforge.llm.families import shared_families

@@ -10,11 +10,11 @@ from ragforge.config import JudgeSettings, Settings
 from ragforge.errors import DataError, EndpointError
 from ragforge.evaluating.gathered import reading_in_force
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
-from ragforge.files.chunk_lines import ChunkTexts
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import read_records
-from ragforge.files.pairs import read_pairs
-from ragforge.files.spool import Spool
+from ragforge.files.external_sort import Spool
+from ragforge.files.formats.pairs import read_pairs
+from ragforge.files.record_files import read_records
+from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.agreement import Labels
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from ragforge.config import Settings
 from ragforge.errors import DataError
-from ragforge.files.chunk_lines import ChunkTexts
-from ragforge.files.dataset import Dataset
-from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.agreement import human_judgments, labels_of
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages

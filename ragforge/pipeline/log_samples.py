@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.errors import UsageError
-from ragforge.files.queries import ImportedQuery
+from ragforge.files.formats.queries import ImportedQuery
 from ragforge.measures.drawing import inclusion_probabilities, systematic_draw
 from ragforge.records import Draw, LogDraw, Query, RealQuery
 

@@ -6,9 +6,9 @@ from itertools import islice
 from pathlib import Path
 
 from ragforge.errors import UsageError
-from ragforge.files.dataset import Dataset
-from ragforge.files.pairs import read_pairs
-from ragforge.files.values import shown
+from ragforge.files.formats.pairs import read_pairs
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.text import shown
 from ragforge.records import Answer, Chunk, Query
 from ragforge.stages.answer.cases import Case, cases
 from ragforge.stages.ground.parts import Exchange, Passage

@@ -12,8 +12,8 @@ from typing import Final
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.survey import Survey
 from ragforge.errors import DataError
-from ragforge.files.dataset import Dataset
-from ragforge.files.merging import query_and_chunk
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import query_and_chunk
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.judge_run import JudgingResult, Sitting

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragforge.errors import CallError, DataError, UsageError
-from ragforge.files.chunk_lines import ChunkTexts
-from ragforge.files.dataset import Dataset
-from ragforge.files.run_chunks import usable_runs
+from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.run_chunks import usable_runs
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, Judgment, Provenance

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import UsageError
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import read_records
+from ragforge.files.record_files import read_records
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.inputs import settle
 from ragforge.pipeline.generation.source import Prepared, take_corpus

@@ -7,7 +7,7 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.errors import CallError, DataError
-from ragforge.files.examples import load_examples
+from ragforge.files.formats.judge_examples import load_examples
 from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.llm.connect import OFFLINE, call_key_for
 from ragforge.pipeline.backend import Backend

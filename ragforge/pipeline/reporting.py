@@ -9,8 +9,8 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.files.atomic import write_whole
-from ragforge.files.dataset import Dataset
-from ragforge.files.history import read_history
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.history import read_history
 from ragforge.pipeline.agreement import agreement_in
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions

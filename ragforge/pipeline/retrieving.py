@@ -8,11 +8,11 @@ from functools import partial
 from ragforge.config import Settings
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
 from ragforge.evaluating.wording import one_line
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import RunOrigin
-from ragforge.files.names import checked_name
-from ragforge.files.run_chunks import chunks_of_runs
-from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.run_chunks import chunks_of_runs
+from ragforge.files.set.versions.wholeness import require_own_chunks
+from ragforge.files.text import checked_name
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import EARNEST, Mode

@@ -7,10 +7,10 @@ from typing import Literal
 
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.judgments import failed_by_name
-from ragforge.files.dataset import Dataset
-from ragforge.files.lines import plain_name
-from ragforge.files.names import checked_name
-from ragforge.files.run_chunks import RunChunks, chunks_of_runs, reworded_queries
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.run_chunks import RunChunks, chunks_of_runs, reworded_queries
+from ragforge.files.source_files import plain_name
+from ragforge.files.text import checked_name
 
 Chunks = Literal["now", "others", "no chunks", "unreadable"]
 

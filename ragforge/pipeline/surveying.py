@@ -13,9 +13,9 @@ from ragforge.corpus.near_duplicates import Sketches
 from ragforge.corpus.survey import ChunkCard
 from ragforge.corpus.topics import telling_words, topics
 from ragforge.errors import DataError
-from ragforge.files.arrays import Array
-from ragforge.files.chunk_lines import ChunkLines, each_chunk
-from ragforge.files.folders import remove_whole, whole_folder
+from ragforge.files.array_files import Array
+from ragforge.files.atomic import remove_whole, whole_folder
+from ragforge.files.set.chunk_lines import ChunkLines, each_chunk
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever

@@ -14,8 +14,8 @@ from ragforge.evaluating.graded_by import grades_of
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.query_details import ChunkStart, ShownStarts
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
-from ragforge.files.dataset import Dataset
-from ragforge.files.run_chunks import usable_runs
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.run_chunks import usable_runs
 from ragforge.measures import parse_measure
 
 _ABOVE_ONE: Final = frozenset({"DCG", "NumRet", "NumRelRet", "NumRel"})

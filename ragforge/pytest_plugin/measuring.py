@@ -17,11 +17,11 @@ from ragforge.config import EvaluateSettings, SettingsFile
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.gathered import settle_judgments
 from ragforge.evaluating.wording import MISSING, number, one_line, plural
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import explain
-from ragforge.files.levels import document_level
-from ragforge.files.opening import open_dataset
-from ragforge.files.run_chunks import UsableRuns, usable_runs
+from ragforge.files.record_files import explain
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import document_level
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.set.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.pytest_plugin import REPORTED

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import SettingsFile, load
-from ragforge.files.dataset import Dataset
-from ragforge.files.versions.listing import bring
-from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.wholeness import bring, require_own_chunks
 from ragforge.observe import silent
 from ragforge.pipeline.retrieving import make_runs, require_working
 from ragforge.pipeline.run_list import named_specs

@@ -19,10 +19,10 @@ from ragforge.errors import (
     RagforgeError,
     UsageError,
 )
-from ragforge.files.dataset import Dataset
-from ragforge.files.folders import MIRRORS
-from ragforge.files.opening import open_dataset
-from ragforge.files.versions.store import (
+from ragforge.files.atomic import MIRRORS
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.set.versions.store import (
     next_version,
     prune,
     publish,
@@ -30,7 +30,7 @@ from ragforge.files.versions.store import (
     reject,
     stage_version,
 )
-from ragforge.files.versions.wholeness import require_whole
+from ragforge.files.set.versions.wholeness import require_whole
 from ragforge.llm.connect import OFFLINE
 from ragforge.llm.store import CallStore
 from ragforge.observe import Event, Observer

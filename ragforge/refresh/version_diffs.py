@@ -5,12 +5,11 @@ from itertools import groupby
 from pathlib import Path
 
 from ragforge.evaluating.one_judge import are_of_two_judges
-from ragforge.files.chunk_lines import each_chunk
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
-from ragforge.files.merging import key_of
-from ragforge.files.sorted_lines import each_document, side_by_side
-from ragforge.files.version_places import home_of
+from ragforge.files.set.chunk_lines import each_chunk
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_document, key_of, side_by_side
+from ragforge.files.set.version_places import home_of
 from ragforge.records import Cause, Chunk, Judgment, Query, RenamedDocument, SourceDocument
 from ragforge.report.refresh.differences import (
     Counts,

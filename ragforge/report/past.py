@@ -10,7 +10,7 @@ from ragforge.evaluating.history.trends import LEAST_DIFFERENCE, Trend, trend
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.text_table import Table
 from ragforge.evaluating.wording import MISSING, number
-from ragforge.files.history import History
+from ragforge.files.set.history import History
 from ragforge.records import Evaluation
 from ragforge.report.comparison.words import signed
 from ragforge.report.history_text import needed_text

@@ -41,12 +41,12 @@ from ragforge.evaluating.judgments import (
 from ragforge.evaluating.query_details import ChunkStart, ShownStarts, stored_replies
 from ragforge.evaluating.runs import NOT_SET, RunSummary, Task, rank_order
 from ragforge.evaluating.slices import detailed
-from ragforge.files.dataset import Dataset
-from ragforge.files.history import History
-from ragforge.files.levels import DocumentLevel, document_level
 from ragforge.files.manifest import ReviewAudit, Spent
-from ragforge.files.run_chunks import usable_runs
-from ragforge.files.versions.wholeness import require_own_chunks
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import DocumentLevel, document_level
+from ragforge.files.set.history import History
+from ragforge.files.set.run_chunks import usable_runs
+from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.measures.graders import Agreement
 from ragforge.measures.listed import LEAST_RELEVANT, labels_of
 from ragforge.records import Chunk, JudgeAudit, Query

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ragforge.files.arrays import Array, map_array, read_part, write_array
+from ragforge.files.array_files import Array, map_array, read_part, write_array
 
 Numbers = npt.NDArray[np.uint64]
 

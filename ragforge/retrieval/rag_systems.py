@@ -12,8 +12,8 @@ from functools import partial
 from numbers import Integral
 
 from ragforge.errors import CallError, UsageError
-from ragforge.files.names import ANSWER, IN_CONTEXT, normal_name
-from ragforge.files.values import is_unicode
+from ragforge.files.field_names import ANSWER, IN_CONTEXT, normal_name
+from ragforge.files.text import is_unicode
 from ragforge.http_service import Service
 from ragforge.plugins import call, construct, find, method_of, parameters_of
 from ragforge.records import Chunk

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragforge.errors import DataError
-from ragforge.files.arrays import is_ascending, map_array, require_sound
+from ragforge.files.array_files import is_ascending, map_array, require_sound
 from ragforge.records import Hit
 from ragforge.retrieval.index_writer import (
     ROW,

@@ -8,9 +8,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import digest_file
-from ragforge.files.version_places import REJECTED, VERSIONS, files_of, home_of
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.version_places import REJECTED, VERSIONS, files_of, home_of
 from ragforge.viewer.shelf import Shown, Stamp, open_shown, stamp
 
 KEPT: Final = 8

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ragforge.files.pairs import PairRow
+from ragforge.files.formats.pairs import PairRow
 
 PAIRS = [
     PairRow(f"q{query}", "?", f"c{chunk}", ".", human_grade=chunk % 4)

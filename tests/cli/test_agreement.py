@@ -6,7 +6,7 @@ import pytest
 from endpoint import Reply, answering, completion, datum
 
 from ragforge.cli import main
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Judgment, Provenance
 
 TEXTS = ("Beeswax keeps oak from drying.", "A fee of ten percent applies.", "Lockers are open.")

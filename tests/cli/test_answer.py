@@ -6,7 +6,7 @@ import pytest
 from endpoint import Reply, answering, completion, datum, fault
 
 from ragforge.cli import main
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 from ragforge.prompts import load_prompt
 
 

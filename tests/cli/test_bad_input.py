@@ -252,7 +252,7 @@ def test_a_full_disk_is_named_and_the_old_file_stays(tmp_path, documents, capsys
 def test_a_bug_leaves_a_log_and_no_traceback(dataset, monkeypatch, tmp_path, capsys):
     """A user can attach a file; a wall of text on the terminal helps nobody."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("ragforge.files.opening.open_dataset", lambda path: 1 / 0)
+    monkeypatch.setattr("ragforge.files.set.opening.open_dataset", lambda path: 1 / 0)
 
     assert main(["report", "--dataset", str(dataset)]) == 70
     assert "this is a bug" in said(capsys)

@@ -4,10 +4,10 @@ import shutil
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import write_records
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
-from ragforge.files.versions.store import publish, refresh_lock, stage_version
+from ragforge.files.record_files import write_records
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.store import publish, refresh_lock, stage_version
 from ragforge.records import (
     Cause,
     Chunk,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.opening import create_dataset, open_dataset
+from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.records import Chunk, Judgment, Provenance, Query
 
 MODEL = Provenance(kind="llm", model="a judge")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 
 MODULE = """
 import asyncio

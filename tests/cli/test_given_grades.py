@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 
 CHUNKS = [
     {"id": "d1", "document": "d1.md", "text": "Close the lid and send it in within two years."},

@@ -6,8 +6,8 @@ import pytest
 from ranked_sets import ranked_set
 
 from ragforge.cli import main
-from ragforge.files.history import read_history
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.history import read_history
+from ragforge.files.set.opening import open_dataset
 from ragforge.records import Judgment
 
 

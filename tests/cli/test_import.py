@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 
 
 def run(capsys, *words):

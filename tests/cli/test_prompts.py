@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 from ragforge.prompts import load_prompt
 
 

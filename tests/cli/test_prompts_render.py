@@ -11,7 +11,7 @@ from fakes import saying
 
 from ragforge.cli import main
 from ragforge.config import ModelSettings
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 from ragforge.llm.store import CallStore
 from ragforge.pipeline.rendering import STAGES
 from ragforge.prompts import load_prompt, prompt_names

@@ -9,7 +9,7 @@ from endpoint import Reply, completion, fault
 from nights import SIX, WIDE, make_night
 from pipeline.generation.making import endpoint, run, stages
 
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 
 
 class Change:

@@ -8,7 +8,7 @@ import pytest
 from nights import SIX, make_night
 from pipeline.generation.making import endpoint, run, stages
 
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 
 PRIVACY = "privacy.md"
 RIGHTS = "## Your rights"

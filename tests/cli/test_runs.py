@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 from ragforge.records import Chunk
 
 MODULE = """

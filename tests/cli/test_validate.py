@@ -4,7 +4,7 @@ import pytest
 from pipeline.generation.making import run
 from versioned_sets import make_set
 
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from measured_set import make_measured_set
 
 from ragforge.cli import main
-from ragforge.files.opening import open_dataset
-from ragforge.files.versions.store import publish, refresh_lock, roll_back, stage_version
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.set.versions.store import publish, refresh_lock, roll_back, stage_version
 
 READING = [
     ("validate",),

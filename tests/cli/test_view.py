@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import Chunk, Hit, Judgment, Query, Ranking
 
 GRADES = {

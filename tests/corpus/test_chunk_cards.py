@@ -3,8 +3,8 @@ import pytest
 
 from ragforge.corpus.chunk_cards import CardReader, CardWriter, is_askable
 from ragforge.corpus.survey import ChunkCard
-from ragforge.files.chunk_lines import each_chunk
-from ragforge.files.jsonl import write_records
+from ragforge.files.record_files import write_records
+from ragforge.files.set.chunk_lines import each_chunk
 from ragforge.records import Chunk
 
 ENOUGH = "one two three four five six seven eight nine ten eleven twelve"

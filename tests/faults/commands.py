@@ -23,7 +23,7 @@ import ragforge.llm.openai_endpoint, ragforge.llm.store.transfer, ragforge.pipel
 import ragforge.refresh.job, ragforge.report.refresh.words
 import ragforge.retrieval.bm25
 from ragforge.cli import main
-from ragforge.files import swapping
+from ragforge.files.set import swapping
 
 STEPS = "open write link rename replace symlink unlink mkdir fsync ftruncate pwrite".split()
 

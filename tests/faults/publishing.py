@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.append(sys.argv[1])
 from versioned_sets import refreshed
 from ragforge.errors import DataError
-from ragforge.files import swapping
+from ragforge.files.set import swapping
 
 STEPS = "link rename replace symlink unlink mkdir rmdir fsync ftruncate pwrite".split()
 TAKE_ROOM = [name for name in STEPS if name not in ("unlink", "rmdir", "ftruncate")]

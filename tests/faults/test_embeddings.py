@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from faults.harness import QUERY, SHARED, Product, finish, until
 
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import Chunk, Query
 
 CHUNKS, QUERIES = 200, 6

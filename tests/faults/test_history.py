@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from evaluations import evaluation
 
-from ragforge.files.history import appending, read_history
+from ragforge.files.set.history import appending, read_history
 
 TESTS = Path(__file__).parents[1]
 
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
 from evaluations import evaluation
-from ragforge.files.history import appending
+from ragforge.files.set.history import appending
 
 print("ready", flush=True)
 sys.stdin.readline()
@@ -31,7 +31,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
 from evaluations import evaluation
-from ragforge.files.history import appending
+from ragforge.files.set.history import appending
 
 write = os.write
 

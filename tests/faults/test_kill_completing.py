@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from faults.harness import QUERY, SHARED, Product, endpoint, finish, until
 
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import Chunk, Query
 
 AT_ONCE = 2

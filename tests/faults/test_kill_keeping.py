@@ -10,9 +10,9 @@ from faults.publishing import reader_of
 from ranked_sets import ranked_set
 from versioned_sets import everything, make_set, mixture, refreshed, tag_of
 
-from ragforge.files.baseline import values_in
-from ragforge.files.history import read_history
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.baseline import values_in
+from ragforge.files.set.history import read_history
+from ragforge.files.set.opening import open_dataset
 from ragforge.records import Chunk
 
 slow = pytest.mark.slow_faults

@@ -12,8 +12,8 @@ import pytest
 from faults.publishing import Publisher, reader_of
 from versioned_sets import everything, make_set, mixture, refreshed, tag_of
 
-from ragforge.files.opening import open_dataset
-from ragforge.files.versions.store import refresh_lock, versions_of
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.set.versions.store import refresh_lock, versions_of
 
 slow = pytest.mark.slow_faults
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")

@@ -5,11 +5,11 @@ import sys
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.folders import remove_whole, whole_folder
+from ragforge.files.atomic import remove_whole, whole_folder
 
 KILLED = """
 import os, pathlib, sys
-from ragforge.files.folders import whole_folder
+from ragforge.files.atomic import whole_folder
 with whole_folder(pathlib.Path(sys.argv[1])) as folder:
     (folder / "half").write_text("x")
     os.kill(os.getpid(), 9)
@@ -17,7 +17,7 @@ with whole_folder(pathlib.Path(sys.argv[1])) as folder:
 
 KILLED_REMOVING = """
 import os, pathlib, shutil, sys
-from ragforge.files.folders import remove_whole
+from ragforge.files.atomic import remove_whole
 shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), 9)
 remove_whole(pathlib.Path(sys.argv[1]))
 """

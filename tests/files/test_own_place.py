@@ -1,5 +1,5 @@
-from ragforge.files.folders import make_own_place
-from ragforge.files.versions.lock import refresh_lock
+from ragforge.files.atomic import make_own_place
+from ragforge.files.set.versions.lock import refresh_lock
 from ragforge.llm.store.calls import CallStore
 
 

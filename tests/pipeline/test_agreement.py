@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.agreement import Labels, agreement_in
 from ragforge.pipeline.validating import validate
 from ragforge.records import Chunk, Judgment, Provenance, Query

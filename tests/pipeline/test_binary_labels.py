@@ -8,7 +8,7 @@ import pytest
 from ragforge.cli import main
 from ragforge.config import EvaluateSettings
 from ragforge.evaluation import evaluate
-from ragforge.files.opening import create_dataset, open_dataset
+from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.intake.importing import import_queries

@@ -4,8 +4,8 @@ import json
 import pytest
 
 from ragforge.config import ChunkSettings, Settings
-from ragforge.files.dataset import Dataset
-from ragforge.files.resources import shipped
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generating import generate_dataset

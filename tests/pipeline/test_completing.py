@@ -6,7 +6,7 @@ from fakes import Recorder
 
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.mock import Script, serving
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.completing import complete_dataset, judging_settings, probing_retrievers

@@ -7,7 +7,7 @@ from ragforge.cli import main
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluation import evaluate
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.evaluating import evaluate_files
 from ragforge.pipeline.exporting import export

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.generation.source import Prepared
 from ragforge.pipeline.intake.importing import import_queries

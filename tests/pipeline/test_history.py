@@ -8,8 +8,8 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.of_run import moved
 from ragforge.evaluating.history.trends import trend
-from ragforge.files.baseline import values_of
-from ragforge.files.history import read_history
+from ragforge.files.set.baseline import values_of
+from ragforge.files.set.history import read_history
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, last_alike, last_other, run_histories
 

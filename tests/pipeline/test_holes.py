@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.holes import RunHoles, holes_of, told
 from ragforge.records import Hit, Judgment, Query, Ranking
 

@@ -5,7 +5,7 @@ import pytest
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.evaluation import evaluate
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.intake.importing import import_queries

@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.manifest import RunOrigin
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.intake.logs import import_logs
 from ragforge.records import Chunk, Evidence, Judgment, Pin, Query, RealQuery

@@ -8,8 +8,8 @@ import pytest
 
 from ragforge.cli import main
 from ragforge.config import EvaluateSettings
-from ragforge.files.opening import open_dataset
-from ragforge.files.qrels import read_judged_qrels
+from ragforge.files.formats.qrels import read_judged_qrels
+from ragforge.files.set.opening import open_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluated import evaluate_runs, yardstick_now

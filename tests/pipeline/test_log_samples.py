@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.files.opening import create_dataset
-from ragforge.files.queries import ImportedQuery
+from ragforge.files.formats.queries import ImportedQuery
+from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.intake.logs import import_logs
 from ragforge.pipeline.log_samples import LogSample, draw_questions

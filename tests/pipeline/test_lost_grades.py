@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.validating import lost_grades
 from ragforge.records import Chunk, Judgment, Query
 

@@ -7,8 +7,8 @@ from ragforge.config import EvaluateSettings
 from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.evaluating.history.common_items import Yardstick
 from ragforge.evaluating.history.trends import crossing
-from ragforge.files.baseline import values_in
-from ragforge.files.history import read_history
+from ragforge.files.set.baseline import values_in
+from ragforge.files.set.history import read_history
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pipeline.history import keep_evaluations, run_histories

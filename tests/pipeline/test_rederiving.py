@@ -4,8 +4,8 @@ import pytest
 
 from ragforge.config import ChunkSettings, Settings
 from ragforge.errors import UsageError
-from ragforge.files.dataset import Dataset
-from ragforge.files.resources import shipped
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource

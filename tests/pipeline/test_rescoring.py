@@ -7,9 +7,9 @@ from ragforge.config import EvaluateSettings
 from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.evaluating.history.of_run import moved
 from ragforge.evaluating.history.trends import trend
-from ragforge.files.history import read_history
 from ragforge.files.manifest import RunOrigin, digest_file
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.history import read_history
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pipeline.history import keep_evaluations, run_histories

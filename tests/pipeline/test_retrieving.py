@@ -8,7 +8,7 @@ from fakes import Recorder
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, DataError, EndpointError, UsageError
 from ragforge.files.manifest import RunOrigin, digest_file
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
 from ragforge.records import Chunk, Failure, Query

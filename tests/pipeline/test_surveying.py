@@ -10,7 +10,7 @@ import pytest
 from ragforge.config import Settings
 from ragforge.corpus.chunk_files import write_corpus
 from ragforge.errors import DataError
-from ragforge.files.jsonl import write_records
+from ragforge.files.record_files import write_records
 from ragforge.observe import silent
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk

@@ -1,7 +1,7 @@
 import pytest
 from versioned_sets import make_set, refreshed
 
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 from ragforge.pipeline.validating import accept, validate
 from ragforge.records import Chunk, Query, VersionDiff
 from ragforge.records.refresh import CallCounts, DocumentsDiff, JudgmentsDiff

@@ -8,9 +8,9 @@ import pytest
 from measured_set import make_measured_set
 
 from ragforge.config import EvaluateSettings
-from ragforge.files.baseline import write_baseline
 from ragforge.files.manifest import RunOrigin
-from ragforge.files.versions.store import publish, refresh_lock, stage_version
+from ragforge.files.set.baseline import write_baseline
+from ragforge.files.set.versions.store import publish, refresh_lock, stage_version
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pytest_plugin import asserting, retrieved
 from ragforge.records import Chunk
@@ -444,7 +444,7 @@ def test_a_version_that_is_published_meanwhile_is_measured_anew(run, dataset):
         publish(staged, dataset.path)
     source = (
         "from pathlib import Path\n"
-        "from ragforge.files.versions.store import roll_back\n"
+        "from ragforge.files.set.versions.store import roll_back\n"
         + marked(RUN.format("assert ragforge_run.evaluation.version == 2"), run="bad")
         + marked(
             "def test_again(request):\n"
@@ -466,7 +466,7 @@ def test_a_refreshed_set_is_retrieved_from_with_the_call_store_of_its_home(run, 
     source = marked(
         "def test_run(ragforge_run, tmp_path):\n"
         "    from pathlib import Path\n"
-        "    from ragforge.files.opening import open_dataset\n"
+        "    from ragforge.files.set.opening import open_dataset\n"
         "    from ragforge.pytest_plugin.retrieved import retrieved_beside\n"
         "    beside, _ = retrieved_beside(open_dataset(Path('set')), 'bm25', tmp_path, print)\n"
         "    assert beside.store_path.read_bytes() == b'kept'",

@@ -9,7 +9,7 @@ from corpora import SETTINGS, page, section, set_of, write_pages
 
 from ragforge.config import ChunkSettings
 from ragforge.errors import DataError, UsageError
-from ragforge.files.jsonl import read_records
+from ragforge.files.record_files import read_records
 from ragforge.observe import silent
 from ragforge.records import Chunk, SourceDocument
 from ragforge.refresh.corpus import reading

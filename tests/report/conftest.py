@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ragforge.evaluating.answers.records import Relevance, SystemRecords
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import RunOrigin, digest_file
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import (
     Answer,
     AnswerGrade,

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from ragforge.files.jsonl import write_records
+from ragforge.files.record_files import write_records
 from ragforge.observe import silent
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragforge.cli import main
-from ragforge.files.opening import open_dataset
-from ragforge.files.resources import shipped
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.shipped_folders import shipped
 
 GATE = "--max-failures 0.5 --allow-baseline-judge --allow-few --allow-holes"
 """Rules that a small set of the offline baseline can hold to."""

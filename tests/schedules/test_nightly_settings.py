@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.cli import main
 from ragforge.config import Settings, load
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 
 PATH = shipped("configs") / "nightly.toml"
 

@@ -5,8 +5,8 @@ from http.client import HTTPConnection
 
 import pytest
 
-from ragforge.files.history import appending
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.history import appending
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.evaluated import sealed
 from ragforge.records import Digests, Evaluation, MeasuredMean, Spending
 from ragforge.viewer.serving import serving

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.evaluated import sealed
 from ragforge.viewer.serving import serving
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.viewer.guarding import Door
 from ragforge.viewer.serving import serving
 

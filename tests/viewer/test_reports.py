@@ -4,7 +4,7 @@ from threading import Event
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.viewer.reports import KEPT, Reports
 from ragforge.viewer.serving import serving
 from ragforge.viewer.shelf import Shelf

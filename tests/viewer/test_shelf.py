@@ -2,8 +2,8 @@ import pytest
 from versioned_sets import make_set, refreshed
 
 from ragforge.errors import DataError
-from ragforge.files.dataset import Dataset
-from ragforge.files.versions.store import roll_back
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.store import roll_back
 from ragforge.viewer.reports import Reports
 from ragforge.viewer.shelf import Shelf, check_roots
 

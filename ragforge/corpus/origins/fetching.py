@@ -24,10 +24,9 @@ from ragforge.corpus.origins.sql import PREFIX as SQL
 from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
 from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents
 from ragforge.errors import DataError, UsageError
-from ragforge.files.atomic import write_whole
-from ragforge.files.folders import NAME
-from ragforge.files.inside import require_own_place
-from ragforge.files.values import escaped
+from ragforge.files.atomic import OWN_FOLDER, write_whole
+from ragforge.files.set.containment import require_own_place
+from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 
 Passed = Callable[[str, str], None]
@@ -58,7 +57,7 @@ class FetchedPaths(list[Path]):
             renamed = renamed.replace(
                 GIVE_ABOVE,
                 "give another folder of an origin, so that its ids begin otherwise, or another "
-                "name to a query: sql:URL#NAME: SELECT …",
+                "name to a query: sql:URL#OWN_FOLDER: SELECT …",
             )
         return renamed
 
@@ -108,7 +107,7 @@ def fetched(
                 paths.append(spec)
                 continue
             folder = place / _folder_name(spec)
-            if place.parent.name == NAME:
+            if place.parent.name == OWN_FOLDER:
                 require_own_place(place.parent)
             stack.enter_context(mirror_lock(folder, spec.shown))
             paths.append(_fetch(spec, folder, wanted, _passed(spec, observer)))
@@ -143,7 +142,7 @@ def _refuse_twins(specs: Sequence[Path | _Spec]) -> None:
         if file in seen and isinstance(spec, SqlSpec):
             raise UsageError(
                 f"{spec.shown}: another query has the name {spec.name!r}, so that ids could be the "
-                "same; name one of them: sql:URL#NAME: SELECT …"
+                "same; name one of them: sql:URL#OWN_FOLDER: SELECT …"
             )
         if file in seen:
             raise UsageError(f"{spec.shown}: comes twice; expected each origin once")

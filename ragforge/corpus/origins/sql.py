@@ -21,9 +21,9 @@ from ragforge.corpus.row_documents import (
     form_of,
 )
 from ragforge.errors import DataError, UsageError
-from ragforge.files.fields import make_row
-from ragforge.files.spool import Spool
-from ragforge.files.values import shown
+from ragforge.files.external_sort import Spool
+from ragforge.files.row import make_row
+from ragforge.files.text import shown
 from ragforge.records.record import Record
 
 if TYPE_CHECKING:

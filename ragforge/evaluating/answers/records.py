@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from ragforge.evaluating.judgments import failed_by_name
 from ragforge.evaluating.selection import Part
-from ragforge.files.dataset import Dataset
-from ragforge.files.selecting import Chosen
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design
 from ragforge.records import Answer, AnswerGrade, Failure, Query
 

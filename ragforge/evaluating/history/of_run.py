@@ -17,7 +17,7 @@ from ragforge.evaluating.history.trends import (
     trend_on_bridge,
     until_change,
 )
-from ragforge.files.history import state_of
+from ragforge.files.set.history import state_of
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean
 
 Cause: TypeAlias = Literal["system", "set", "judgments", "both", "failures", "neither", "unknown"]

@@ -9,8 +9,16 @@ from typing import Final
 import numpy as np
 
 from ragforge.errors import DataError
-from ragforge.files.fields import Row, load_json, make_row, query_name
-from ragforge.files.names import ITEM_ID, LATENCY_MS, LATENCY_S, RANKING, SCORE, SCORES, goes_by
+from ragforge.files.field_names import (
+    ITEM_ID,
+    LATENCY_MS,
+    LATENCY_S,
+    RANKING,
+    SCORE,
+    SCORES,
+    goes_by,
+)
+from ragforge.files.row import Row, load_json, make_row, query_name
 from ragforge.files.scan.rows import Bytes, Irregular, Positions
 from ragforge.files.scan.tokens import find_byte, stands_at
 

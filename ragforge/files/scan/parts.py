@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from ragforge.files.lines import open_unpacked, unpacked_name
 from ragforge.files.scan.collecting import Collector, Qrels
 from ragforge.files.scan.rows import Irregular, Rows
 from ragforge.files.scan.window import Window
+from ragforge.files.source_files import open_unpacked, unpacked_name
 
 _KEPT_BYTES: Final = 1 << 24
 

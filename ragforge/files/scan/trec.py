@@ -110,7 +110,7 @@ def _split_any(array: Bytes, start: int, stop: int) -> Lines:
 def scan_trec_run(
     path: Path, qrels: Qrels, *, n_threads: int, sizes: Sizes | None = None
 ) -> RunHits:
-    """Find the judged chunks of a TREC run, as `ragforge.files.trec` would read it.
+    """Find the judged chunks of a TREC run, as `ragforge.files.formats.trec` would read it.
 
     Args:
         path: A file, not a pipe; unpacked where its name ends in .gz or .zst.

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from ragforge.errors import DataError
-from ragforge.files.folders import make_own_place
+from ragforge.files.atomic import make_own_place
 from ragforge.files.manifest import Spent
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.damage import open_mended

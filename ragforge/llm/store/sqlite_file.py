@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 from ragforge.errors import DataError
-from ragforge.files.folders import NAME
-from ragforge.files.inside import require_own_place
-from ragforge.files.values import shown
+from ragforge.files.atomic import OWN_FOLDER
+from ragforge.files.set.containment import require_own_place
+from ragforge.files.text import shown
 from ragforge.llm.store.open_files import connect, read_head
 from ragforge.llm.store.rows import COLUMNS, Row, row_values
 
@@ -126,7 +126,7 @@ def check_header(path: Path) -> None:
         sqlite3.DatabaseError: They are damaged.
         DataError: The file, or what lies beside it, leads out of its `.ragforge`.
     """
-    if path.parent.name == NAME:
+    if path.parent.name == OWN_FOLDER:
         require_own_place(path.parent)
     try:
         head = read_head(path, 100)

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ragforge.errors import DataError
-from ragforge.files.lines import read_groups
+from ragforge.files.source_files import read_groups
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.damage import salvage
 from ragforge.llm.store.rows import COLUMNS, NAMES, Row, checked_row, row_values

@@ -13,8 +13,8 @@ from ragforge.evaluating.graded_by import count_silent, grades_of, why_unknown
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.selection import Part
 from ragforge.evaluating.wording import plural
-from ragforge.files.dataset import Dataset
-from ragforge.files.selecting import Chosen, shared
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.measures.comparing import couples
 from ragforge.measures.intervals import Ends
 from ragforge.measures.strata import Design

@@ -23,17 +23,17 @@ from ragforge.evaluating.one_judge import PairJudges, pair_judges
 from ragforge.evaluating.runs import rank_order
 from ragforge.evaluating.selection import Part
 from ragforge.evaluating.wording import plural
-from ragforge.files.dataset import Dataset
-from ragforge.files.levels import document_level
-from ragforge.files.qrels import judgments_in, read_judged_qrels
-from ragforge.files.relevance import lists_in_words
-from ragforge.files.run_chunks import (
+from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
+from ragforge.files.formats.row_relevance import lists_in_words
+from ragforge.files.formats.runs import Ranked, read_run
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import document_level
+from ragforge.files.set.query_selection import Chosen, shared
+from ragforge.files.set.run_chunks import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,
 )
-from ragforge.files.runs import Ranked, read_run
-from ragforge.files.selecting import Chosen, shared
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
 from ragforge.measures.evaluation import highest_grade

@@ -10,8 +10,8 @@ from ragforge.evaluating.history.changes import is_of_same_part
 from ragforge.evaluating.history.common_items import LEFT_OUT, CommonItem, common_items, mixed_of
 from ragforge.evaluating.one_judge import Reading
 from ragforge.evaluating.wording import one_line, plural
-from ragforge.files.dataset import Dataset
-from ragforge.files.selecting import recall
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.query_selection import recall
 from ragforge.measures.strata import Design
 from ragforge.pipeline.evaluated import yardstick_of
 from ragforge.pipeline.gating.subjects import Subject

@@ -14,11 +14,11 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.judgments import Judge, judges
-from ragforge.files.baseline import parse_baseline, read_baseline
-from ragforge.files.branches import read_from_branch
-from ragforge.files.dataset import Dataset
+from ragforge.files.git_branch import read_from_branch
 from ragforge.files.manifest import digest_file
-from ragforge.files.selecting import Chosen
+from ragforge.files.set.baseline import parse_baseline, read_baseline
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design

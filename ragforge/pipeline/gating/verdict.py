@@ -14,7 +14,7 @@ from ragforge.evaluating.history.changes import Change, changes
 from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.selection import Part
 from ragforge.evaluating.wording import one_line, plural
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.corpus.survey import Survey
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.inputs import Inputs, is_kept, is_own
 from ragforge.records import Judgment, Query
 from ragforge.stages.answer.facts import keeping_facts

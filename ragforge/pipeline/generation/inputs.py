@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.errors import UsageError
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import GenerationStep
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.pipeline.generation.team import Team
 from ragforge.records import Query

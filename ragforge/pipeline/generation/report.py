@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ragforge.config import Settings
 from ragforge.corpus.survey import Survey
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.rounds import Rounds
 from ragforge.records import Coverage, FunnelStep, GenerationReport, Judgment, Query, ShareRow

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.generation.files import keep_generated

@@ -18,10 +18,10 @@ from ragforge.corpus.chunk_files import (
 from ragforge.corpus.origins.fetching import fetched
 from ragforge.corpus.source_documents import carry_histories
 from ragforge.errors import DataError
-from ragforge.files.dataset import Dataset
-from ragforge.files.folders import MIRRORS, make_own_place
+from ragforge.files.atomic import MIRRORS, make_own_place
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.sorted_lines import each_document
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_document
 from ragforge.observe import Observer
 
 

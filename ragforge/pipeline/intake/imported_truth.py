@@ -9,11 +9,11 @@ from typing import Final
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, standing_at
 from ragforge.errors import DataError
 from ragforge.evaluating.wording import plural
-from ragforge.files.dataset import Dataset
-from ragforge.files.labels_note import Graded
-from ragforge.files.levels import Label, LabelNames
-from ragforge.files.queries import ImportedQuery
-from ragforge.files.relevance import HIGHEST_GRADE, Anchor
+from ragforge.files.formats.export_note import Graded
+from ragforge.files.formats.queries import ImportedQuery
+from ragforge.files.formats.row_relevance import HIGHEST_GRADE, Anchor
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import Label, LabelNames
 from ragforge.observe import Event, Observer
 from ragforge.records import Evidence, Judgment, Lineage, Provenance, Query
 from ragforge.stages.generate.truth import derive, grades_at

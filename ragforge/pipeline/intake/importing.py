@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from ragforge.errors import DataError, RagforgeError
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
-from ragforge.files.dataset import Dataset
-from ragforge.files.labels_note import LabelsNote
-from ragforge.files.opening import create_dataset, refuse_other_files
-from ragforge.files.queries import ImportedQueries, read_queries
+from ragforge.files.formats.export_note import LabelsNote
+from ragforge.files.formats.queries import ImportedQueries, read_queries
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset, refuse_other_files
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus

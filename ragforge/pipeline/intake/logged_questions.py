@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.masking import masked
-from ragforge.files.query_log import Labels, LoggedQuery, read_log
-from ragforge.files.relevance import Relevance, joined
-from ragforge.files.values import shown
+from ragforge.files.formats.query_log import Labels, LoggedQuery, masked, read_log
+from ragforge.files.formats.row_relevance import Relevance, joined
+from ragforge.files.text import shown
 from ragforge.stages.asking import visible
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 

@@ -9,14 +9,14 @@ from statistics import median_low
 from typing import Final, Literal, TypeVar
 
 from ragforge.errors import DataError
-from ragforge.files.dataset import Dataset
-from ragforge.files.levels import LabelNames
-from ragforge.files.lines import plain_name
-from ragforge.files.queries import ImportedQueries, ImportedQuery
-from ragforge.files.query_log import read_labels
-from ragforge.files.relevance import Anchor, Relevance, settle_relevance
-from ragforge.files.run_chunks import run_warnings
-from ragforge.files.values import shown
+from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
+from ragforge.files.formats.query_log import read_labels
+from ragforge.files.formats.row_relevance import Anchor, Relevance, settle_relevance
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import LabelNames
+from ragforge.files.set.run_chunks import run_warnings
+from ragforge.files.source_files import plain_name
+from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.importing import add_logged
 from ragforge.pipeline.intake.logged_questions import Asked, Reading, most

@@ -9,8 +9,8 @@ from typing import Final
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
-from ragforge.files.dataset import Dataset
-from ragforge.files.review_sheet import RANDOM, SheetRow, write_sheet
+from ragforge.files.formats.review_sheet import RANDOM, SheetRow, write_sheet
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Query
 from ragforge.report.page.review import render_review
 

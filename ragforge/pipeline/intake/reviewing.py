@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ragforge.errors import DataError, UsageError
-from ragforge.files.dataset import Dataset
+from ragforge.files.formats.review_sheet import SheetDecision, read_sheet, sheet_text
 from ragforge.files.manifest import ReviewAudit
-from ragforge.files.review_sheet import SheetDecision, read_sheet, sheet_text
-from ragforge.files.values import shown
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.text import shown
 from ragforge.measures.rates import wilson_interval
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.intake.reimporting import is_of_former_wording

@@ -12,7 +12,7 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.manifest import FileEntry
-from ragforge.files.sorted_lines import each_line, not_sorted
+from ragforge.files.set.sorted_records import each_line, not_sorted
 from ragforge.records import Chunk
 
 _HEAD = b'{"chunk_id":"'

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragforge.files.chunk_lines import each_chunk
 from ragforge.files.manifest import FileEntry
+from ragforge.files.set.chunk_lines import each_chunk
 from ragforge.records import Chunk, DocumentsDiff, SourceDocument
 
 

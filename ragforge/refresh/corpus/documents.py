@@ -14,10 +14,10 @@ from ragforge.corpus.chunk_files import describe_chunking, no_text_error, write_
 from ragforge.corpus.source_documents import carry_history, rows_of_chunks
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
-from ragforge.files.chunk_lines import each_chunk
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.values import escaped
+from ragforge.files.set.chunk_lines import each_chunk
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 from ragforge.records import DocumentsDiff, RenamedDocument, SourceDocument
 from ragforge.refresh.corpus.chunk_merge import ChunkFiles, Merged, merge_chunks

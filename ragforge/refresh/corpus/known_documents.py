@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ragforge.errors import DataError
-from ragforge.files.arrays import Array
-from ragforge.files.sorted_lines import each_document
+from ragforge.files.array_files import Array
+from ragforge.files.set.sorted_records import each_document
 from ragforge.records import SourceDocument
 
 _BYTES = 16

@@ -24,8 +24,8 @@ from ragforge.corpus.source_documents import (
     rows_of_chunks,
 )
 from ragforge.errors import DataError
-from ragforge.files.chunks import read_chunks
-from ragforge.files.spool import Spool
+from ragforge.files.external_sort import Spool
+from ragforge.files.formats.chunks import read_chunks
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, SourceDocument
 from ragforge.refresh.corpus.known_documents import KnownDocuments

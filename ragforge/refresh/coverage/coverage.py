@@ -7,9 +7,9 @@ from itertools import chain
 
 from ragforge.config import Settings
 from ragforge.corpus.survey import ChunkCard
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import Aim
-from ragforge.files.merging import key_of
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import key_of
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Backend

@@ -7,7 +7,7 @@ from hashlib import sha256
 from ragforge.config import Settings
 from ragforge.corpus.chunk_cards import is_askable
 from ragforge.corpus.survey import Survey
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.estimate import estimate_cells
 from ragforge.pipeline.generation.files import documents_of
 from ragforge.pipeline.generation.rounds import cell_like, missing_cells

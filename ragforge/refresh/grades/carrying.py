@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.merging import pair_and_judge
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import pair_and_judge
 from ragforge.pipeline.graded_quotes import Followed, at_chunks, by_rank, moved_pool
 from ragforge.pipeline.pooling import Standing
 from ragforge.records import Judgment, JudgmentsDiff, PoolEntry, Provenance, Query

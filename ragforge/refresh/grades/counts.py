@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.merging import key_of
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import key_of
 from ragforge.records import Judgment, JudgmentsDiff
 
 _Kind = Literal["kept", "carried", "judged", "evidence", "failed"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.grades.moved_chunks import MovedChunks

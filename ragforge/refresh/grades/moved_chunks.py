@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragforge.corpus.chunking import text_sha256
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import MovedChunk
 from ragforge.refresh.corpus.diff import CorpusDiff
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.quote_locations import ChunkIndex, fold
-from ragforge.files.dataset import Dataset
-from ragforge.files.merging import pair_of
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import pair_of
 from ragforge.pipeline.graded_quotes import Followed, GradedQuotes, at_chunks, place_grades
 from ragforge.records import DormantGrade, Evidence, Judgment
 from ragforge.refresh.corpus.diff import CorpusDiff

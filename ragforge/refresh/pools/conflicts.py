@@ -10,7 +10,7 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import Location
 from ragforge.corpus.survey import Survey
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.items.rechecking import Recheckers

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.llm.budget import BudgetAccount
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import EARNEST, Mode, of_stages

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.merging import Key, key_of, query_and_chunk
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import Key, key_of, query_and_chunk
 from ragforge.records import Judgment, Query
 
 _RELEVANT = 2

@@ -10,9 +10,9 @@ from ragforge.config import RefreshSettings, Settings
 from ragforge.corpus.chunking import text_sha256
 from ragforge.errors import ChurnError
 from ragforge.evaluating.wording import plural
-from ragforge.files.arrays import Array
-from ragforge.files.chunk_lines import each_chunk
-from ragforge.files.dataset import Dataset
+from ragforge.files.array_files import Array
+from ragforge.files.set.chunk_lines import each_chunk
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.inputs import is_kept
 from ragforge.records import Chunk, Query, VersionCheck
 from ragforge.refresh.corpus.diff import CorpusDiff

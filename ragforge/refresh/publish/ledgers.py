@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from ragforge.config import RefreshSettings
 from ragforge.evaluating.one_judge import JudgeKey, judge_key, one_key_a_judge
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.ground_digests import grades_digest, item_digests
 from ragforge.records import Action, Cause, Evidence, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff

@@ -11,7 +11,7 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.corpus.survey import Survey
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.files import documents_of
 from ragforge.records import Action, Cause, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.completing import judging_settings, probing_retrievers

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Final
 
 from ragforge.evaluating.wording import one_line, plural
-from ragforge.files.review_sheet import SheetRow
+from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.report.page.markup import Html, document, element, join
 
 _CHOICES: Final = (

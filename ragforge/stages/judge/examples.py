@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 from ragforge.corpus.quote_locations import fold
 from ragforge.errors import CallError, ConfigError, UsageError
-from ragforge.files.examples import Example
-from ragforge.files.values import shown
+from ragforge.files.formats.judge_examples import Example
+from ragforge.files.text import shown
 from ragforge.llm.chat import Message
 from ragforge.prompts import Prompt
 from ragforge.stages.asking import user_turn, visible

@@ -2,7 +2,7 @@ from heapq import nsmallest
 
 import pytest
 
-from ragforge.files.runs import read_run
+from ragforge.files.formats.runs import read_run
 from ragforge.measures.hits import JudgedHits, RunHits
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragforge.files.jsonl import write_records
+from ragforge.files.record_files import write_records
 from ragforge.files.scan import Irregular, scan_json_lines_run
 from ragforge.files.scan.parts import Sizes
 from ragforge.records import Hit, Ranking

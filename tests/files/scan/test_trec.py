@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError
-from ragforge.files.qrels import read_qrels
+from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.scan import Irregular, scan_trec_run
 from ragforge.files.scan.parts import Sizes
 

@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions

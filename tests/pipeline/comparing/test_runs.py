@@ -7,7 +7,7 @@ import pytest
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
-from ragforge.files.opening import create_dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import all_pairs, compare_pairs
 from ragforge.measures.intervals import Ends

@@ -6,7 +6,7 @@ from ranked_sets import ranked_set
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.evaluating.gate import Rules, Threshold
-from ragforge.files.baseline import write_baseline
+from ragforge.files.set.baseline import write_baseline
 from ragforge.pipeline.gating.subjects import find_baseline
 from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.pipeline.history import keep_evaluations

@@ -11,8 +11,8 @@ from typing import Any
 from endpoint import Body, Endpoint, Reply, completion, serving
 
 from ragforge.cli import main
-from ragforge.files.dataset import Dataset
-from ragforge.files.resources import shipped
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.shipped_folders import shipped
 from ragforge.mock.content import body_sha256, good_content
 from ragforge.pipeline.validating import validate
 

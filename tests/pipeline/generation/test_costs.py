@@ -5,7 +5,7 @@ import json
 import pytest
 from pipeline.generation.making import accepted, at, endpoint, generate, stages
 
-from ragforge.files.resources import shipped
+from ragforge.files.shipped_folders import shipped
 
 WORDS = (
     "copper lantern harbour meadow violin orchard compass granite saffron pavilion thimble "

@@ -15,7 +15,7 @@ from pipeline.generation.making import (
     stages,
 )
 
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Judgment, Query
 
 

@@ -4,7 +4,7 @@ import pytest
 from corpora import SETTINGS, page, set_of, write_pages
 
 from ragforge.corpus.chunk_files import describe_chunking
-from ragforge.files.dataset import Dataset
+from ragforge.files.set.dataset import Dataset
 
 
 @pytest.fixture

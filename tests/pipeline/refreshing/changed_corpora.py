@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from ragforge.config import ChunkSettings, Settings
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import write_records
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.resources import shipped
+from ragforge.files.record_files import write_records
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
 from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generating import generate_dataset

@@ -7,8 +7,8 @@ from nights import SIX, make_night
 from pipeline.generation.making import endpoint
 from pipeline.refreshing.two_versions import JUDGE, OTHER, graded, make_parent
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.versions.store import open_version
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.store import open_version
 from ragforge.refresh.grades.counts import count_grades
 
 PARTS = ("kept", "carried", "judged", "evidence", "failed")

@@ -7,7 +7,7 @@ import pytest
 from pipeline.refreshing.changed_corpora import FIRST, folder_of, make_set, settings_of
 
 from ragforge.errors import ChangedMeanwhileError
-from ragforge.files.opening import open_dataset
+from ragforge.files.set.opening import open_dataset
 from ragforge.records import Hit, Ranking
 from ragforge.refresh.job import refresh_dataset
 

@@ -3,8 +3,8 @@ from contextlib import contextmanager
 import pytest
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, Manifest
+from ragforge.files.set.dataset import Dataset
 from ragforge.observe import silent
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument

@@ -3,8 +3,8 @@ import shutil
 import pytest
 
 from ragforge.config import Settings
-from ragforge.files.dataset import Dataset
 from ragforge.files.manifest import FileEntry, Manifest, ReviewAudit
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import (
     Cause,
     Chunk,

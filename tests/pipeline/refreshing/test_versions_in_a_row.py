@@ -4,8 +4,8 @@ import pytest
 from pipeline.generation.making import run
 from pipeline.refreshing.changed_corpora import FIRST, folder_of
 
-from ragforge.files.dataset import Dataset
-from ragforge.files.versions.store import open_version
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.store import open_version
 from ragforge.stages.generate.gates.repeated_questions import Taken
 
 CHANGES = (

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ragforge.corpus.chunking import chunk_id, text_sha256
-from ragforge.files.dataset import Dataset
-from ragforge.files.jsonl import write_records
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.opening import create_dataset
+from ragforge.files.record_files import write_records
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import (
     Chunk,
     DocumentsDiff,

@@ -1,7 +1,7 @@
 from evaluations import evaluation
 
 from ragforge.evaluating.wording import MISSING
-from ragforge.files.history import History
+from ragforge.files.set.history import History
 from ragforge.report.past import (
     Since,
     changes_at,

@@ -8,7 +8,7 @@ from evaluations import evaluation
 from ranked_sets import ranked_set
 
 from ragforge.config import EvaluateSettings
-from ragforge.files.history import History
+from ragforge.files.set.history import History
 from ragforge.pipeline.reporting import ReportOptions, report_summary
 from ragforge.records import BridgeMean
 from ragforge.report.markdown import render_markdown

@@ -5,8 +5,8 @@ from hashlib import sha256
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.files.manifest import ReviewAudit, Spent
-from ragforge.files.review_sheet import SheetRow
 from ragforge.report.page.markup import document
 from ragforge.report.page.review import render_review
 from ragforge.report.summary import Making

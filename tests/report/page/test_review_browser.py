@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from devtools import FLAGS, NEEDS_BROWSER, navigate, opened
 
-from ragforge.files.opening import create_dataset
-from ragforge.files.review_sheet import SheetRow
+from ragforge.files.formats.review_sheet import SheetRow
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.intake.reviewing import review_dataset
 from ragforge.records import Query
 from ragforge.report.page.review import render_review

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from ragforge.errors import ConfigError, UsageError
-from ragforge.files.examples import Example
+from ragforge.files.formats.judge_examples import Example
 from ragforge.prompts import load_prompt
 from ragforge.stages.judge.examples import example_turns, examples_sha256, refuse_shared_queries
 from ragforge.stages.judge.llm import LLMJudge

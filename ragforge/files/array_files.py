@@ -1,0 +1,162 @@
+"""Arrays and strings on disk, written piece by piece and read without being loaded."""
+
+import mmap
+from array import array
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_ENDS = ".ends"
+
+
+def write_array(path: Path, parts: Iterable[Array]) -> None:
+    """Write the parts one behind the other, as bare numbers of their types, little-endian.
+
+    Raises:
+        OSError: There is no space for it.
+    """
+    with path.open("wb") as stream:
+        for part in parts:
+            stream.write(_little_endian(part).data)
+
+
+def map_array(path: Path, dtype: str) -> Array:
+    """Return what was written as an array that is read when it is looked at.
+
+    Args:
+        path: The file.
+        dtype: Type of its numbers, such as "<u4".
+
+    Raises:
+        OSError: The file cannot be read, or does not hold such numbers.
+    """
+    size = path.stat().st_size
+    if size % np.dtype(dtype).itemsize:
+        raise OSError(f"{path.name} is damaged")
+    if size == 0:
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode="r").view(np.ndarray)
+
+
+def require_sound(name: str, is_sound: bool) -> None:
+    """Check what an array says of others: it may have come from elsewhere.
+
+    Raises:
+        OSError: It is not sound.
+    """
+    if not is_sound:
+        raise OSError(f"{name} is damaged")
+
+
+def is_ascending(array: Array, first: int, last: int) -> bool:
+    """Return whether numbers ascend from a first one to a last one, or stay."""
+    ends = len(array) > 0 and (int(array[0]), int(array[-1])) == (first, last)
+    return ends and bool(np.all(array[:-1] <= array[1:]))
+
+
+def read_part(path: Path, dtype: str, start: int, count: int) -> Array:
+    """Return `count` numbers from number `start` on, in memory."""
+    return np.fromfile(path, dtype, count, offset=start * np.dtype(dtype).itemsize)
+
+
+def _little_endian(array: Array) -> Array:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+
+
+class StringWriter(AbstractContextManager["StringWriter"]):
+    """Writes strings, and beside them where each ends; a context manager.
+
+    Args:
+        path: A file of this name, and one that ends in `.ends`, are made.
+
+    Raises:
+        OSError: They cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ends = array("Q")
+        self._behind = 0
+        self._stream = path.open("wb")
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, string: str) -> None:
+        """Write the next string.
+
+        Raises:
+            OSError: There is no space for it.
+        """
+        self._behind += self._stream.write(string.encode())
+        self._ends.append(self._behind)
+
+    def close(self) -> None:
+        """Write what is left; a second call does nothing.
+
+        Raises:
+            OSError: There is no space for it.
+        """
+        if self._stream.closed:
+            return
+        self._stream.close()
+        write_array(self._path.with_suffix(_ENDS), [np.frombuffer(self._ends, np.uint64)])
+
+
+class Strings(AbstractContextManager["Strings"]):
+    """Strings that `StringWriter` wrote, by number; a context manager.
+
+    Raises:
+        OSError: The files cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._ends = map_array(path.with_suffix(_ENDS), "<u8")
+        with path.open("rb") as stream:
+            size = path.stat().st_size
+            ends = [0, *self._ends[:1].tolist()]
+            is_sound = size == 0 if ends == [0] else is_ascending(self._ends, ends[1], size)
+            require_sound(path.with_suffix(_ENDS).name, is_sound)
+            self._bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self._bytes, mmap.mmap):
+            self._bytes.close()
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, number: int) -> str:
+        return self._raw(number).decode("utf-8", "replace")
+
+    def part(self, start: int, behind: int) -> list[str]:
+        """Return the strings [start, behind)."""
+        first = int(self._ends[start - 1]) if start else 0
+        ends = self._ends[start:behind].tolist()
+        raw = self._bytes[first : ends[-1]] if ends else b""
+        return [
+            raw[one - first : other - first].decode("utf-8", "replace")
+            for one, other in zip([first, *ends], ends, strict=False)
+        ]
+
+    def find(self, string: str) -> int | None:
+        """Return the number of a string in a list that is sorted; None where it is not there."""
+        wanted = string.encode()
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._raw(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self._raw(low) == wanted else None
+
+    def _raw(self, number: int) -> bytes:
+        start = int(self._ends[number - 1]) if number else 0
+        return self._bytes[start : int(self._ends[number])]

@@ -1,0 +1,184 @@
+"""Which names each field goes by in the files of others: the one list of them.
+
+Names are compared without case, underscores, dashes and blanks: `relevant_doc_ids` stands for
+`relevantDocIds` and `Relevant Doc IDs` as well. Only a leading underscore counts (`_id`).
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Field(NamedTuple):
+    """A field: what messages call it, and the names it is known by, the first found counts."""
+
+    name: str
+    accepted: tuple[str, ...]
+
+
+QUERY_ID_OF_PAIR = Field("query_id", ("query_id", "qid", "topic_id", "question_id", "topic"))
+QUERY_ID = Field("query_id", (*QUERY_ID_OF_PAIR.accepted, "id", "_id"))
+QUERY = Field("query", ("query", "question", "query_text", "user_input", "text"))
+QUERY_OF_PAIR = Field("query", ("query", "question", "query_text"))
+CHUNK_ID = Field(
+    "chunk_id",
+    ("chunk_id", "passage_id", "doc_id", "document_id", "corpus_id", "docno", "pid", "did"),
+)
+ITEM_ID = Field("id", (*CHUNK_ID.accepted, "id", "_id"))
+ID_OF_CHUNK = Field("chunk_id", ("chunk_id", "id", "_id", "passage_id", "docno", "pid"))
+"""In files of chunks, where `doc_id` is the document that a chunk is a part of."""
+TEXT = Field(
+    "text",
+    (
+        *("text", "content", "contents", "page_content"),
+        *("passage", "passage_text", "chunk_text", "chunk"),
+    ),
+)
+DOC_ID = Field("doc_id", ("doc_id", "document_id"))
+DOCUMENT = Field("doc_id", (*DOC_ID.accepted, "document"))
+TITLE = Field("title", ("title",))
+METADATA = Field("metadata", ("metadata",))
+QUOTE = Field("quote", ("quote",))
+GRADE = Field(
+    "grade",
+    (
+        *("grade", "relevance", "rel", "relevance_score", "relevance_grade", "relevance_label"),
+        *("relevance_judgment", "relevance_judgement", "judgment", "judgement", "is_relevant"),
+        *("human_grade", "human_label", "gain", "rating", "label", "score", "value"),
+    ),
+)
+EVIDENCE = Field("evidence", ("evidence",))
+REASONING = Field("reasoning", ("reasoning",))
+CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))
+GRADES = Field(
+    "graded_relevance",
+    (
+        *("graded_relevance", "relevance_scores", "relevance_grades", "relevance_labels"),
+        *("relevance_judgments", "relevance_judgements", "judgments", "judgements", "grades"),
+    ),
+)
+RELEVANT = Field(
+    "relevant",
+    (
+        "relevant_chunk_ids",
+        "relevant_doc_ids",
+        "relevant_document_ids",
+        "relevant_ids",
+        "relevant",
+        "relevant_chunks",
+        "relevant_docs",
+        "relevant_documents",
+        "reference_context_ids",
+        *("gold_ids", "gold_chunk_ids", "gold_doc_ids", "gold_document_ids"),
+        *("expected_ids", "expected_chunk_ids", "expected_doc_ids", "expected_document_ids"),
+        *("positive_ids", "positive_chunk_ids", "positive_doc_ids", "positive_document_ids"),
+    ),
+)
+SCORE = Field("score", ("score", "similarity", "sim"))
+RANK = Field("rank", ("rank", "position"))
+RANKING = Field(
+    "ranking",
+    (
+        "ranking",
+        "retrieved_chunk_ids",
+        "retrieved_doc_ids",
+        "retrieved_ids",
+        "retrieved_docs",
+        "retrieved_documents",
+        "retrieved_chunks",
+        "retrieved_context_ids",
+        "retrieved",
+        "results",
+        "hits",
+        "chunk_ids",
+        "ids",
+    ),
+)
+SCORES = Field("scores", ("scores",))
+"""Aligned with a ranking that is a list of ids."""
+LATENCY_S = Field("latency_s", ("latency_s", "latency_seconds"))
+LATENCY_MS = Field("latency_ms", ("latency_ms", "latency_milliseconds"))
+EXPECTED_ANSWER = Field(
+    "expected_answer",
+    (
+        "expected_answer",
+        "answer",
+        "ground_truth",
+        "correct_answer",
+        "reference_answer",
+        "reference",
+        "expected_output",
+    ),
+)
+DIFFICULTY = Field("difficulty", ("difficulty", "difficulty_level", "complexity"))
+TYPE = Field("type", ("type", "query_type"))
+CATEGORY = Field("category", ("category",))
+ANSWERABLE = Field("answerable", ("answerable", "is_answerable"))
+EXPECTED_BEHAVIOUR = Field(
+    "expected_behaviour", ("expected_behaviour", "expected_behavior", "behaviour", "behavior")
+)
+QUOTE_OF_ROW = Field("quote", ("quote", "evidence", "evidence_quote", "supporting_quote"))
+DOCUMENT_OF_ROW = Field("doc_id", ("doc_id", "document_id", "source_doc_id"))
+"""In rows about a query that name one passage."""
+SOURCE_CHUNK = Field(
+    "source_chunk", ("source_chunk", "source_chunk_id", "source_chunks", "source_chunk_ids")
+)
+"""In rows about a query that was written from a chunk."""
+LANGUAGE = Field("language", ("language", "lang"))
+PERSONA = Field("persona", ("persona",))
+ANSWER = Field(
+    "answer",
+    (
+        *("answer", "generated_answer", "actual_output", "response", "output"),
+        *("ai_answer", "model_answer", "rag_answer", "predicted_answer"),
+    ),
+)
+IS_CORRECT = Field("is_correct", ("is_correct",))
+IS_PARTIAL = Field(
+    "is_partially_correct", ("is_partially_correct", "is_partial", "is_partly_correct")
+)
+VERDICT = Field("verdict", ("verdict",))
+HALLUCINATION = Field("has_hallucination", ("has_hallucination", "is_hallucination"))
+ANSWER_SCORE = Field("score", ("score",))
+TOTALS = {
+    "questions": Field("total_questions", ("total_questions",)),
+    "correct": Field("correct_rate", ("correct_rate",)),
+    "partial": Field("partially_correct_rate", ("partially_correct_rate", "partial_rate")),
+    "hallucination": Field("hallucination_rate", ("hallucination_rate",)),
+    "score": Field("average_score", ("average_score", "mean_score")),
+}
+"""What a JSON object of graded answers says of all of them."""
+EXPLANATION = Field("explanation", ("explanation", "reasoning", "reason"))
+GROUND_TRUTH = Field(
+    "expected_answer",
+    tuple(name for name in EXPECTED_ANSWER.accepted if name != "answer"),
+)
+"""In rows about an answer, where `answer` is what the system said."""
+IN_CONTEXT = Field(
+    "chunk_ids",
+    ("chunk_ids", "doc_ids", *RANKING.accepted, "contexts", "retrieved_contexts"),
+)
+N_UNKNOWN_PASSAGES = Field("n_unknown_passages", ("n_unknown_passages",))
+ROWS = Field(
+    "rows",
+    (
+        *("queries", "questions", "test_cases", "cases", "tests", "examples", "items", "rows"),
+        *("data", "results", "answers", "judgments", "qrels", "pairs", "rankings", "runs"),
+        *("per_question", "per_query"),
+    ),
+)
+"""Under which a JSON object holds the list of its rows."""
+CHUNK_ROWS = Field("chunks", ("chunks",))
+"""Under which a JSON object holds a list of chunks; it may hold queries beside them."""
+
+
+@lru_cache(maxsize=4096)
+def normal_name(name: str) -> str:
+    """Return the form in which names of fields are compared."""
+    mark = "_" if name.startswith("_") else ""
+    return mark + re.sub(r"[\s_-]", "", name).lower()
+
+
+def goes_by(name: str, field: Field) -> bool:
+    """Whether a field is known by a name."""
+    return normal_name(name) in {normal_name(accepted) for accepted in field.accepted}

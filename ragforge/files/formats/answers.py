@@ -1,0 +1,270 @@
+"""Answers of a RAG system, with what it had in its context named by ids or by quotes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, get_args
+
+from pydantic import ValidationError
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import (
+    ANSWER,
+    ANSWER_SCORE,
+    DOC_ID,
+    EXPLANATION,
+    GROUND_TRUTH,
+    HALLUCINATION,
+    IN_CONTEXT,
+    IS_CORRECT,
+    IS_PARTIAL,
+    ITEM_ID,
+    N_UNKNOWN_PASSAGES,
+    QUERY,
+    QUERY_ID,
+    QUERY_ID_OF_PAIR,
+    QUOTE,
+    TEXT,
+    TOTALS,
+    VERDICT,
+    Field,
+)
+from ragforge.files.formats.queries import truth_of
+from ragforge.files.formats.row_files import none_found, read_document, read_rows_of, unknown_shape
+from ragforge.files.record_files import explain
+from ragforge.files.row import Row, cell_items, latency_of, make_row, parse_number
+from ragforge.files.source_files import open_source, plain_name
+from ragforge.files.text import is_unicode, shown
+from ragforge.records import GivenGrade, Provenance, Verdict
+
+SHAPES: Final = (
+    'JSON Lines or a JSON list: {"query_id": "q1", "answer": "…", "chunk_ids": ["d7"]}',
+    'with quotes: {"query_id": "q1", "answer": "…", "retrieved": [{"doc_id": "a.md", '
+    '"quote": "…"}]}',
+    'with texts: {"query_id": "q1", "answer": "…", "contexts": ["…"]}',
+    'with other names: {"id": "q1", "generatedAnswer": "…", "retrievedDocs": ["d7"]}',
+    'by question: {"perQuestion": [{"query": "How …?", "aiAnswer": "…"}]}',
+    'graded already: {"query": "How …?", "aiAnswer": "…", "isCorrect": true, "score": 1.0}',
+    "CSV or TSV with a header: query_id,answer,chunk_ids (ids between ;)",
+)
+
+
+_VERDICTS: Final[Mapping[str, Verdict]] = {word: word for word in get_args(Verdict)}
+_VERDICT_OF_SCORE: Final[Mapping[float | None, Verdict]] = {
+    0.0: "incorrect",
+    0.5: "partial",
+    1.0: "correct",
+}
+"""What a score says that stands alone; between these it may be anything, such as a similarity."""
+_CONTRADICTED_BY: Final[Mapping[Verdict, float]] = {"correct": 0.0, "incorrect": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage named by its document and a quote from it."""
+
+    doc_id: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """An answer and its context, in the order the system had it."""
+
+    query_id: str
+    """"" where the row names its query by the question alone."""
+    answer: str
+    chunk_ids: tuple[str, ...] = ()
+    """As the file names them, by id or by what they say; empty where it names passages by quotes.
+    """
+    passages: tuple[Passage, ...] = ()
+    n_unknown_passages: int = 0
+    """Further passages, that are known to be in no chunk."""
+    latency_s: float | None = None
+    question: str = ""
+    """"" where the row has an id."""
+    grade: GivenGrade | None = None
+    """None where the row brings none."""
+    lone_score: str = field(default="", compare=False)
+    """The score of a row that says no verdict, as a message repeats it; "" without."""
+    expected_answer: str | None = None
+    """What the file says is right; None where it does not say."""
+    where: str = field(default="", compare=False)
+    """File and place of the row."""
+    asked: str = field(default="", compare=False)
+    """The question that stands beside an id; "" without either."""
+    has_plain_id: bool = field(default=False, compare=False)
+    """Whether the id is just called so, and may be the number of the row."""
+
+
+def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
+    """Yield the answers of a file in its order, one at a time but for `.json`.
+
+    An answer may be empty; that is what the system said. A row that says whether its answer is
+    correct, or its verdict, brings a grade, and so does a score of 0, 0.5 or 1 alone; `groundTruth`
+    and the like is the expected answer. Further fields are passed over.
+
+    Args:
+        path: A file of one of `SHAPES`, or with the near names that `field_names` lists.
+        graded_by: Who gave the grades that the rows bring; the name of the file where "".
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes or holds no answer; a row lacks
+            a field or holds one of a wrong type; or a query is answered twice. Raised when the
+            row's turn comes.
+    """
+    seen: set[str] = set()
+    number = 0
+    for number, row in enumerate(read_rows_of(open_source(path), SHAPES), 1):
+        if number == 1 and not row.has(QUERY_ID, ANSWER):
+            raise unknown_shape(path, SHAPES)
+        answer = _answer_row(row, graded_by or plain_name(path))
+        if answer.query_id in seen:
+            raise DataError(f"{row.where}: query {shown(answer.query_id)} comes twice")
+        if answer.query_id:
+            seen.add(answer.query_id)
+        yield answer
+    if not number:
+        raise none_found(path, "answer")
+
+
+def _answer_row(row: Row, source: str) -> AnswerRow:
+    row.require(ANSWER)
+    answer = row.get(ANSWER)
+    if not isinstance(answer, str) or not is_unicode(answer):
+        raise row.wrong(ANSWER, "text", answer)
+    chunk_ids: list[str] = []
+    passages: list[Passage] = []
+    for item in _context(row):
+        if not isinstance(item, Mapping):
+            chunk_ids.append(row.as_id(item, IN_CONTEXT))
+            continue
+        inner = make_row(f"{row.where}: {IN_CONTEXT.name}", item)
+        if inner.has(QUOTE):
+            passages.append(Passage(inner.identifier(DOC_ID), inner.text(QUOTE)))
+        elif inner.has(TEXT) and not inner.has(ITEM_ID):
+            chunk_ids.append(inner.text(TEXT))
+        else:
+            chunk_ids.append(inner.identifier(ITEM_ID))
+    if chunk_ids and passages:
+        raise row.wrong(IN_CONTEXT, "either ids or quotes", row.get(IN_CONTEXT))
+    by_question = not row.has(QUERY_ID) and row.has(QUERY)
+    return AnswerRow(
+        query_id="" if by_question else row.identifier(QUERY_ID),
+        answer=answer,
+        chunk_ids=tuple(chunk_ids),
+        passages=tuple(passages),
+        n_unknown_passages=_n_unknown(row),
+        latency_s=latency_of(row),
+        question=row.text(QUERY) if by_question else "",
+        grade=_grade(row, source),
+        lone_score=_lone_score(row),
+        expected_answer=_text(row, GROUND_TRUTH) or None,
+        where=row.where,
+        asked=_text(row, QUERY) if not by_question else "",
+        has_plain_id=not row.has(QUERY_ID_OF_PAIR),
+    )
+
+
+def _grade(row: Row, source: str) -> GivenGrade | None:
+    """Return the grade that a row brings; None where neither flags, verdict nor score say it.
+
+    Raises:
+        DataError: Its parts contradict each other, or one has a wrong type.
+    """
+    kept = row.given.get("given")
+    if isinstance(kept, Mapping):  # A file of a dataset's own.
+        try:
+            return GivenGrade.model_validate(kept)
+        except ValidationError as error:
+            raise DataError(f"{row.where}: given: {explain(error)}") from error
+    said = _verdict(row)
+    if said is not None:
+        score = _score(row, said)
+        verdict = said
+    else:
+        score = parse_number(row.get(ANSWER_SCORE))
+        if not _lone_score(row) or score not in _VERDICT_OF_SCORE:
+            return None
+        verdict = _VERDICT_OF_SCORE[score]
+    return GivenGrade(
+        verdict=verdict,
+        score=score,
+        has_hallucination=truth_of(row, HALLUCINATION),
+        explanation=_text(row, EXPLANATION),
+        provenance=Provenance(kind="file", model=source),
+    )
+
+
+def _verdict(row: Row) -> Verdict | None:
+    is_correct, is_partial = truth_of(row, IS_CORRECT), truth_of(row, IS_PARTIAL)
+    if is_correct and is_partial:
+        raise row.wrong(IS_PARTIAL, "false, as is_correct is true", is_partial)
+    said = _VERDICTS.get(str(row.get(VERDICT)))
+    if is_correct is None and is_partial is None:
+        return said
+    verdict: Verdict = "correct" if is_correct else "partial" if is_partial else "incorrect"
+    if said is None or said == verdict:
+        return verdict
+    if said == "not_attempted" and verdict == "incorrect":
+        return said
+    raise row.wrong(VERDICT, f"{verdict}, as is_correct and is_partially_correct say", said)
+
+
+def _lone_score(row: Row) -> str:
+    value = row.get(ANSWER_SCORE)
+    says_verdict = any(
+        row.get(name) not in (None, "") for name in (IS_CORRECT, IS_PARTIAL, VERDICT)
+    )
+    is_alone = value not in (None, "") and not says_verdict and row.given.get("given") is None
+    return shown(value) if is_alone else ""
+
+
+def _score(row: Row, verdict: Verdict) -> float | None:
+    value = row.get(ANSWER_SCORE)
+    if value is None or value == "":
+        return None
+    score = parse_number(value)
+    if score is None or not 0 <= score <= 1:
+        raise row.wrong(ANSWER_SCORE, "a number from 0 to 1, as the row grades its answer", value)
+    if score == _CONTRADICTED_BY.get(verdict):
+        expected = "more than 0" if verdict == "correct" else "less than 1"
+        raise row.wrong(ANSWER_SCORE, f"{expected}, as the row says {verdict}", value)
+    return score
+
+
+def _text(row: Row, field: Field) -> str:
+    """Return a text; "" where there is none, or something else stands there."""
+    value = row.get(field)
+    return value.strip() if isinstance(value, str) and is_unicode(value) else ""
+
+
+def read_totals(path: Path) -> dict[str, float]:
+    """Return the totals that stand beside the answers of a JSON file, by what they are of.
+
+    `correct`, `partial` and `hallucination` are rates, `score` is a mean, `questions` a count.
+    """
+    source = open_source(path)
+    document = read_document(source) if source.kind == "json" else None
+    if not isinstance(document, dict):
+        return {}
+    row = make_row(str(path), document)
+    values = {name: parse_number(row.get(field)) for name, field in TOTALS.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _n_unknown(row: Row) -> int:
+    if not row.has(N_UNKNOWN_PASSAGES):
+        return 0
+    value = row.get(N_UNKNOWN_PASSAGES)
+    count = row.as_whole(value, N_UNKNOWN_PASSAGES)
+    if count < 0:
+        raise row.wrong(N_UNKNOWN_PASSAGES, "a whole number of at least 0", value)
+    return count
+
+
+def _context(row: Row) -> list[object]:
+    value = cell_items(row, IN_CONTEXT)
+    if not isinstance(value, list):
+        raise row.wrong(IN_CONTEXT, "a list of ids or quotes", value)
+    return value

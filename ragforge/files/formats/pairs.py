@@ -1,0 +1,151 @@
+"""Pairs to judge: a query with a chunk in one row, or with a list of chunks."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import (
+    CHUNK_ID,
+    CHUNK_ROWS,
+    ITEM_ID,
+    QUERY_ID_OF_PAIR,
+    QUERY_OF_PAIR,
+    TEXT,
+    Field,
+)
+from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
+from ragforge.files.row import Row, make_row, parse_whole, query_name
+from ragforge.files.source_files import open_source
+from ragforge.files.text import shown
+
+HUMAN_GRADE: Final = Field("grade", ("human_grade", "grade"))
+"""Not `score` or `label`, which may well be a retriever's."""
+_SOURCE: Final = Field("source", ("source",))
+_NOT_HUMAN: Final = ("judge", "evidence", "carried")
+_HIGHEST: Final = 3
+
+SHAPES: Final = (
+    'JSON Lines or a JSON list: {"query_id": "q1", "query": "How …?", "chunk_id": "d7", '
+    '"text": "…"}',
+    'a query with its chunks: {"query": "How …?", "chunks": [{"id": "d7", "text": "…"}]}',
+    "CSV or TSV with a header: query_id,query,chunk_id,text",
+)
+_ID_DIGITS: Final = 16
+"""Hex digits of an id that is made from a text: two of a million texts share one by a chance of
+3 in 100 million."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A query and a chunk, with all that is needed to judge the chunk."""
+
+    query_id: str
+    query: str
+    chunk_id: str
+    text: str
+    human_grade: int | None = None
+    """What a person gave it, 0 to 3; never shown to a judge. None where nobody did."""
+
+
+def read_pairs(path: Path) -> Iterator[PairRow]:
+    """Yield the pairs of a file in its order, one at a time but for `.json`.
+
+    A `grade` is a person's, unless the row's `source` says that it is not. A query without id goes
+    by its text; a chunk without one gets an id that is made from its text, and counts once where
+    it comes twice. Further fields are passed over. `.gz` and `.zst` are unpacked.
+
+    Args:
+        path: A file of one of `SHAPES`, or with the near names that `field_names` lists.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes or holds no pair; a row lacks a
+            field or holds one of a wrong type, or a grade outside of 0 to 3; a pair of ids
+            comes twice, or a query's id with another text. Raised when the row's turn comes.
+    """
+    graded: dict[tuple[str, str], int | None] = {}
+    queries: dict[str, str] = {}
+    for pair, where, has_id in _pairs(path):
+        key = pair.query_id, pair.chunk_id
+        if queries.setdefault(pair.query_id, pair.query) != pair.query:
+            raise DataError(
+                f"{where}: query {shown(pair.query_id)}: has two texts, "
+                f"{shown(queries[pair.query_id])} and {shown(pair.query)}"
+            )
+        if key in graded and (has_id or graded[key] != pair.human_grade):
+            raise DataError(
+                f"{where}: query {shown(pair.query_id)}: chunk {shown(pair.chunk_id)} comes twice"
+            )
+        if key not in graded:
+            graded[key] = pair.human_grade
+            yield pair
+    if not graded:
+        raise none_found(path, "pair")
+
+
+def _pairs(path: Path) -> Iterator[tuple[PairRow, str, bool]]:
+    """Yield pairs, where each stands, and whether its chunk has an id of its own."""
+    for number, row in enumerate(read_rows_of(open_source(path), SHAPES)):
+        if row.has(CHUNK_ROWS) and row.has(QUERY_OF_PAIR):
+            for chunk in _chunks(row):
+                yield _pair(row, query_name(row), chunk, ITEM_ID)
+        elif number == 0 and not row.has(QUERY_ID_OF_PAIR, CHUNK_ID) and not _is_bare(row):
+            raise unknown_shape(path, SHAPES)
+        else:
+            # Where ids are given at all, one that is missing was forgotten.
+            query_id = query_name(row) if _is_bare(row) else row.identifier(QUERY_ID_OF_PAIR)
+            yield _pair(row, query_id, row, CHUNK_ID, needs_id=not _is_bare(row))
+
+
+def _is_bare(row: Row) -> bool:
+    """Whether a row holds a query and a text, and no id."""
+    has_id = row.has(QUERY_ID_OF_PAIR, CHUNK_ID, ITEM_ID)
+    return not has_id and row.has(QUERY_OF_PAIR) and row.has(TEXT)
+
+
+def _pair(
+    row: Row, query_id: str, chunk: Row, id_field: Field, *, needs_id: bool = False
+) -> tuple[PairRow, str, bool]:
+    text, has_id = chunk.text(TEXT), needs_id or chunk.get(id_field) not in (None, "")
+    pair = PairRow(
+        query_id=query_id,
+        query=row.text(QUERY_OF_PAIR),
+        chunk_id=chunk.identifier(id_field) if has_id else _id_of(text),
+        text=text,
+        human_grade=_human_grade(chunk),
+    )
+    return pair, chunk.where, has_id
+
+
+def _chunks(row: Row) -> Iterator[Row]:
+    """Yield the chunks of a row about a query, which are objects or texts.
+
+    Raises:
+        DataError: They are no list, or one is neither.
+    """
+    items = row.get(CHUNK_ROWS)
+    if not isinstance(items, list):
+        raise row.wrong(CHUNK_ROWS, "a list of chunks", items)
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, str | Mapping):
+            raise row.wrong(CHUNK_ROWS, "chunks with a text", item)
+        given = {TEXT.name: item} if isinstance(item, str) else item
+        yield make_row(f"{row.where}: {CHUNK_ROWS.name}: item {number}", given)
+
+
+def _id_of(text: str) -> str:
+    """Return an id that a text has in every file; blanks are folded."""
+    digest = hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+    return f"t_{digest[:_ID_DIGITS]}"
+
+
+def _human_grade(row: Row) -> int | None:
+    given = row.get(HUMAN_GRADE)
+    if given in (None, "") or row.get(_SOURCE) in _NOT_HUMAN:
+        return None
+    grade = parse_whole(given)
+    if grade is None or not 0 <= grade <= _HIGHEST:
+        raise row.wrong(HUMAN_GRADE, "a person's grade from 0 to 3", given)
+    return grade

@@ -1,0 +1,249 @@
+"""Qrels and runs that are given as Python objects: mappings, records, anything with columns."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isnan
+from numbers import Integral
+from typing import Any, Final
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import (
+    CHUNK_ID,
+    GRADE,
+    QUERY,
+    QUERY_ID_OF_PAIR,
+    RANKING,
+    RELEVANT,
+    ROWS,
+    SCORE,
+    Field,
+    goes_by,
+    normal_name,
+)
+from ragforge.files.formats.qrels_rows import qrels_of_rows
+from ragforge.files.formats.row_relevance import SettledRelevance
+from ragforge.files.formats.runs import Ranked, run_of_rows
+from ragforge.files.row import Row, make_row
+from ragforge.files.text import shown
+
+_TRIPLE: Final = 3
+_KINDS: Final = (
+    "a mapping by query id, records with query_id and chunk_id, something with such columns, or "
+    "a path"
+)
+
+
+def qrels_given(given: Any) -> SettledRelevance:  # noqa: ANN401  # duck-typed
+    """Return qrels as mappings, with what counts as relevant where that is said.
+
+    Args:
+        given: Mapping, iterable of records, or anything with columns; see `ragforge.evaluation`.
+
+    Raises:
+        DataError: It is nothing of that, or an item in it cannot be taken.
+    """
+    columns = _columns(given)
+    if columns is not None:
+        qrels = _pairs(columns, GRADE, "qrels")
+        if qrels is not None:
+            return SettledRelevance(
+                {query: _without_nan(grades) for query, grades in qrels.items()}
+            )
+        return qrels_of_rows("qrels", _rows("qrels", _records(columns)))
+    if isinstance(given, Mapping):
+        if not given:
+            return SettledRelevance({})
+        listed = _rows_under_a_name(given)
+        if listed is not None:
+            return qrels_of_rows("qrels", _rows("qrels", _iterated("qrels", listed, GRADE)))
+        return qrels_of_rows("qrels", _rows_by_query("qrels", given, RELEVANT))
+    return qrels_of_rows("qrels", _rows("qrels", _iterated("qrels", given, GRADE)))
+
+
+def run_given(given: Any) -> Mapping[str, Ranked]:  # noqa: ANN401  # duck-typed
+    """Return a run as a mapping of mappings or lists.
+
+    Arguments and errors are those of `qrels_given`.
+    """
+    columns = _columns(given)
+    if columns is not None:
+        run = _pairs(columns, SCORE, "run")
+        if run is not None:
+            return run
+        return run_of_rows("run", _rows("run", _records(columns))).rankings
+    listed = _rows_under_a_name(given) if isinstance(given, Mapping) else given
+    if listed is None:
+        return run_of_rows("run", _rows_by_query("run", given, RANKING)).rankings if given else {}
+    return run_of_rows("run", _rows("run", _iterated("run", listed, SCORE))).rankings
+
+
+def _rows_under_a_name(given: Mapping[Any, Any]) -> list[Any] | None:
+    """Return the records of what JSON files hold, {"queries": [{...}]}; None where it is other."""
+    for name, value in given.items():
+        if not isinstance(value, list | tuple) or not isinstance(name, str):
+            continue
+        if goes_by(name, ROWS) and _are_records(value):
+            return list(value)
+    return None
+
+
+def _are_records(items: Iterable[Any]) -> bool:
+    """Whether items name queries, unlike the hits of one."""
+    names = (*QUERY_ID_OF_PAIR.accepted, *QUERY.accepted, *RELEVANT.accepted, *RANKING.accepted)
+    rows = (make_row("", item) for item in map(_item, items) if isinstance(item, Mapping))
+    return any(row.has(Field("record", names)) for row in rows)
+
+
+def _columns(given: Any) -> dict[str, list[Any]] | None:  # noqa: ANN401
+    """Return the columns of a frame, table, structured array or mapping of lists, else None."""
+    if isinstance(given, Mapping):
+        names: Any = [name for name in given if isinstance(name, str)]
+        if not (_named(names, QUERY_ID_OF_PAIR) and _named(names, CHUNK_ID)):
+            return None
+    else:
+        dtype = getattr(given, "dtype", None)
+        offered = (
+            getattr(given, "column_names", None),
+            getattr(given, "columns", None),
+            getattr(dtype, "names", None),
+        )
+        names = next((found for found in offered if found is not None), None)
+        if names is None:
+            return None
+    return {str(name): _listed(given[name]) for name in names}
+
+
+def _listed(column: Any) -> list[Any]:  # noqa: ANN401
+    """Return a column, in whatever way its kind offers, as a list of plain values."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _pairs(
+    columns: Mapping[str, list[Any]], value: Field, where: str
+) -> dict[str, dict[str, Any]] | None:
+    """Return columns of query, chunk and value as mappings; None where they are others."""
+    named = [_named(columns, field) for field in (QUERY_ID_OF_PAIR, CHUNK_ID, value)]
+    if None in named:
+        return None
+    rows = zip(*(columns[str(name)] for name in named), strict=True)
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        for number, (query, chunk, own) in enumerate(rows, start=1):
+            query_id = query if type(query) is str else _id(query, f"{where}: row {number}")
+            chunk_id = chunk if type(chunk) is str else _id(chunk, f"{where}: row {number}")
+            values = found.setdefault(query_id, {})
+            if chunk_id in values:
+                pair = f"query {shown(query_id)}: chunk {shown(chunk_id)}"
+                raise DataError(f"{where}: row {number}: {pair} comes twice")
+            values[chunk_id] = own
+    except ValueError as error:
+        raise DataError(
+            f"{where}: the columns {', '.join(map(str, named))} differ in length"
+        ) from error
+    return found
+
+
+def _without_nan(grades: dict[str, Any]) -> dict[str, int | None]:
+    """Return grades with None for NaN, which is how frames spell a missing value."""
+    return {chunk_id: None if _is_missing(grade) else grade for chunk_id, grade in grades.items()}
+
+
+def _is_missing(grade: object) -> bool:
+    return type(grade).__name__ == "NAType" or (isinstance(grade, float) and isnan(grade))
+
+
+def _named(names: Iterable[str], field: Field) -> str | None:
+    """Return which of the names stands for a field, the first that the field accepts."""
+    by_name = {normal_name(name): name for name in reversed([*names])}
+    accepted = (normal_name(name) for name in field.accepted)
+    return next((by_name[name] for name in accepted if name in by_name), None)
+
+
+def _id(value: object, where: str) -> str:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, str):
+        return str(value)
+    raise DataError(f"{where}: id: expected text or a whole number, got {shown(value)}")
+
+
+def _records(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
+
+
+def _rows_by_query(where: str, given: Mapping[Any, Any], field: Field) -> Iterator[Row]:
+    """Yield a row for each query: its chunk ids become texts, whatever holds them."""
+    for query, value in given.items():
+        query_id = _id(query, where)
+        place = f"{where}: {shown(query_id)}"
+        if isinstance(value, Mapping):
+            chunks: Any = {_id(chunk, place): _plain(own) for chunk, own in value.items()}
+        elif isinstance(value, set | frozenset):
+            if field is RANKING:
+                raise DataError(f"{place}: expected chunk ids in their order, got a set")
+            chunks = sorted(_id(chunk, place) for chunk in value)
+        elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            expected = "chunk ids, or a mapping of them"
+            raise DataError(f"{place}: expected {expected}, got {shown(value)}")
+        else:
+            chunks = [_item(chunk) for chunk in _listed(value)]
+        yield make_row(place, {"query_id": query_id, field.accepted[0]: chunks})
+
+
+def _iterated(where: str, given: Any, value: Field) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    """Yield records as mappings of their fields."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise DataError(f"{where}: expected {_KINDS}, got {shown(given)}")
+    for number, item in enumerate(given, start=1):
+        if value is SCORE:
+            _refuse_sets(item, f"{where}: item {number}")
+        fields = _item(item)
+        if isinstance(fields, list) and len(fields) == _TRIPLE:
+            fields = dict(zip(("query_id", "chunk_id", value.name), fields, strict=True))
+        if not isinstance(fields, dict):
+            raise DataError(f"{where}: item {number}: expected a record, got {shown(item)}")
+        yield fields
+
+
+def _refuse_sets(item: Any, where: str) -> None:  # noqa: ANN401
+    """Refuse a record of a run that holds what was retrieved in a set.
+
+    Raises:
+        DataError: It does: a set has no order, and any order would give numbers.
+    """
+    fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", {})
+    for name, value in fields.items():
+        if isinstance(value, set | frozenset) and goes_by(str(name), RANKING):
+            raise DataError(f"{where}: {name}: expected chunk ids in their order, got a set")
+
+
+def _rows(where: str, records: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    for number, record in enumerate(records, start=1):
+        yield make_row(f"{where}: item {number}", record)
+
+
+def _item(item: Any) -> Any:  # noqa: ANN401
+    """Return an item as what JSON could have held: a mapping, a list or a plain value."""
+    if isinstance(item, Mapping):
+        return {str(name): _plain(value) for name, value in item.items()}
+    for method in ("model_dump", "_asdict"):
+        if hasattr(item, method):
+            return {name: _plain(value) for name, value in getattr(item, method)().items()}
+    if hasattr(item, "__dict__") or hasattr(item, "__dataclass_fields__"):
+        names = getattr(item, "__dataclass_fields__", None) or vars(item)
+        return {name: getattr(item, name) for name in names}
+    if isinstance(item, Sequence) and not isinstance(item, str | bytes):
+        return [_plain(value) for value in item]
+    return _plain(item)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Return what JSON would hold: the number of a scalar of numpy, a list for a tuple or set."""
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value

@@ -1,0 +1,235 @@
+"""Qrels in rows: about a pair of query and chunk, or about a query."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import (
+    CHUNK_ID,
+    DOCUMENT,
+    GRADE,
+    GRADES,
+    ITEM_ID,
+    QUERY,
+    QUERY_ID,
+    QUERY_ID_OF_PAIR,
+    QUERY_OF_PAIR,
+    RELEVANT,
+    TEXT,
+    TITLE,
+    Field,
+    goes_by,
+)
+from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
+from ragforge.files.formats.row_relevance import (
+    HIGHEST_GRADE,
+    Relevance,
+    SettledRelevance,
+    lists_in_words,
+    read_relevance,
+    settle_relevance,
+)
+from ragforge.files.row import Row, is_grade, query_name, query_of_pair
+from ragforge.files.source_files import Source, has_header
+from ragforge.files.text import shown
+from ragforge.measures.listed import marked_labels
+from ragforge.records.judges import GradeOrigin, origin
+
+SHAPES: Final = (
+    "TREC qrels: q1 0 d7 2",
+    "CSV or TSV with a header: query-id,corpus-id,score or query_id,chunk_id,grade",
+    'JSON Lines: {"query_id": "q1", "chunk_id": "d7", "grade": 2}',
+    'queries: {"queries": [{"id": "q1", "relevant_doc_ids": ["d7"], '
+    '"graded_relevance": {"d7": 2}}]}',
+    'a golden set: [{"query": "How …?", "relevant": ["d7"]}]',
+    'test cases: [{"question": "How …?", "relevant_doc_ids": ["d7"]}]',
+    'JSON by query: {"q1": {"d7": 2}} or {"q1": ["d7"]}',
+    "a BEIR folder: qrels/test.tsv; a dataset: judgments.jsonl",
+)
+_NATIVE: Final = {"query_id", "chunk_id", "grade"}
+_GRADE_OF_PAIR: Final = Field("grade", (*GRADE.accepted, "relevant"))
+_NO_GRADES: Final = (QUERY_ID, QUERY, CHUNK_ID, ITEM_ID, DOCUMENT, TITLE, TEXT)
+"""What else a row about a pair may hold that looks like a number."""
+
+
+class RowsOfQrels(NamedTuple):
+    """What rows say of pairs; see `ragforge.files.formats.qrels.JudgedQrels`."""
+
+    relevance: SettledRelevance
+    origins: Mapping[tuple[str, str], GradeOrigin]
+
+
+def read_rows_of_qrels(source: Source) -> RowsOfQrels:
+    """Return what a file says that is no TREC file; see `ragforge.files.formats.qrels`."""
+    if source.kind == "columns" and not has_header(source):
+        raise unknown_shape(source.path, SHAPES)
+    rows = read_rows_of(source, SHAPES, by_query="relevant")
+    collected = _collected(str(source.path), rows)
+    return RowsOfQrels(collected.settled(), collected.origins)
+
+
+def qrels_of_rows(where: str, rows: Iterator[Row]) -> SettledRelevance:
+    """Return what rows say about pairs of query and chunk, or each about a query, as in a file.
+
+    Args:
+        where: Where the rows are from, for messages.
+        rows: All of the kind of the first.
+
+    Raises:
+        DataError: There is none, or one cannot be taken.
+    """
+    return _collected(where, rows).settled()
+
+
+def _collected(where: str, rows: Iterator[Row]) -> "_Collected":
+    collected = _Collected()
+    for row, about_query in _shaped(where, rows):
+        if about_query:
+            collected.add_query(row)
+        else:
+            collected.add_pair(row)
+    if not collected.queries:
+        raise none_found(where, "judgments")
+    return collected
+
+
+@dataclass(slots=True)
+class _Collected:
+    queries: dict[str, Relevance] = field(default_factory=dict)
+    graded: bool | None = None
+    """Whether the rows of a file of pairs have grades; the first one decides."""
+    marks: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """Of judgments, whether chunks are listed as relevant, where no threshold says so."""
+    origins: dict[tuple[str, str], GradeOrigin] = field(default_factory=dict)
+    """Of the pairs whose rows say who graded."""
+
+    def add_query(self, row: Row) -> None:
+        query_id = query_name(row)
+        if query_id in self.queries:
+            raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
+        relevance = read_relevance(row)
+        if relevance.anchors:
+            raise DataError(
+                f"{row.where}: relevant: expected ids, got quotes; chunks have to be found for "
+                "them first, which the import of a golden set does"
+            )
+        self.queries[query_id] = relevance
+
+    def add_pair(self, row: Row) -> None:
+        query_id, chunk_id = query_of_pair(row), row.identifier(CHUNK_ID)
+        if row.given.get("level") == "document":
+            raise DataError(
+                f"{row.where}: level: {shown(chunk_id)} is a whole document, and a file of "
+                "judgments does not tell whose chunks count for it; measure with --dataset DIR, or "
+                "write qrels and runs of documents with `ragforge export --dataset DIR --as trec`"
+            )
+        name = GRADE if _is_judgment(row) else _GRADE_OF_PAIR
+        grades = self.queries.setdefault(query_id, Relevance({})).grades
+        if chunk_id in grades or chunk_id in self.marks.get(query_id, {}):
+            raise DataError(
+                f"{row.where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice"
+            )
+        grade = self._grade(row, name)
+        mark = _mark(row)
+        if mark is not None:
+            self.marks.setdefault(query_id, {})[chunk_id] = mark
+        if grade is not None or mark is None:
+            grades[chunk_id] = grade
+        if row.given.get("provenance") is not None or row.given.get("source") == "human":
+            self.origins[query_id, chunk_id] = _origin(row)
+
+    def _grade(self, row: Row, name: Field) -> int | None:
+        if self.graded is None:
+            self.graded = row.has(name)
+        if self.graded:
+            return _grade(row, name)
+        if row.has(name):
+            raise row.wrong(name, "grades in all rows or in none", row.get(name))
+        _refuse_grades(row)
+        return 1
+
+    def settled(self) -> SettledRelevance:
+        if not self.marks:
+            return settle_relevance(self.queries)
+        qrels = {query_id: one.grades for query_id, one in self.queries.items()}
+        highest = max((grade or 0 for of in qrels.values() for grade in of.values()), default=0)
+        threshold = 2 if highest > 1 else 1
+        graded, lists = marked_labels(qrels, self.marks, threshold)
+        grades = {key: dict(of) for key, of in graded.items()}
+        by_lists = lists_in_words(lists, qrels, threshold)
+        return SettledRelevance(grades, None, lists, by_lists)
+
+
+def _mark(row: Row) -> bool | None:
+    """Return whether a judgment says that its chunk is listed as relevant; None where it does not.
+
+    Raises:
+        DataError: It is neither true nor false.
+    """
+    mark = row.given.get("relevant") if _is_judgment(row) else None
+    if mark is None or isinstance(mark, bool):
+        return mark
+    raise row.wrong(RELEVANT, "true or false", mark)
+
+
+def _is_judgment(row: Row) -> bool:
+    return row.given.keys() >= _NATIVE
+
+
+def _origin(row: Row) -> GradeOrigin:
+    """Return who gave the grade of a row, as far as its provenance can be read."""
+    by = row.given.get("provenance")
+    named = by if isinstance(by, Mapping) else {}
+    kind, model, prompt = (str(named.get(name) or "") for name in ("kind", "model", "prompt"))
+    return origin(kind, model, prompt, str(row.given.get("source") or ""))
+
+
+def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
+    """Yield rows, and whether they are about a query rather than a pair; the first decides."""
+    about_query: bool | None = None
+    for row in rows:
+        if about_query is None:
+            about_query = (
+                row.has(RELEVANT, GRADES) and not _is_judgment(row) and not _is_marked_pair(row)
+            )
+            if not row.has(QUERY_ID, QUERY) or not (about_query or row.has(CHUNK_ID)):
+                raise unknown_shape(where, SHAPES)
+        if about_query and not row.has(RELEVANT, GRADES):
+            row.require(RELEVANT)
+        yield row, about_query
+
+
+def _is_marked_pair(row: Row) -> bool:
+    """Whether a row names a chunk, and says under `relevant` whether it is, or how much."""
+    is_pair = row.has(QUERY_ID_OF_PAIR, QUERY_OF_PAIR) and row.has(CHUNK_ID)
+    return is_pair and not row.has(GRADES) and is_grade(row.given.get("relevant"))
+
+
+def _refuse_grades(row: Row) -> None:
+    """Refuse a row of pairs without grades that may well have one, under a name nobody knows.
+
+    Raises:
+        DataError: It is so: taken without it, the pair would be relevant whatever it says.
+    """
+    columns = [
+        repr(name)
+        for name, value in row.given.items()
+        if is_grade(value) and not any(goes_by(name, known) for known in _NO_GRADES)
+    ]
+    if columns:
+        raise DataError(
+            f"{row.where}: {', '.join(columns)}: may be the grade of the pair; name that column "
+            f"grade (or {', '.join(GRADE.accepted[1:])}), in all rows, and leave other numbers out"
+        )
+
+
+def _grade(row: Row, name: Field) -> int | None:
+    row.require(name)
+    value = row.get(name)
+    if value is None:
+        return None
+    grade = row.as_grade(value, name)
+    if _is_judgment(row) and not 0 <= grade <= HIGHEST_GRADE:
+        raise row.wrong(name, "0, 1, 2 or 3", value)
+    return grade

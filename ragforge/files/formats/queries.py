@@ -1,0 +1,428 @@
+"""Hand-made query sets of many shapes: queries with what is relevant to them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Final, get_args
+
+from pydantic import ValidationError
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import (
+    ANSWERABLE,
+    CATEGORY,
+    DIFFICULTY,
+    EXPECTED_ANSWER,
+    EXPECTED_BEHAVIOUR,
+    LANGUAGE,
+    PERSONA,
+    QUERY,
+    QUERY_ID,
+    TYPE,
+    Field,
+    normal_name,
+)
+from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
+from ragforge.files.formats.qrels import beir_files, read_qrels
+from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
+from ragforge.files.formats.row_relevance import (
+    Anchor,
+    Relevance,
+    SettledRelevance,
+    joined,
+    relevance_of_row,
+    settle_relevance,
+)
+from ragforge.files.record_files import explain
+from ragforge.files.row import Row
+from ragforge.files.source_files import open_source
+from ragforge.files.text import read_text, shown
+from ragforge.records import Behaviour, Difficulty, Query, QueryType
+
+DIFFICULTIES: Final = {
+    **{word: word for word in get_args(Difficulty)},
+    **dict.fromkeys(("simple", "basic", "beginner", "low", "1"), "easy"),
+    **dict.fromkeys(("moderate", "intermediate", "normal", "2"), "medium"),
+    **dict.fromkeys(("complex", "difficult", "advanced", "challenging", "high", "3"), "hard"),
+}
+BEHAVIOURS: Final = {
+    **{word: word for word in get_args(Behaviour)},
+    **dict.fromkeys(("refuse", "decline", "no_answer", "not_answerable", "idk"), "abstain"),
+    **dict.fromkeys(("correct", "correct_the_premise"), "correct_premise"),
+    **dict.fromkeys(("ask", "ask_back", "clarification"), "clarify"),
+}
+_OF_TYPE: Final = {
+    "unanswerable": "abstain",
+    "false_premise": "correct_premise",
+    "ambiguous": "clarify",
+}
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "1"), True),
+    **dict.fromkeys(("false", "no", "0"), False),
+}
+
+SHAPES: Final = (
+    'golden set: {"query_id": "h1", "query": "How …?", "expected_answer": "…", '
+    '"relevant": [{"doc_id": "a.md", "quote": "…", "grade": 3}]}',
+    'queries: {"queries": [{"id": "q1", "query": "How …?", "relevant_doc_ids": ["d7"], '
+    '"graded_relevance": {"d7": 3}}]}',
+    'pairs of query and ids: [{"query": "How …?", "relevant": ["d7"]}]',
+    'test cases: [{"question": "How …?", "relevant_doc_ids": ["d7"], "ground_truth": "…"}]',
+    "a dataset's queries.jsonl",
+    'a BEIR folder: queries.jsonl with {"_id": "q1", "text": "How …?"}, and qrels/test.tsv',
+    "CSV or TSV with a header: query_id,query,expected_answer,relevant_doc_ids (ids between ;)",
+    "CSV or TSV of passages: question,answer,doc_id,quote,difficulty,category (rows of one "
+    "question belong together)",
+)
+_SHOWN: Final = 5
+
+
+def difficulty_of(row: Row) -> str | None:
+    """Return the difficulty that a row gives in any of the known words; None where it gives none.
+
+    Raises:
+        DataError: The word is not known; it is no category that could be kept.
+    """
+    return _known_labels(row, DIFFICULTY, DIFFICULTIES)
+
+
+def behaviour_of(row: Row, query_type: str | None) -> str:
+    """Return the behaviour that a row asks for, else the one that goes with the type.
+
+    Raises:
+        DataError: The word is not known, or the row says that an answerable query asks to abstain
+            or the other way round.
+    """
+    answerable = _answerable(row)
+    given = _known_labels(row, EXPECTED_BEHAVIOUR, BEHAVIOURS)
+    if given is None and answerable is not None:
+        of_type = _OF_TYPE.get(query_type or "", "answer")
+        return "abstain" if not answerable else of_type.replace("abstain", "answer")
+    behaviour = given or _OF_TYPE.get(query_type or "", "answer")
+    if answerable is not None and answerable == (behaviour == "abstain"):
+        fitting = "another behaviour" if answerable else "abstain"
+        raise row.wrong(EXPECTED_BEHAVIOUR, f"{fitting}, as answerable says", behaviour)
+    return behaviour
+
+
+def _answerable(row: Row) -> bool | None:
+    """Return whether a row says that the corpus answers its query; None where it does not say."""
+    return truth_of(row, ANSWERABLE)
+
+
+def truth_of(row: Row, field: Field) -> bool | None:
+    """Return whether a row says that something is so; None where it does not say.
+
+    Raises:
+        DataError: It says neither true nor false.
+    """
+    value = row.get(field)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return value
+    found = _TRUTHS.get(str(value).lower())
+    if found is None:
+        raise row.wrong(field, "true or false", value)
+    return found
+
+
+def _known_labels(row: Row, field: Field, words: Mapping[str, str]) -> str | None:
+    value = row.get(field)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str):
+        raise row.wrong(field, "text", value)
+    by_name = {normal_name(word): meant for word, meant in words.items()}
+    found = by_name.get(normal_name(text))
+    if found is None:
+        meant = dict.fromkeys(words.values())
+        others = [word for word in words if word not in meant]
+        raise row.wrong(field, f"one of {', '.join(meant)} (or {', '.join(others)})", value)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedQuery:
+    """A query from a file, and what the file says is relevant to it."""
+
+    query: Query
+    grades: dict[str, int | None] = field(default_factory=dict)
+    """Grades by the ids of the file, which may be of chunks or of documents; any whole number."""
+    anchors: tuple[Anchor, ...] = ()
+    """Passages named by quotes."""
+    marks: Mapping[str, bool] = field(default_factory=dict)
+    """Whether ids are listed as relevant, where no threshold on the grades of the file says so: of
+    all that the query lists or grades; empty for a query without a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedQueries:
+    """The queries of a file, and what counts as relevant in it."""
+
+    queries: list[ImportedQuery]
+    """In the order of the file."""
+    rel_threshold: int | None = None
+    """Lowest grade that is relevant, where lists of relevant ids beside grades say so."""
+    reading: str = ""
+    """How lists and grades are read together, in a sentence; "" where there are not both."""
+    note: LabelsNote | None = None
+    """What an export says of its labels; None of files that others made."""
+    left_out: tuple[str, ...] = ()
+    """What of a folder is not taken, in words."""
+
+
+def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
+    """Return the queries of a file or folder, in its order.
+
+    Rows of a dataset's own `queries.jsonl` (which has `origin` in each) are taken as they are;
+    all others become queries of human origin. Fields that are not known are passed over. Ids
+    listed as relevant without grade get the lowest grade that counts as relevant in the file, see
+    `settle_relevance`. A category is kept as it is; one that is the name of a query type is the
+    type, too. Rows that are equal but for their passages are one query. Of a BEIR folder, the
+    queries that are judged are taken.
+
+    Args:
+        path: A file of one of `SHAPES`, a BEIR folder, or another folder with queries.jsonl.
+        make_id: Makes the id of a query without one from its text. It should fold case and blanks
+            and hash the rest, so that the same question gets the same id in every file.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes, a row lacks its text or holds
+            a value of a wrong type, or an id comes twice.
+    """
+    note = note_of(path)
+    if (path / "qrels").is_dir():
+        return _beir(path, make_id, note)
+    if (path / TREC_QRELS).is_file():
+        return _trec(path, note)
+    if path.is_dir():
+        path = path / "queries.jsonl"
+    found = _read(path, make_id)
+    settled = settle_relevance({one.imported.query.query_id: one.relevance for one in found})
+    queries = [_settled(one, settled) for one in found]
+    threshold, reading = settled.rel_threshold, settled.reading
+    if note is not None and not settled.relevant:
+        threshold, reading = note.rel_threshold, _as_exported(note)
+    return ImportedQueries(queries, threshold, reading, note, _told_unread(path, found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    imported: ImportedQuery
+    relevance: Relevance
+    not_read: tuple[str, ...] = ()
+    """Fields that may hold what is relevant, under names that nobody knows."""
+
+
+def _told_unread(path: Path, found: list[_Found]) -> tuple[str, ...]:
+    """Say which fields may hold the labels of a file in which none is known."""
+    names = dict.fromkeys(chain.from_iterable(one.not_read for one in found))
+    if not names or not all(one.relevance.is_empty for one in found):
+        return ()
+    some = ", ".join(map(shown, list(names)[:_SHOWN]))
+    return (
+        f"{path}: no row says what is relevant; not read: {some}. Expected a list "
+        "relevant_doc_ids, or grades by id as graded_relevance",
+    )
+
+
+def _read(path: Path, make_id: Callable[[str], str]) -> list[_Found]:
+    found: dict[str, _Found] = {}
+    seen: dict[str, str] = {}
+    for row in _rows(path):
+        one = _found(row, make_id)
+        query_id = one.imported.query.query_id
+        first = seen.setdefault(query_id, row.where)
+        if query_id in found:
+            one = _together(found[query_id], one, row.where, first)
+        found[query_id] = one
+    if not found:
+        raise none_found(path, "query")
+    return list(found.values())
+
+
+def _settled(found: _Found, settled: SettledRelevance) -> ImportedQuery:
+    query_id = found.imported.query.query_id
+    # Where lists decide, ids without a grade get none.
+    grades = found.relevance.grades if settled.relevant else settled.grades[query_id]
+    return replace(found.imported, grades=grades, marks=settled.marks(query_id))
+
+
+def _together(first: _Found, second: _Found, where: str, first_where: str) -> _Found:
+    """Return one query of two rows that name different passages of it."""
+    query = second.imported.query
+    if query != first.imported.query or first.relevance.is_empty or second.relevance.is_empty:
+        raise DataError(
+            f"{where}: query {shown(query.query_id)} comes twice, first in {first_where} "
+            f"({shown(query.query)})"
+        )
+    relevance = joined(first.relevance, second.relevance, where)
+    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance)
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    first = True
+    for row in read_rows_of(open_source(path), SHAPES):
+        if first and not row.has(QUERY):
+            raise unknown_shape(path, SHAPES)
+        first = False
+        yield row
+
+
+def _found(row: Row, make_id: Callable[[str], str]) -> _Found:
+    if "origin" in row.given and row.given.keys() <= Query.model_fields.keys():
+        return _Found(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
+    relevance = relevance_of_row(row)
+    text = row.text(QUERY)
+    category = row.optional_text(CATEGORY) or ""
+    query_type = _type(row, category)
+    behaviour = behaviour_of(row, query_type)
+    query = _query(
+        row,
+        {
+            "query_id": row.identifier(QUERY_ID) if _is_set(row, QUERY_ID) else make_id(text),
+            "query": text,
+            "expected_answer": row.optional_text(EXPECTED_ANSWER),
+            "difficulty": difficulty_of(row),
+            "type": query_type,
+            "persona": row.optional_text(PERSONA),
+            "language": row.optional_text(LANGUAGE) or "en",
+            "answerable": behaviour != "abstain",
+            "expected_behaviour": behaviour,
+            "category": category,
+            "origin": "human",
+        },
+    )
+    not_read = tuple(
+        name
+        for name, value in row.given.items()
+        if isinstance(value, list | dict) or normal_name(name).endswith("ids")
+    )
+    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance, not_read)
+
+
+def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) -> ImportedQueries:
+    splits = beir_files(folder)
+    of_split = {split.stem: read_qrels(split) for split in splits}
+    qrels = {query_id: of for judged in of_split.values() for query_id, of in judged.items()}
+    queries = {one.imported.query.query_id: one for one in _read(folder / "queries.jsonl", make_id)}
+    for split in splits:
+        for query_id in of_split[split.stem]:
+            if query_id not in queries:
+                raise DataError(
+                    f"{split}: query {shown(query_id)}: expected an id of "
+                    f"{folder / 'queries.jsonl'}"
+                )
+    names = {query_id: name for name, judged in of_split.items() for query_id in judged}
+    taken = [
+        replace(one.imported, grades=dict(qrels.get(query_id, {})))
+        for query_id, one in queries.items()
+        if query_id in qrels or note is not None
+    ]
+    if len(splits) > 1:
+        taken = [_in_split(one, names.get(one.query.query_id)) for one in taken]
+    left_out = _left_out(folder, splits, len(queries) - len(taken))
+    if note is None:
+        return ImportedQueries(taken, left_out=left_out)
+    return ImportedQueries(taken, note.rel_threshold, _as_exported(note), note, left_out)
+
+
+def _in_split(one: ImportedQuery, split: str | None) -> ImportedQuery:
+    known = split if split in ("dev", "test") else None
+    return replace(one, query=one.query.model_copy(update={"split": known}))
+
+
+def _left_out(folder: Path, splits: list[Path], n_unjudged: int) -> tuple[str, ...]:
+    """Say what of a BEIR folder is not taken."""
+    others = sorted(path.name for path in (folder / "qrels").glob("*.tsv") if path not in splits)
+    told = []
+    if others:
+        names = ", ".join(f"qrels/{name}" for name in others)
+        told.append(f"{names} left out: only {', '.join(path.name for path in splits)} is taken")
+    if n_unjudged:
+        of = " and ".join(path.name for path in splits)
+        told.append(f"{n_unjudged:,} queries of queries.jsonl left out: {of} has no labels of them")
+    return tuple(told)
+
+
+def _trec(folder: Path, note: LabelsNote | None) -> ImportedQueries:
+    """Return what an export as TREC files holds: queries without their labels, and grades."""
+    place = folder / TREC_QUERIES
+    qrels = read_qrels(folder / TREC_QRELS)
+    texts = dict(_trec_lines(place))
+    for query_id in qrels:
+        if query_id not in texts:
+            raise DataError(
+                f"{folder / TREC_QRELS}: query {shown(query_id)}: expected an id of {place}"
+            )
+    queries = [
+        ImportedQuery(_human_query(place, query_id, text), dict(qrels.get(query_id, {})))
+        for query_id, text in texts.items()
+    ]
+    if note is None:
+        return ImportedQueries(queries)
+    return ImportedQueries(queries, note.rel_threshold, _as_exported(note), note)
+
+
+def _trec_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield query id and text of a file of queries: a tab between them, and no quotes.
+
+    Raises:
+        DataError: The file cannot be read, or a line has no tab or an id that came before.
+    """
+    seen = set[str]()
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        query_id, tab, text = line.partition("\t")
+        if not (query_id and tab and text.strip()) or query_id in seen:
+            raise DataError(
+                f"{path}:{number}: expected a new query id, a tab and the question, got "
+                f"{shown(line)}"
+            )
+        seen.add(query_id)
+        yield query_id, text
+
+
+def _human_query(path: Path, query_id: str, text: str) -> Query:
+    try:
+        return Query(query_id=query_id, query=text, origin="human")
+    except ValidationError as error:
+        raise DataError(f"{path}: {explain(error)}") from error
+
+
+def _as_exported(note: LabelsNote) -> str:
+    return f"relevant: grade >= {note.rel_threshold}, as the exported set has it"
+
+
+def _query(row: Row, fields: dict[str, object]) -> Query:
+    try:
+        return Query.model_validate(fields)
+    except ValidationError as error:
+        raise DataError(f"{row.where}: {explain(error)}") from error
+
+
+def _is_set(row: Row, name: Field) -> bool:
+    return row.get(name) not in (None, "")
+
+
+def _type(row: Row, category: str) -> str | None:
+    types = get_args(QueryType)
+    found = _one_of(row, TYPE, types)
+    return found or _known(category, types)
+
+
+def _one_of(row: Row, name: Field, known: tuple[str, ...]) -> str | None:
+    text = row.optional_text(name)
+    if text is None:
+        return None
+    found = _known(text, known)
+    if found is None:
+        raise row.wrong(name, f"one of {', '.join(known)}", text)
+    return found
+
+
+def _known(text: str, known: tuple[str, ...]) -> str | None:
+    """Return the known word that a text is, without regard to case, dashes and blanks."""
+    return next((word for word in known if normal_name(word) == normal_name(text)), None)

@@ -1,0 +1,371 @@
+"""What a hand-made row says is relevant to its query: ids, grades, quotes."""
+
+import re
+from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import (
+    DOC_ID,
+    DOCUMENT_OF_ROW,
+    GRADE,
+    GRADES,
+    ITEM_ID,
+    QUOTE,
+    QUOTE_OF_ROW,
+    RELEVANT,
+    SOURCE_CHUNK,
+    Field,
+    normal_name,
+)
+from ragforge.files.row import Row, cell_items, make_row
+from ragforge.files.text import shown
+from ragforge.measures.listed import Labelled, explaining_threshold, labels_of
+
+HIGHEST_GRADE = 3
+_DEGREE: Final = re.compile(
+    r"(partial|part|somewhat|marginal|weak|high|very|full|perfect)(ly)?rele"
+)
+BY_LISTS: Final = (
+    "lists of relevant ids and grades do not go by one threshold: the lists decide P, R, RR, AP "
+    "and Success, the grades nDCG, DCG and ERR"
+)
+"""How both are read then."""
+
+_SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
+
+
+def lists_in_words(relevant: Container[str], query_ids: Iterable[str], rel_threshold: int) -> str:
+    """Say how lists and grades are read that no threshold explains.
+
+    Args:
+        relevant: The queries that have a list.
+        query_ids: All queries with labels.
+        rel_threshold: Lowest grade that is relevant for those without a list.
+    """
+    if all(query_id in relevant for query_id in query_ids):
+        return BY_LISTS
+    return f"{BY_LISTS}; queries without a list go by grade >= {rel_threshold}"
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A passage named by its document and a quote from it, and its grade from 0 to 3."""
+
+    doc_id: str
+    """"" where the file does not say in which document the quote stands."""
+    quote: str
+    grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """What is relevant to one query."""
+
+    grades: dict[str, int | None]
+    """Id to the grade the file gives; None where it says null."""
+    listed: tuple[str, ...] = ()
+    """Ids the file calls relevant; some of them may have a grade too."""
+    anchors: tuple[Anchor, ...] = ()
+    is_list: bool = False
+    """Whether the listed ids are all that is relevant, so that none is where there are no ids."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no passage is named."""
+        return not (self.grades or self.listed or self.anchors)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the listed ids say more than the grades: they are all, or have grades too."""
+        return self.is_list or not self.grades.keys().isdisjoint(self.listed)
+
+    def settled(self, grade: int) -> dict[str, int | None]:
+        """Return the grades of all ids, the listed ones with this grade."""
+        return {**dict.fromkeys(self.listed, grade), **self.grades}
+
+    def relevant_from(self, threshold: int) -> tuple[str, ...]:
+        """Return the listed ids, and those whose grade is as high as the threshold."""
+        graded = (one for one, grade in self.grades.items() if (grade or 0) >= threshold)
+        return tuple(dict.fromkeys((*self.listed, *graded)))
+
+
+def read_relevance(row: Row) -> Relevance:
+    """Read the lists and maps of relevant passages of a row.
+
+    An id that is both listed and graded has the grade it was given, even 0; see
+    `settle_relevance` for what the list says then.
+
+    Raises:
+        DataError: A list, an id or a grade is of a wrong type, or an id comes twice.
+    """
+    refuse_degrees(row)
+    row.refuse_two(RELEVANT)
+    row.refuse_two(GRADES)
+    named = _relevant(row)
+    grades = named.grades
+    for chunk_id, grade in _grades(row).items():
+        if grades.setdefault(chunk_id, grade) != grade:
+            raise row.wrong(GRADES, f"grade {grades[chunk_id]} as in {RELEVANT.name}", grade)
+    return named
+
+
+def refuse_degrees(row: Row) -> None:
+    """Refuse a row that lists passages by how relevant they are, as `partially_relevant`.
+
+    Raises:
+        DataError: It does; no grade is made up for them, and none of them is passed over.
+    """
+    for name, value in row.given.items():
+        if _DEGREE.match(normal_name(name)) and value not in (None, "", [], {}):
+            raise DataError(
+                f"{row.where}: {name}: says how relevant passages are, and no grade; expected "
+                '"graded_relevance": {"d7": 3, "d8": 1}'
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SettledRelevance:
+    """What a file says is relevant, query by query, and what counts as relevant in it."""
+
+    grades: dict[str, dict[str, int | None]]
+    """By query and id; ids that are listed without a grade have the lowest that is relevant."""
+    rel_threshold: int | None = None
+    """Lowest grade that is relevant as the lists have it; None where there are none beside
+    grades, or none explains them."""
+    relevant: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The lists by query, where no threshold explains them: then `grades` holds no grade for ids
+    that have none in the file, but for queries without any."""
+    by_lists: str = BY_LISTS
+    """How they are read, in a sentence."""
+
+    def marks(self, query_id: str) -> dict[str, bool]:
+        """Return whether the ids of a query are listed, where lists decide what is relevant."""
+        listed = self.relevant.get(query_id)
+        if listed is None:
+            return {}
+        ids = (*listed, *self.grades[query_id])
+        return {chunk_id: chunk_id in listed for chunk_id in dict.fromkeys(ids)}
+
+    @property
+    def reading(self) -> str:
+        """How lists and grades are read together, in a sentence; "" where there are not both."""
+        if self.relevant:
+            return self.by_lists
+        if self.rel_threshold is not None:
+            return f"relevant: grade >= {self.rel_threshold}, as the lists of relevant ids have it"
+        return ""
+
+
+def settle_relevance(found: Mapping[str, Relevance]) -> SettledRelevance:
+    """Return what lists and grades of a file say together.
+
+    Args:
+        found: What its rows say, by query.
+    """
+    labelled = [
+        Labelled(one.grades, one.listed)
+        for one in found.values()
+        if one.decides and any(grade is not None for grade in one.grades.values())
+    ]
+    threshold = explaining_threshold(labelled, HIGHEST_GRADE)
+    every = list(chain.from_iterable(one.grades.values() for one in found.values()))
+    usual = grade_of_listed(every)
+    if labelled and threshold is None:
+        listed = {
+            query_id: one.listed if one.decides else one.relevant_from(usual)
+            for query_id, one in found.items()
+            if one.decides or one.listed
+        }
+        grades = {query_id: one.grades for query_id, one in found.items()}
+        by_lists = lists_in_words(listed, (one for one, of in grades.items() if of), usual)
+        return SettledRelevance(labels_of(grades, listed, usual).graded, None, listed, by_lists)
+    grade = usual if threshold is None else threshold
+    return SettledRelevance(
+        {query_id: one.settled(grade) for query_id, one in found.items()}, threshold
+    )
+
+
+def grade_of_listed(grades: Iterable[int | None]) -> int:
+    """Return the grade of ids that are called relevant without one.
+
+    It is the lowest that binary measures count as relevant: 2 where the file holds grades above
+    1, else 1. With 1 in a graded file a list of relevant ids would say that none is.
+
+    Args:
+        grades: All grades the file gives.
+    """
+    return 2 if any(grade is not None and grade > 1 for grade in grades) else 1
+
+
+def grade_of_quote(row: Row) -> int:
+    """Return the grade that goes with a quote, the highest where the row gives none.
+
+    Raises:
+        DataError: It is no grade.
+    """
+    value = row.get(GRADE)
+    if value in (None, ""):
+        return HIGHEST_GRADE
+    grade = row.as_whole(value, GRADE)
+    if not 0 <= grade <= HIGHEST_GRADE:
+        raise row.wrong(GRADE, "0, 1, 2 or 3", value)
+    return grade
+
+
+def _relevant(row: Row) -> Relevance:
+    """Return what the list or map of relevant passages of a row says."""
+    given = row.get(RELEVANT)
+    value = cell_items(row, RELEVANT)
+    if isinstance(given, str) and not row.is_of_table and isinstance(value, list) and value[1:]:
+        raise row.wrong(RELEVANT, "a list, as one text may be one id or several", given)
+    grades = _graded(row, RELEVANT, value) if isinstance(value, Mapping) else {}
+    listed: list[str] = []
+    anchors: list[Anchor] = []
+    for item in _items(row, RELEVANT, value):
+        if not isinstance(item, Mapping):
+            listed.append(row.as_id(item, RELEVANT))
+            continue
+        inner = make_row(f"{row.where}: {RELEVANT.name}", item)
+        if inner.has(QUOTE):
+            anchors.append(_anchor(inner))
+        elif inner.has(GRADE):
+            _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
+        else:
+            listed.append(inner.identifier(ITEM_ID))
+    _refuse_twice(row, [*listed, *grades])
+    if listed:  # What has a grade is in the list as well.
+        listed += [chunk_id for chunk_id, grade in grades.items() if grade]
+    is_empty = value == [] and given not in (None, "")
+    return Relevance(grades, tuple(listed), tuple(anchors), is_list=bool(listed) or is_empty)
+
+
+def _grades(row: Row) -> dict[str, int | None]:
+    value = cell_items(row, GRADES)
+    if isinstance(value, Mapping):
+        return _graded(row, GRADES, value)
+    grades: dict[str, int | None] = {}
+    for item in _items(row, GRADES, value):
+        if not isinstance(item, Mapping):
+            raise row.wrong(GRADES, "grades by id", item)
+        inner = make_row(f"{row.where}: {GRADES.name}", item)
+        inner.require(GRADE)
+        _put(row, GRADES, grades, inner.identifier(ITEM_ID), _grade(inner))
+    return grades
+
+
+def _graded(row: Row, field: Field, value: Mapping[str, object]) -> dict[str, int | None]:
+    grades: dict[str, int | None] = {}
+    for chunk_id, given in value.items():
+        grade = None if given is None else row.as_whole(given, field)
+        _put(row, field, grades, row.as_id(chunk_id, field), grade)
+    return grades
+
+
+def _grade(inner: Row) -> int | None:
+    value = inner.get(GRADE)
+    return None if value is None else inner.as_grade(value, GRADE)
+
+
+def _anchor(inner: Row) -> Anchor:
+    named = inner.get(DOC_ID) not in (None, "")
+    doc_id = inner.identifier(DOC_ID) if named else ""
+    return Anchor(doc_id, inner.text(QUOTE), grade_of_quote(inner))
+
+
+def _items(row: Row, field: Field, value: object) -> list[object]:
+    if isinstance(value, Mapping):
+        return []
+    if not isinstance(value, list):
+        raise row.wrong(field, "a list of ids or grades by id", value)
+    return value
+
+
+def _put(
+    row: Row, field: Field, grades: dict[str, int | None], chunk_id: str, grade: int | None
+) -> None:
+    if chunk_id in grades:
+        raise row.wrong(field, "every id once", chunk_id)
+    grades[chunk_id] = grade
+
+
+def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
+    seen: set[str] = set()
+    for chunk_id in chunk_ids:
+        if chunk_id in seen:
+            raise row.wrong(RELEVANT, "every id once", chunk_id)
+        seen.add(chunk_id)
+
+
+def relevance_of_row(row: Row) -> Relevance:
+    """Return what a row says is relevant to its query.
+
+    A quote is a passage of grade 3 unless the row gives another grade. One without the id of its
+    document is to be looked up in all; what is called evidence may then be an explanation, and is
+    passed over. A document alone counts as listed where the row has no list, and so does the chunk
+    that a query was written from; text in its place is a quote.
+
+    Raises:
+        DataError: A list, an id, a quote or a grade is of a wrong type, or an id comes twice.
+    """
+    refuse_degrees(row)
+    has_lists = row.has(RELEVANT, GRADES)
+    found = read_relevance(row) if has_lists else Relevance({})
+    named = row.get(DOCUMENT_OF_ROW) not in (None, "")
+    quotes = _quotes(row, QUOTE_OF_ROW if named else _SURELY_QUOTE)
+    if quotes:
+        doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
+        grade = grade_of_quote(row)
+        anchors = tuple(Anchor(doc_id, quote, grade) for quote in quotes)
+        return replace(found, anchors=(*found.anchors, *anchors))
+    if has_lists or not (named or row.get(SOURCE_CHUNK)):
+        return found
+    return _documents(row) if named else _source_chunks(row)
+
+
+def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
+    """Return what two rows about one query say together.
+
+    Raises:
+        DataError: They give different grades to one id.
+    """
+    for chunk_id, grade in second.grades.items():
+        if first.grades.get(chunk_id, grade) != grade:
+            raise DataError(
+                f"{where}: {shown(chunk_id)}: expected grade {first.grades[chunk_id]} as in a row "
+                f"before, got {grade}"
+            )
+    listed = dict.fromkeys((*first.listed, *second.listed))
+    anchors = dict.fromkeys((*first.anchors, *second.anchors))
+    is_list = first.is_list or second.is_list
+    return Relevance({**first.grades, **second.grades}, tuple(listed), tuple(anchors), is_list)
+
+
+def _quotes(row: Row, field: Field) -> list[str]:
+    value = row.get(field)
+    if isinstance(value, list):
+        return [quote for quote in value if isinstance(quote, str) and quote.strip()]
+    text = row.optional_text(field)
+    return [text] if text else []
+
+
+def _source_chunks(row: Row) -> Relevance:
+    """Return the chunks that a query was written from: ids without blanks, else their words."""
+    value = row.get(SOURCE_CHUNK)
+    items = value if isinstance(value, list) else [value]
+    texts = [item for item in items if isinstance(item, str) and len(item.split()) > 1]
+    ids = [row.as_id(item, SOURCE_CHUNK) for item in items if item not in texts]
+    anchors = tuple(Anchor("", text, grade_of_quote(row)) for text in texts)
+    return Relevance({}, tuple(dict.fromkeys(ids)), anchors)
+
+
+def _documents(row: Row) -> Relevance:
+    value = row.get(DOCUMENT_OF_ROW)
+    items = cell_items(row, DOCUMENT_OF_ROW) if isinstance(value, str) else [value]
+    ids = [row.as_id(item, DOCUMENT_OF_ROW) for item in items] if isinstance(items, list) else []
+    grade = row.get(GRADE)
+    if grade in (None, ""):
+        return Relevance({}, tuple(dict.fromkeys(ids)))
+    return Relevance(dict.fromkeys(ids, row.as_grade(grade, GRADE)))

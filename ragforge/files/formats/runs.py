@@ -1,0 +1,249 @@
+"""Runs: what a retriever returned for each query, from files of many shapes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import (
+    CHUNK_ID,
+    ITEM_ID,
+    QUERY_ID,
+    QUERY_OF_PAIR,
+    QUOTE,
+    RANK,
+    RANKING,
+    SCORE,
+    SCORES,
+    Field,
+)
+from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
+from ragforge.files.formats.trec import each_trec_ranking, read_trec_run
+from ragforge.files.row import (
+    Row,
+    cell_items,
+    latency_of,
+    make_row,
+    query_name,
+    query_of_pair,
+)
+from ragforge.files.source_files import has_header, open_source, plain_name
+from ragforge.files.text import shown
+
+SHAPES: Final = (
+    "TREC run: q1 Q0 d7 1 12.5 bm25",
+    'JSON Lines: {"query_id": "q1", "ranking": [{"chunk_id": "d7", "score": 12.5}]}',
+    'columns: {"query_id": "q1", "ids": ["d7", "d2"], "scores": [12.5, 11]}',
+    'results: {"id": "q1", "retrieved_docs": ["d7", "d2"]}, one a line or in a JSON list',
+    'JSON by query: {"q1": {"d7": 12.5}} or {"q1": ["d7", "d2"]}',
+    "CSV or TSV with a header: query_id,chunk_id,score",
+)
+_FEWEST_COLUMNS: Final = 5
+_PAIR: Final = 2
+
+Ranked = Mapping[str, float] | Sequence[str]
+"""Scores by chunk id, or chunk ids, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The rankings of one retriever."""
+
+    name: str
+    """The file's name without folder and suffix: tags of TREC runs are often all alike."""
+    rankings: Mapping[str, Ranked]
+    """By query id. Where there are scores they decide, not the order in the file."""
+    latencies_s: Mapping[str, float]
+    """By query id, of those for which the file says it."""
+
+
+class Scattered(Exception):
+    """The hits of a query may be anywhere in a file, so none is whole before its end."""
+
+
+class QueryRanking(NamedTuple):
+    """What was retrieved for one query."""
+
+    query_id: str
+    ranking: Ranked
+    latency_s: float | None
+
+
+def read_run(path: Path) -> Run:
+    """Return the run in a file.
+
+    The shape is recognised by suffix and first line; `.gz` and `.zst` are unpacked. Query and chunk
+    ids are texts. A query without id goes by its text. Infinite scores are taken where the format
+    can spell them.
+
+    Args:
+        path: A file of one of `SHAPES`.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes, holds a score that is no
+            number, lists a chunk twice for a query, or gives a list whose scores rise, so that
+            its order and its scores disagree; the message names file, line and field.
+    """
+    source = open_source(path)
+    if source.kind == "columns" and not has_header(source):
+        if len(source.first.split()) < _FEWEST_COLUMNS:
+            raise unknown_shape(path, SHAPES)
+        return Run(plain_name(path), read_trec_run(path, source.groups), {})
+    return run_of_rows(str(path), read_rows_of(source, SHAPES, by_query="ranking"))
+
+
+def each_ranking(path: Path) -> Iterator[QueryRanking]:
+    """Yield the rankings of a run one by one, as `read_run` reads them, and keep none.
+
+    A query whose lines do not stand together comes more than once.
+
+    Raises:
+        DataError: As `read_run`.
+        Scattered: The rows are of single hits.
+    """
+    source = open_source(path)
+    if source.kind == "columns" and not has_header(source):
+        for query_id, scores in each_trec_ranking(path, source.groups):
+            yield QueryRanking(query_id, scores, None)
+        return
+    for row, is_ranking in _shaped(str(path), read_rows_of(source, SHAPES, by_query="ranking")):
+        if not is_ranking:
+            raise Scattered
+        yield QueryRanking(query_name(row), _ranking(row), latency_of(row))
+
+
+def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
+    """Return the run that rows of single hits, or of a ranking each, make; as `read_run`.
+
+    Args:
+        where: Where the rows are from, for messages and the name.
+        rows: All of the kind of the first.
+
+    Raises:
+        DataError: There is none, or one cannot be taken.
+    """
+    collected = _Collected()
+    for row, is_ranking in _shaped(where, rows):
+        if is_ranking:
+            collected.add_ranking(row)
+        else:
+            collected.add_pair(row)
+    rankings = collected.settled()
+    if not rankings:
+        raise none_found(where, "ranking")
+    return Run(plain_name(Path(where)), rankings, collected.latencies_s)
+
+
+@dataclass(slots=True)
+class _Collected:
+    rankings: dict[str, Ranked] = field(default_factory=dict)
+    latencies_s: dict[str, float] = field(default_factory=dict)
+    order: Field | None = None
+    """By what the rows of a file of pairs are ordered; the first one decides."""
+    pairs: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def add_ranking(self, row: Row) -> None:
+        query_id = query_name(row)
+        if query_id in self.rankings:
+            raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
+        self.rankings[query_id] = _ranking(row)
+        latency_s = latency_of(row)
+        if latency_s is not None:
+            self.latencies_s[query_id] = latency_s
+
+    def add_pair(self, row: Row) -> None:
+        query_id, chunk_id = query_of_pair(row), row.identifier(CHUNK_ID)
+        if self.order is None:
+            self.order = SCORE if row.has(SCORE) else RANK
+            row.require(self.order)
+        chunks = self.pairs.setdefault(query_id, {})
+        if chunk_id in chunks:
+            raise _twice(row, query_id, chunk_id)
+        value = row.get(self.order)
+        chunks[chunk_id] = row.as_number(value, self.order)
+
+    def settled(self) -> dict[str, Ranked]:
+        by_rank = self.order is RANK
+        for query_id, chunks in self.pairs.items():
+            self.rankings[query_id] = sorted(chunks, key=chunks.__getitem__) if by_rank else chunks
+        return self.rankings
+
+
+def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
+    """Yield rows, and whether they hold a ranking rather than one hit; the first decides."""
+    is_ranking: bool | None = None
+    for row in rows:
+        if is_ranking is None:
+            is_ranking = row.has(RANKING)
+            if not row.has(QUERY_ID, QUERY_OF_PAIR) or not (is_ranking or row.has(CHUNK_ID)):
+                raise unknown_shape(where, SHAPES)
+        if is_ranking:
+            row.require(RANKING)
+        yield row, is_ranking
+
+
+def _ranking(row: Row) -> Ranked:
+    value = cell_items(row, RANKING)
+    if isinstance(value, Mapping):
+        return {
+            row.as_id(chunk_id, RANKING): row.as_number(score, RANKING)
+            for chunk_id, score in value.items()
+        }
+    if not isinstance(value, list):
+        raise row.wrong(RANKING, "a list of chunks or scores by chunk", value)
+    hits = [_hit_row(row, item) for item in value]
+    chunk_ids = [hit.identifier(ITEM_ID) for hit in hits]
+    _refuse_twice(row, chunk_ids)
+    scores = [hit.as_number(hit.get(SCORE), SCORE) for hit in hits if hit.get(SCORE) is not None]
+    scores = scores or _aligned_scores(row)
+    if not scores:
+        return chunk_ids
+    return dict(zip(chunk_ids, _checked(row, scores, len(chunk_ids)), strict=True))
+
+
+def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
+    seen: set[str] = set()
+    for chunk_id in chunk_ids:
+        if chunk_id in seen:
+            raise _twice(row, query_name(row), chunk_id)
+        seen.add(chunk_id)
+
+
+def _aligned_scores(row: Row) -> list[float]:
+    value = row.get(SCORES)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise row.wrong(SCORES, "a list of numbers", value)
+    return [row.as_number(score, SCORES) for score in value]
+
+
+def _hit_row(row: Row, item: object) -> Row:
+    """Return a hit as a row: from an object, (id, score) or an id."""
+    where = f"{row.where}: {RANKING.name}"
+    if isinstance(item, Mapping):
+        hit = make_row(where, item)
+        if hit.has(QUOTE):
+            raise hit.wrong(QUOTE, "chunk ids, not quotes, in a run", hit.get(QUOTE))
+        return hit
+    if isinstance(item, list) and len(item) == _PAIR:
+        return make_row(where, {"id": item[0], "score": item[1]})
+    return make_row(where, {"id": item})
+
+
+def _checked(row: Row, scores: list[float], n_chunks: int) -> list[float]:
+    if len(scores) != n_chunks:
+        raise row.wrong(RANKING, f"{n_chunks} scores or none", len(scores))
+    for better, worse in pairwise(scores):
+        if worse > better:
+            raise DataError(
+                f"{row.where}: {RANKING.name}: expected scores that fall along the list, got "
+                f"{better!r} before {worse!r}; sort it, or leave out scores that are distances"
+            )
+    return scores
+
+
+def _twice(row: Row, query_id: str, chunk_id: str) -> DataError:
+    return DataError(f"{row.where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice")

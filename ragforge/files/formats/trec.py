@@ -1,0 +1,227 @@
+"""TREC files: qrels of four columns, runs of six.
+
+As in trec_eval, columns stand between any mix of ASCII blanks and tabs (other characters that look
+blank belong to ids), and a line that starts with # is a comment.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import compress, count, pairwise
+from math import isnan
+from operator import ne
+from pathlib import Path
+from typing import TypeVar
+
+from ragforge.errors import DataError
+from ragforge.files.row import parse_number, parse_whole
+from ragforge.files.source_files import Group
+from ragforge.files.text import decode, shown
+
+_QRELS_COLUMNS = 4
+_RUN_COLUMNS = 6
+_GLUED_COLUMNS = 11
+"""Of two rows without a line end between them: the tag of one and the query of the next are one."""
+_VALUE_AT = {_QRELS_COLUMNS: 3, _RUN_COLUMNS: 4}
+_MARK = "\0"
+"""Stands for the end of a line: no file that is text holds it."""
+_SEPARATORS = b"\x1c\x1d\x1e\x1f"
+"""Blanks for str.split, but neither for bytes.split nor for trec_eval."""
+
+Number = TypeVar("Number", int, float)
+
+
+def read_trec_qrels(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, int]]:
+    """Return query id to chunk id to grade; the second column is passed over.
+
+    Args:
+        path: Named in errors.
+        groups: The lines of the file.
+
+    Raises:
+        DataError: A line has not four columns, a grade is no whole number (any is taken, negative
+            ones too), or a pair comes twice.
+    """
+    qrels: dict[str, dict[str, int]] = {}
+    for first, lines in groups:
+        if not _add_regular(qrels, lines, _QRELS_COLUMNS, _grades):
+            _add_qrels_lines(qrels, path, first, lines)
+    return qrels
+
+
+def _add_qrels_lines(
+    qrels: dict[str, dict[str, int]], path: Path, first: int, lines: list[bytes]
+) -> None:
+    for number, columns in _columns(path, first, lines):
+        if len(columns) != _QRELS_COLUMNS:
+            expected = "4 columns (query_id 0 chunk_id grade)"
+            raise _wrong_width(f"{path}:{number}", expected, columns)
+        query_id, _, chunk_id, given = columns
+        grade = parse_whole(given)
+        if grade is None:
+            raise _wrong(f"{path}:{number}", "grade", "a whole number", given)
+        grades = qrels.setdefault(query_id, {})
+        if chunk_id in grades:
+            raise _twice(f"{path}:{number}", query_id, chunk_id)
+        grades[chunk_id] = grade
+
+
+def read_trec_run(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, float]]:
+    """Return query id to chunk id to score; the column of ranks is passed over, as is the tag.
+
+    A line without tag is refused as trec_eval does: it may be one that was cut off, and then its
+    score is cut off too. What stands behind the tag is passed over, unless it is another row.
+
+    Args:
+        path: Named in errors.
+        groups: The lines of the file; those of a query need not stand together.
+
+    Raises:
+        DataError: A line has fewer than six columns, a score is no number (infinities are), or a
+            query lists a chunk twice.
+    """
+    run: dict[str, dict[str, float]] = {}
+    for first, lines in groups:
+        if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
+            _add_run_lines(run, path, first, lines)
+    return run
+
+
+def each_trec_ranking(
+    path: Path, groups: Iterable[Group]
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield query id and scores by chunk id, keeping no more of a run than a few queries.
+
+    A query is yielded as soon as lines of another one follow, so one whose lines do not stand
+    together comes again: arguments and errors are else those of `read_trec_run`.
+    """
+    run: dict[str, dict[str, float]] = {}
+    for first, lines in groups:
+        if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
+            _add_run_lines(run, path, first, lines)
+        for query_id in list(run)[:-1]:
+            yield query_id, run.pop(query_id)
+    yield from run.items()
+
+
+def _add_run_lines(
+    run: dict[str, dict[str, float]], path: Path, first: int, lines: list[bytes]
+) -> None:
+    for number, columns in _columns(path, first, lines):
+        if len(columns) < _RUN_COLUMNS:
+            expected = "6 columns (query_id Q0 chunk_id rank score tag)"
+            raise _wrong_width(f"{path}:{number}", expected, columns)
+        if len(columns) >= _GLUED_COLUMNS:
+            expected = "one row of 6 columns on a line (is a line end missing?)"
+            raise _wrong_width(f"{path}:{number}", expected, columns)
+        query_id, _, chunk_id, _, given = columns[:5]
+        score = parse_number(given)
+        if score is None:
+            raise _wrong(f"{path}:{number}", "score", "a number", given)
+        scores = run.setdefault(query_id, {})
+        if chunk_id in scores:
+            raise _twice(f"{path}:{number}", query_id, chunk_id)
+        scores[chunk_id] = score
+
+
+def _add_regular(
+    into: dict[str, dict[str, Number]],
+    lines: list[bytes],
+    width: int,
+    values_of: Callable[[list[str]], list[Number] | None],
+) -> bool:
+    """Add lines as a whole: query, passed over, chunk, ..., value at the last place but the tag.
+
+    Return False, having done nothing, where one of them has to be looked at by itself: it has
+    another number of columns, characters that are not plain ASCII, an odd number, or repeats a
+    pair.
+    """
+    raw = b"".join(lines)
+    if not raw.isascii() or _MARK.encode() in raw or _holds_separators(raw):
+        return False
+    words = raw.decode().replace("\n", f" {_MARK} ").split()
+    if not raw.endswith(b"\n"):
+        words.append(_MARK)
+    step = width + 1
+    if len(words) != step * len(lines) or words[width::step].count(_MARK) != len(lines):
+        return False
+    query_ids = words[0::step]
+    chunk_ids = words[2::step]
+    values = values_of(words[_VALUE_AT[width] :: step])
+    if values is None:
+        return False
+    added = _by_query(query_ids, chunk_ids, values)
+    if any(query_id.startswith("#") for query_id in added):
+        return False
+    known = into.keys() & added.keys()
+    if sum(map(len, added.values())) < len(values) or any(
+        not into[query_id].keys().isdisjoint(added[query_id]) for query_id in known
+    ):
+        return False
+    for query_id, own in added.items():
+        into.setdefault(query_id, {}).update(own)
+    return True
+
+
+def _by_query(
+    query_ids: list[str], chunk_ids: list[str], values: list[Number]
+) -> dict[str, dict[str, Number]]:
+    borders = [0, *compress(count(1), map(ne, query_ids, query_ids[1:])), len(query_ids)]
+    found: dict[str, dict[str, Number]] = {}
+    for start, end in pairwise(borders):
+        own = zip(chunk_ids[start:end], values[start:end], strict=True)
+        found.setdefault(query_ids[start], {}).update(own)
+    return found
+
+
+def _scores(words: list[str]) -> list[float] | None:
+    scores = _numbers(words, float)
+    return None if scores is None or isnan(sum(scores)) else scores
+
+
+def _grades(words: list[str]) -> list[int] | None:
+    return _numbers(words, int)
+
+
+def _numbers(words: list[str], kind: Callable[[str], Number]) -> list[Number] | None:
+    if "_" in "".join(words):  # Python reads 1_0 as 10.
+        return None
+    try:
+        return list(map(kind, words))
+    except ValueError:
+        return None
+
+
+def _columns(path: Path, first: int, lines: list[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, columns) of the lines that are neither blank nor comments."""
+    separated = _holds_separators(b"".join(lines))
+    for number, line in enumerate(lines, start=first):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            text = ""
+        if not text or "\0" in text or text.startswith("\ufeff"):
+            text = decode(line, f"{path}:{number}")
+        columns = _cut(text) if separated or not text.isascii() else text.split()
+        if columns and not columns[0].startswith("#"):
+            yield number, columns
+
+
+def _holds_separators(raw: bytes) -> bool:
+    return any(map(raw.__contains__, _SEPARATORS))
+
+
+def _cut(text: str) -> list[str]:
+    # bytes.split knows ASCII blanks only; str.split would cut ids at a no-break space.
+    return [column.decode() for column in text.encode().split()]
+
+
+def _wrong_width(where: str, expected: str, columns: list[str]) -> DataError:
+    found = shown(" ".join(columns))
+    return DataError(f"{where}: expected {expected}, got {len(columns)}: {found}")
+
+
+def _wrong(where: str, field: str, expected: str, found: str) -> DataError:
+    return DataError(f"{where}: {field}: expected {expected}, got {shown(found)}")
+
+
+def _twice(where: str, query_id: str, chunk_id: str) -> DataError:
+    return DataError(f"{where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice")

@@ -1,0 +1,106 @@
+"""Files of records, checked on the way in and whole on the way out: JSON Lines, or one object."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ragforge.errors import DataError
+from ragforge.files.atomic import write_whole
+from ragforge.files.text import read_text
+
+R = TypeVar("R", bound=BaseModel)
+
+_SHOWN = 80
+"""How much of a faulty value an error message repeats, in characters."""
+
+
+def read_records(
+    path: Path, record: type[R], *, key: Callable[[R], object] | None = None
+) -> Iterator[R]:
+    """Yield the records of a file, one line at a time.
+
+    Args:
+        path: A JSON Lines file; empty lines are passed over.
+        record: What each line must be.
+        key: What must be unique in the file; None where nothing must.
+
+    Raises:
+        DataError: The file cannot be read, a line does not hold to the record, or a key comes
+            twice; the message names file, line, field and value.
+    """
+    seen: dict[object, int] = {}
+    for number, line in _lines(path):
+        try:
+            found = record.model_validate_json(line)
+        except ValidationError as error:
+            raise DataError(f"{path}:{number}: {explain(error)}") from error
+        if key is not None:
+            first = seen.setdefault(key(found), number)
+            if first != number:
+                raise DataError(f"{path}:{number}: {key(found)} comes twice, first in line {first}")
+        yield found
+
+
+def write_records(
+    path: Path, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
+) -> int:
+    """Write records sorted by key, one a line, and return how many.
+
+    Raises:
+        DataError: The file cannot be written; the old one is untouched.
+    """
+    ordered = sorted(records, key=key)
+    write_whole(path, (f"{record.model_dump_json()}\n" for record in ordered))
+    return len(ordered)
+
+
+def explain(error: ValidationError) -> str:
+    """Say in one line which field is wrong, what was found and what is allowed."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "json_invalid":
+        return f"is not one complete JSON object ({first['ctx']['error']}); was it cut off?"
+    field = ".".join(str(part) for part in first["loc"])
+    found = repr(first["input"])
+    if len(found) > _SHOWN:
+        found = f"{found[:_SHOWN]}…"
+    expected = first["msg"][0].lower() + first["msg"][1:]
+    shown = "" if first["type"] == "missing" else f", got {found}"
+    return f"{field}: {expected}{shown}" if field else f"{expected}{shown}"
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as stream:
+            for number, line in enumerate(stream, start=1):
+                if line.strip():
+                    yield number, line
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8 text: {error.reason} at {error.start}") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def read_object(path: Path, kind: type[T]) -> T:
+    """Return the object in a file.
+
+    Raises:
+        DataError: It cannot be read or does not hold to the format.
+    """
+    try:
+        return kind.model_validate_json(read_text(path))
+    except ValidationError as error:
+        raise DataError(f"{path}: {explain(error)}") from error
+
+
+def write_object(path: Path, value: BaseModel) -> None:
+    """Write an object, whole and indented.
+
+    Raises:
+        DataError: It cannot be written.
+    """
+    write_whole(path, [value.model_dump_json(indent=2), "\n"])

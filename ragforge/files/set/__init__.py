@@ -1,0 +1,1 @@
+"""The dataset: a directory with a manifest, its files, versions and history."""

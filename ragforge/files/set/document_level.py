@@ -1,0 +1,278 @@
+"""Labels that name whole documents, and folding grades and rankings to be measured on them.
+
+A query with a label of a document is measured on documents: its grades of chunks and its rankings
+are folded to the documents of the chunks. All other queries are measured on chunks.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ragforge.files.set.dataset import Dataset
+from ragforge.records import Chunk, Hit, Judgment, Level, Ranking
+
+_PART_OF_ANSWER: Final = 2
+"""Grade from which a document is relevant whatever failed judgments of its other chunks are."""
+
+_SHALLOW: Final = 10
+"""Ranks that most measures look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLevel:
+    """Folds chunks to documents for the queries whose labels name documents.
+
+    Args:
+        query_ids: These queries; where there is none, everything stays as it is.
+        documents: Id of the document by chunk.
+    """
+
+    query_ids: frozenset[str] = frozenset()
+    documents: Mapping[str, str] = field(default_factory=dict)
+
+    def judgments(self, judgments: list[Judgment]) -> list[Judgment]:
+        """Return the judgments that queries are measured on, those of a query together.
+
+        A document has the grade that was given to it as a whole, by a person before others; else
+        the highest of its chunks. One with a failed judgment and no relevant chunk has no grade.
+        """
+        if not self.query_ids:
+            return judgments
+        of_queries: dict[str, list[Judgment]] = {}
+        for judgment in judgments:
+            of_queries.setdefault(judgment.query_id, []).append(judgment)
+        return [
+            judgment
+            for query_id, of_query in of_queries.items()
+            for judgment in (self._folded(of_query) if query_id in self.query_ids else of_query)
+        ]
+
+    def rankings(self, rankings: Iterable[Ranking]) -> Iterable[Ranking]:
+        """Return the rankings that are measured: each document at the best rank of its chunks."""
+        return map(self.ranking, rankings) if self.query_ids else rankings
+
+    def ranking(self, ranking: Ranking) -> Ranking:
+        """Return a ranking of documents where the query is measured on them, else as it is."""
+        if ranking.query_id not in self.query_ids:
+            return ranking
+        return ranking.model_copy(update={"ranking": self._documents_of(ranking.ranking)})
+
+    def ids(self, query_id: str, chunk_ids: Iterable[str]) -> tuple[str, ...]:
+        """Return ids, best first, as the query is measured on them."""
+        if query_id not in self.query_ids:
+            return tuple(chunk_ids)
+        return tuple(dict.fromkeys(map(self._document, chunk_ids)))
+
+    def _document(self, chunk_id: str) -> str:
+        return self.documents.get(chunk_id, chunk_id)
+
+    def _documents_of(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        ordered = sorted(hits, key=lambda hit: (hit.score, hit.chunk_id), reverse=True)
+        best: dict[str, float] = {}
+        for hit in ordered:
+            best.setdefault(self._document(hit.chunk_id), hit.score)
+        if len(set(best.values())) < len(best):
+            # Documents of equal scores keep the order of their chunks, whose ids broke the tie.
+            best = {doc_id: 1 / rank for rank, doc_id in enumerate(best, 1)}
+        return tuple(Hit(chunk_id=doc_id, score=score) for doc_id, score in best.items())
+
+    def _folded(self, of_query: Iterable[Judgment]) -> Iterator[Judgment]:
+        by_document: dict[str, list[Judgment]] = {}
+        for judgment in of_query:
+            is_whole = judgment.level == "document"
+            doc_id = judgment.chunk_id if is_whole else self._document(judgment.chunk_id)
+            by_document.setdefault(doc_id, []).append(judgment)
+        for doc_id, judged in sorted(by_document.items()):
+            update = {"chunk_id": doc_id, "level": "document"}
+            yield _strongest(judged).model_copy(update=update)
+
+
+class DocumentNames:
+    """Finds the documents that people mean by a name.
+
+    Args:
+        doc_ids: Of the corpus.
+    """
+
+    def __init__(self, doc_ids: Iterable[str]) -> None:
+        self._ids = frozenset(doc_ids)
+        self._by_end: dict[str, list[str]] = {}
+        for doc_id in sorted(self._ids):
+            parts = _plain(doc_id).split("/")
+            for first in range(len(parts)):
+                self._by_end.setdefault("/".join(parts[first:]), []).append(doc_id)
+
+    def find(self, name: str) -> tuple[str, ...]:
+        """Return the documents that a name may mean: by their ids, else by the ends of their paths.
+
+        `store.md` is `help/store.md` where no other document is called so.
+        """
+        return (name,) if name in self._ids else tuple(self._by_end.get(_plain(name), ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a relevant id names."""
+
+    id: str
+    level: Level
+
+
+class LabelNames:
+    """Finds the chunk or the document that a label of people means.
+
+    A document of one chunk is that chunk where all documents are; else it is a document like the
+    others, so that all names of documents are measured alike.
+
+    Args:
+        chunks: Of the corpus.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk]) -> None:
+        self._chunks: set[str] = set()
+        self._of_document: dict[str, str] = {}
+        self._is_apart = True
+        for chunk in chunks:
+            self._chunks.add(chunk.chunk_id)
+            self._is_apart = self._is_apart and chunk.doc_id not in self._of_document
+            self._of_document[chunk.doc_id] = chunk.chunk_id
+        self._documents = DocumentNames(self._of_document)
+
+    def find(self, name: str) -> list[Label]:
+        """Return what a name may mean: a chunk, else documents."""
+        if name in self._chunks:
+            return [Label(name, "chunk")]
+        doc_ids = self._documents.find(name)
+        if self._is_apart and len(doc_ids) == 1:
+            return [Label(self._of_document[doc_ids[0]], "chunk")]
+        return [Label(doc_id, "document") for doc_id in doc_ids]
+
+    def id_of(self, name: str) -> str:
+        """Return the id of the one chunk or document that a name means, else the name."""
+        found = self.find(name)
+        return found[0].id if len(found) == 1 else name
+
+
+def _plain(name: str) -> str:
+    """Return a path with slashes, without a beginning that says where it stands."""
+    return name.replace("\\", "/").removeprefix("./")
+
+
+def document_level(dataset: Dataset, judgments: Iterable[Judgment]) -> DocumentLevel:
+    """Return how a set is folded to be measured.
+
+    The chunks are read where some label names a document, and not otherwise.
+
+    Args:
+        dataset: Has the chunks.
+        judgments: Of the set, as they are on disk; those of queries of no interest may be missing.
+
+    Raises:
+        DataError: The chunks cannot be read.
+    """
+    query_ids = frozenset(item.query_id for item in judgments if item.level == "document")
+    if not query_ids:
+        return DocumentLevel()
+    return DocumentLevel(query_ids, documents_of_chunks(dataset))
+
+
+def documents_of_chunks(dataset: Dataset) -> dict[str, str]:
+    """Return the id of the document by chunk; {} where the set has no chunks."""
+    if not dataset.chunks_path.exists():
+        return {}
+    names: dict[str, str] = {}
+    return {
+        chunk.chunk_id: names.setdefault(chunk.doc_id, chunk.doc_id) for chunk in dataset.chunks()
+    }
+
+
+def level_warnings(dataset: Dataset, names: Iterable[str]) -> Iterator[str]:
+    """Yield what rankings cannot show as labels name documents; nothing where all name chunks.
+
+    Raises:
+        DataError: A run or the judgments cannot be read.
+    """
+    if dataset.manifest.level is None:
+        return
+    level = document_level(dataset, dataset.each_judgment())
+    there = frozenset(dataset.run_names())
+    for name in names:
+        if name in there:
+            yield from _warnings(name, dataset.each_ranking(name), level)
+
+
+def _warnings(name: str, rankings: Iterable[Ranking], level: DocumentLevel) -> Iterator[str]:
+    doc_ids = frozenset(level.documents.values()) - level.documents.keys()
+    is_shallow = len(set(level.documents.values())) < _SHALLOW
+    n_folded = n_short = n_other = 0
+    for item in rankings:
+        if item.query_id in level.query_ids:
+            n_folded += 1
+            n_documents = len(level.ranking(item).ranking)
+            n_short += n_documents < _SHALLOW <= len(item.ranking)
+        else:
+            n_other += any(hit.chunk_id in doc_ids for hit in item.ranking)
+    if n_short and not is_shallow:
+        yield (
+            f"run {name}: {n_short} of {n_folded} rankings hold {_SHALLOW} chunks or more of fewer "
+            f"than {_SHALLOW} documents, and labels name documents: measures that look at "
+            f"{_SHALLOW} ranks see no further; a larger -k of `ragforge retrieve` reaches deeper"
+        )
+    if n_other:
+        yield (
+            f"run {name}: ranks documents for {n_other} queries whose labels name chunks; no "
+            "document can be relevant there"
+        )
+
+
+def whole_documents(dataset: Dataset) -> Iterator[Chunk]:
+    """Yield each document as one chunk, sorted by id: its text as its chunks have it.
+
+    Words that several chunks share, as they overlap, stand once; between chunks that do not touch
+    there is an empty line.
+    """
+    parts: dict[str, list[Chunk]] = {}
+    for chunk in dataset.chunks():
+        parts.setdefault(chunk.doc_id, []).append(chunk)
+    for doc_id, chunks in sorted(parts.items()):
+        first, *others = sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id))
+        text, end = first.text, first.end
+        for chunk in others:
+            overlap = end - chunk.start if chunk.end else 0
+            if chunk.end and chunk.end <= end:
+                continue
+            text += chunk.text[overlap:] if overlap > 0 else f"\n\n{chunk.text}"
+            end = chunk.end
+        update = {"chunk_id": doc_id, "text": text, "start": first.start, "end": end}
+        yield first.model_copy(update=update)
+
+
+def ids_of_corpus(dataset: Dataset) -> set[str]:
+    """Return what a ranking may hold: ids of chunks, and of documents where labels name them."""
+    is_of_chunks = dataset.manifest.level is None
+    ids = set[str]()
+    for chunk in dataset.chunks():
+        ids.add(chunk.chunk_id)
+        if not is_of_chunks:
+            ids.add(chunk.doc_id)
+    return ids
+
+
+def _strongest(judged: Sequence[Judgment]) -> Judgment:
+    """Return the judgment that decides about a document; it is listed where any of them is."""
+    found = _deciding(judged)
+    if any(item.relevant for item in judged):
+        return found.model_copy(update={"relevant": True})
+    is_unlisted = found.grade is not None and any(item.relevant is False for item in judged)
+    return found.model_copy(update={"relevant": False}) if is_unlisted else found
+
+
+def _deciding(judged: Sequence[Judgment]) -> Judgment:
+    whole = [item for item in judged if item.level == "document" and not item.is_failed]
+    if whole:
+        return min(whole, key=lambda item: item.source != "human")
+    best = max(judged, key=lambda item: -1 if item.grade is None else item.grade)
+    failed = next((item for item in judged if item.is_failed), None)
+    if failed is not None and (best.grade or 0) < _PART_OF_ANSWER:
+        return failed
+    return best

@@ -1,0 +1,383 @@
+"""Whether runs were made on the chunks that a dataset has now: the one rule for all who read runs.
+
+A run that ragforge made has the digest of its chunks in the manifest, and so has a file with the
+same bytes, whatever its name and place. Any other is judged by how
+many of the chunks that it retrieved are there: one that is not cannot be relevant, so that the run
+would be held against others that searched something else.
+"""
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from ragforge.errors import DataError
+from ragforge.files.formats.runs import Scattered, each_ranking, read_run
+from ragforge.files.manifest import RunOrigin, digest_file
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import ids_of_corpus, level_warnings
+from ragforge.files.set.sorted_records import each_line
+from ragforge.files.set.versions.wholeness import chunks_digest, require_own_chunks
+from ragforge.records import Ranking
+from ragforge.records.relevance import question_digest
+
+MISSING_MOST: Final = 0.1
+"""Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be
+some documents ahead."""
+_BUILT_IN: Final = frozenset({"bm25", "chargram", "dense"})
+"""Retrievers that give their runs their own name."""
+_REWORDED_SHOWN: Final = 3
+_QUERY_FIRST: Final = re.compile(rb'\{"query_id":("(?:[^"\\]|\\.)*")')
+_ASKED: Final = re.compile(rb'"query_sha256":"([0-9a-f]+)"\}\s*$')
+"""How ragforge begins and ends a line of a run."""
+_ID_FIRST: Final = re.compile(rb'\{"chunk_id":"([^"\\]*)"[,}]')
+"""How ragforge begins a line of chunks; the text behind the id is not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChunks:
+    """Whether a run was made on the chunks that are there.
+
+    Args:
+        run: Its name.
+        told_by: What tells it: the recorded digest, how many ids are there, or nothing, as the set
+            has no chunks.
+        is_stale: Whether it was made on others.
+        n_hits: Chunks that it retrieved, over all queries; None where they were not counted.
+        n_there: Of these, those that are in the set now; None likewise.
+        retriever: What made it; "" where that is not known.
+    """
+
+    run: str
+    told_by: Literal["digest", "ids", "nothing"]
+    is_stale: bool = False
+    n_hits: int | None = None
+    n_there: int | None = None
+    retriever: str = ""
+
+    @property
+    def n_missing(self) -> int:
+        """Retrieved chunks that are not in the set, as far as they were counted."""
+        return (self.n_hits or 0) - (self.n_there or 0)
+
+    def reason(self) -> str:
+        """Return why it is stale, as part of a sentence."""
+        there = f"{self.n_there:,} of its {self.n_hits:,} retrieved chunks are in the set"
+        if self.told_by == "digest":
+            return f"it was made on other chunks than those of now: {there}"
+        return f"{there}, fewer than {1 - MISSING_MOST:.0%}, so that it was made on other chunks"
+
+    def way_out(self, dataset: Dataset) -> str:
+        """Return the command that makes the run again."""
+        # The manifest may be somebody else's: what is told to be typed must be what is seen.
+        known = self.retriever if self.retriever.isprintable() else ""
+        spec = known or (self.run if self.run in _BUILT_IN else "SPEC")
+        words = ["ragforge", "retrieve", "--dataset", str(dataset.path), "--retriever", spec]
+        return shlex.join(words if spec == self.run else [*words, "--name", self.run])
+
+
+@dataclass(frozen=True, slots=True)
+class UsableRuns:
+    """The runs of a dataset that may be measured.
+
+    Args:
+        dataset: Whose they are.
+        names: Those made on its chunks, in the order asked for; sorted where none was named.
+        were_named: Whether somebody named them; else all were meant.
+        stale: Those that are left out.
+        warnings: What is to be told of both, a line each.
+        reworded: By run, the queries whose question is another one now; their rankings say nothing
+            of it, so that they have no value, as those that failed.
+    """
+
+    dataset: Dataset
+    names: tuple[str, ...]
+    were_named: bool
+    stale: tuple[RunChunks, ...]
+    warnings: tuple[str, ...]
+    reworded: Mapping[str, Set[str]] = field(default_factory=dict)
+
+    def rankings(self, name: str) -> Iterator[Ranking]:
+        """Yield the rankings of a run that answer the questions of now.
+
+        Raises:
+            DataError: As for `Dataset.each_ranking`.
+        """
+        others = self.reworded.get(name, ())
+        for item in self.dataset.each_ranking(name):
+            if item.query_id not in others:
+                yield item
+
+    def require_any(self) -> "UsableRuns":
+        """Return them, where not all of several were left out.
+
+        Raises:
+            DataError: All are stale.
+        """
+        if self.stale and not self.names:
+            raise _refusal(self.dataset, self.stale)
+        return self
+
+
+def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
+    """Return the runs that may be measured: those that are named, or all but the stale ones.
+
+    Args:
+        dataset: Has the runs; its chunks are only parsed where the manifest does not tell.
+        names: As somebody asked for them; all runs are meant where empty. What has no file is
+            passed on.
+
+    Raises:
+        DataError: One that is named is stale, or cannot be read; or somebody changed the chunks.
+    """
+    require_own_chunks(dataset)
+    wanted = list(dict.fromkeys(names)) or dataset.run_names()
+    looked_at = chunks_of_runs(dataset, wanted)
+    stale = tuple(run for run in looked_at.values() if run.is_stale)
+    if names and stale:
+        raise _refusal(dataset, stale)
+    left_out = {run.run for run in stale}
+    usable = tuple(name for name in wanted if name not in left_out)
+    reworded = reworded_queries(dataset, usable)
+    warnings = (
+        *_warnings(dataset, looked_at.values()),
+        *_reworded_warnings(dataset, looked_at, reworded),
+        *level_warnings(dataset, usable),
+    )
+    return UsableRuns(dataset, usable, bool(names), stale, warnings, reworded)
+
+
+def run_warnings(dataset: Dataset, names: Iterable[str]) -> tuple[str, ...]:
+    """Return what is to be told of runs that are stale, or of which chunks are missing."""
+    return tuple(_warnings(dataset, chunks_of_runs(dataset, names).values()))
+
+
+def reworded_queries(dataset: Dataset, names: Iterable[str]) -> dict[str, set[str]]:
+    """Return by run the queries of a set whose question is another one than the run was asked.
+
+    Runs without such queries are left out, as are those that do not say what they were asked.
+    """
+    there = set(dataset.run_names())
+    listed = [name for name in names if name in there]
+    if not listed:
+        return {}
+    now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
+    found = {name: _reworded(dataset.run_path(name), now) for name in listed}
+    return {name: others for name, others in found.items() if others}
+
+
+def _reworded(path: Path, now: Mapping[str, str]) -> set[str]:
+    """Return the queries of a run that was asked other questions for them."""
+    return {query_id for query_id, digest in _asked(path) if now.get(query_id, digest) != digest}
+
+
+def _asked(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield query and digest of its question, of the rankings that have one; no hit is parsed."""
+    for _, _, line in each_line(path):
+        asked, begun = _ASKED.search(line), _QUERY_FIRST.match(line)
+        if asked and begun:
+            yield json.loads(begun[1]), asked[1].decode()
+
+
+def _reworded_warnings(
+    dataset: Dataset, runs: Mapping[str, RunChunks], reworded: Mapping[str, Set[str]]
+) -> Iterator[str]:
+    for name, query_ids in reworded.items():
+        n = len(query_ids)
+        shown = _some(query_ids)
+        what = "query asks" if n == 1 else "queries ask"
+        way_out = f"; `{runs[name].way_out(dataset)}` asks again" if name in runs else ""
+        yield (
+            f"run {name}: {n:,} {what} something else since it was made, and "
+            f"{'counts' if n == 1 else 'count'} as failed: {shown}{way_out}"
+        )
+
+
+def _some(query_ids: Set[str]) -> str:
+    more = ", …" if len(query_ids) > _REWORDED_SHOWN else ""
+    return ", ".join(sorted(query_ids)[:_REWORDED_SHOWN]) + more
+
+
+def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) -> None:
+    """Refuse run files made on other chunks or questions, if judgments are those of a dataset.
+
+    Raises:
+        DataError: A file says that it was asked other questions under the ids of queries; or the
+            manifest has a run of these bytes, made on other chunks; or more than
+            `MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
+            its format. Or somebody changed the chunks.
+    """
+    dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
+    if not (dataset.files / "manifest.json").is_file() or not _has_chunks(dataset):
+        return
+    require_own_chunks(dataset)
+    paths = {str(path): path for path in run_paths if path.is_file()}
+    found = _on_chunks(dataset, paths, lambda name: _hits_of_file(paths[name]))
+    for run in found.values():
+        if run.is_stale:
+            raise DataError(
+                f"{run.run}: is stale: {run.reason()}; retrieve again on those of {dataset.path}, "
+                f"which {qrels_path} judges"
+            )
+    now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
+    for path in paths.values():
+        if others := _reworded(path, now):
+            raise DataError(
+                f"{path}: was asked other questions than {dataset.path} has now: {_some(others)}; "
+                "retrieve again"
+            )
+
+
+def refuse_files_of_a_part(qrels_path: Path, run_paths: Iterable[Path]) -> None:
+    """Refuse run files made for a part of the queries, where the judgments are those of a dataset.
+
+    By all of its judgments, the queries that were never asked would count 0.
+
+    Raises:
+        DataError: The manifest has a run of these bytes, made for a part of the queries.
+    """
+    dataset = Dataset(qrels_path.parent)
+    if not (dataset.files / "manifest.json").is_file():
+        return
+    manifest = dataset.manifest
+    if not any(entry.selection for entry in manifest.files.values()):
+        return
+    for path in run_paths:
+        selection = manifest.selection_of(digest_file(path)) if path.is_file() else None
+        if selection is not None:
+            raise DataError(
+                f"{path}: was made for {selection.in_words}; measure it with --dataset "
+                f"{dataset.path}, which knows its queries and their weights, or leave the queries "
+                "out that it lacks: --only-retrieved"
+            )
+
+
+def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunks]:
+    """Return whether runs were made on the chunks that are there, by name.
+
+    Names without a file are left out.
+
+    Raises:
+        DataError: A run or the chunks cannot be read.
+    """
+    there = set(dataset.run_names())
+    listed = [name for name in names if name in there]
+    if not _has_chunks(dataset):
+        return {name: RunChunks(name, "nothing") for name in listed}
+    paths = {name: dataset.run_path(name) for name in listed}
+    return _on_chunks(dataset, paths, lambda name: _hits(dataset, name))
+
+
+def _on_chunks(
+    dataset: Dataset, paths: Mapping[str, Path], hits_of: Callable[[str], Counter[str]]
+) -> dict[str, RunChunks]:
+    """Return whether the runs in some files were made on the chunks of a set, by name."""
+    current = chunks_digest(dataset)
+    origins = {name: _origin(dataset, path, current) for name, path in paths.items()}
+    open_ones = [
+        name
+        for name, origin in origins.items()
+        if origin is None or origin.chunks_sha256 != current
+    ]
+    counted = _counted(dataset, {name: hits_of(name) for name in open_ones})
+    return {
+        name: _standing(name, origin, counted[name])
+        if name in counted
+        else RunChunks(name, "digest", retriever=origin.retriever if origin else "")
+        for name, origin in origins.items()
+    }
+
+
+def _has_chunks(dataset: Dataset) -> bool:
+    path = dataset.chunks_path
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _origin(dataset: Dataset, path: Path, current: str) -> RunOrigin | None:
+    """Return what a run file was made on; None where no run with its bytes is recorded.
+
+    Where runs of several chunks came to the same bytes, that of the chunks of now counts.
+    """
+    manifest = dataset.manifest
+    if not any(entry.run for entry in manifest.files.values()):
+        return None
+    origins = manifest.origins_of(digest_file(path))
+    of_now = (origin for origin in origins if origin.chunks_sha256 == current)
+    return next(of_now, origins[0] if origins else None)
+
+
+def _counted(dataset: Dataset, hits: Mapping[str, Counter[str]]) -> dict[str, tuple[int, int]]:
+    """Return how many chunks runs retrieved, and how many of them are there."""
+    wanted = set[str]().union(*hits.values())
+    there = _there(dataset, wanted) if wanted else set()
+    return {
+        name: (
+            counts.total(),
+            sum(count for chunk_id, count in counts.items() if chunk_id in there),
+        )
+        for name, counts in hits.items()
+    }
+
+
+def _hits(dataset: Dataset, name: str) -> Counter[str]:
+    """Return how often each chunk was retrieved."""
+    return Counter(hit.chunk_id for item in dataset.each_ranking(name) for hit in item.ranking)
+
+
+def _hits_of_file(path: Path) -> Counter[str]:
+    with suppress(Scattered):
+        return Counter(hit for item in each_ranking(path) for hit in item.ranking)
+    return Counter(hit for ranking in read_run(path).rankings.values() for hit in ranking)
+
+
+def _there(dataset: Dataset, wanted: Set[str]) -> set[str]:
+    """Return which of some chunks, or of documents where labels name them, are in the set."""
+    if dataset.manifest.level is not None:
+        return ids_of_corpus(dataset).intersection(wanted)
+    path, there = dataset.chunks_path, set()
+    for number, _, line in each_line(path):
+        begun = _ID_FIRST.match(line)
+        try:
+            chunk_id = begun[1].decode() if begun else json.loads(line)["chunk_id"]
+            if chunk_id in wanted:
+                there.add(chunk_id)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}:{number}: is no chunk: {error}") from error
+    return there
+
+
+def _standing(name: str, origin: RunOrigin | None, counted: tuple[int, int]) -> RunChunks:
+    n_hits, n_there = counted
+    if origin is not None:
+        return RunChunks(name, "digest", True, n_hits, n_there, origin.retriever)
+    n_missing = n_hits - n_there
+    # One chunk may be gone by itself: of a short log it is soon a tenth.
+    is_stale = n_missing > MISSING_MOST * n_hits and (n_missing > 1 or not n_there)
+    return RunChunks(name, "ids", is_stale, n_hits, n_there)
+
+
+def _refusal(dataset: Dataset, stale: Iterable[RunChunks]) -> DataError:
+    told = (
+        f"run {run.run!r} is stale: {run.reason()}; make it again with `{run.way_out(dataset)}`"
+        for run in stale
+    )
+    return DataError(f"{dataset.path}: {'; '.join(told)}")
+
+
+def _warnings(dataset: Dataset, runs: Iterable[RunChunks]) -> Iterable[str]:
+    for run in runs:
+        if run.is_stale:
+            yield (
+                f"run {run.run} is stale and left out: {run.reason()}; "
+                f"`{run.way_out(dataset)}` makes it again"
+            )
+        elif run.n_missing:
+            yield (
+                f"run {run.run}: {run.n_missing:,} of its {run.n_hits:,} retrieved chunks are not "
+                "in the set, and cannot be relevant"
+            )

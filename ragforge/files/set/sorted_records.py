@@ -1,0 +1,212 @@
+"""Files of records sorted by key: the keys, streams that check the order, merging of two."""
+
+import heapq
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ragforge.errors import DataError
+from ragforge.files.record_files import explain, read_records
+from ragforge.records import (
+    DormantGrade,
+    ItemChange,
+    Judgment,
+    PoolEntry,
+    Query,
+    Rejected,
+    SourceDocument,
+)
+
+T = TypeVar("T")
+
+R = TypeVar("R", bound=BaseModel)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def side_by_side(
+    old: Iterator[T], new: Iterator[T], key: Callable[[T], str | tuple[str, ...]]
+) -> Iterator[tuple[T | None, T | None]]:
+    """Yield the items of both in order, those of one key together; one of a pair may be missing.
+
+    Args:
+        old: Sorted by key, each once.
+        new: Sorted likewise.
+        key: Of the same type for all.
+    """
+    before, now = next(old, None), next(new, None)
+    while before is not None or now is not None:
+        at = min(key(item) for item in (before, now) if item is not None)
+        has_old = before is not None and key(before) == at
+        has_new = now is not None and key(now) == at
+        yield (before if has_old else None), (now if has_new else None)
+        before = next(old, None) if has_old else before
+        now = next(new, None) if has_new else now
+
+
+def each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R]]:
+    """Yield where each line begins, in bytes, and the record that it holds.
+
+    Args:
+        path: With the records sorted by id; empty lines are passed over.
+        kind: What each line must be.
+        field: Name of its id.
+
+    Raises:
+        DataError: The file cannot be read, a line is no such record, or an id is not above the
+            one before.
+    """
+    last = ""
+    for number, at, line in each_line(path):
+        try:
+            record = kind.model_validate_json(line)
+        except ValidationError as error:
+            raise DataError(f"{path}:{number}: {explain(error)}") from error
+        found: str = getattr(record, field)
+        if found <= last:
+            raise not_sorted(path, number, field, last, found)
+        last = found
+        yield at, record
+
+
+def each_document(path: Path) -> Iterator[tuple[int, SourceDocument]]:
+    """Yield where each line of a `documents.jsonl` begins, and the document, as `each_sorted`."""
+    return each_sorted(path, SourceDocument, "doc_id")
+
+
+def each_line(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the number of each line that is not empty, where it begins, and the line.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    at = 0
+    try:
+        with path.open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                mark = len(_BYTE_ORDER_MARK) if _is_marked(number, line) else 0
+                if line.strip():
+                    yield number, at + mark, line[mark:]
+                at += len(line)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def not_sorted(path: Path, number: int, field: str, last: str, found: str) -> DataError:
+    """Return the error about an id that is not above the one before."""
+    return DataError(
+        f"{path}:{number}: {field}: expected one above {last!r}, as the file is sorted by id, "
+        f"got {found!r}"
+    )
+
+
+def _is_marked(number: int, line: bytes) -> bool:
+    return number == 1 and line.startswith(_BYTE_ORDER_MARK)
+
+
+Key = tuple[str, str]
+
+
+def query_and_chunk(entry: PoolEntry) -> tuple[str, str]:
+    """Return the ids of a query and a chunk in its pool."""
+    return entry.query_id, entry.chunk_id
+
+
+def pair_and_judge(judgment: Judgment) -> tuple[str, ...]:
+    """Return what a judgment is about and who made it: of a pair there is one a judge."""
+    by = judgment.provenance
+    judge = (by.model, by.prompt_sha256, by.protocol) if by else ()
+    return (judgment.query_id, judgment.chunk_id, *judge)
+
+
+def slot_and_place(rejected: Rejected) -> tuple[str, str]:
+    """Return the slot of a candidate and its place there, as a text that sorts like the number."""
+    return rejected.slot_id, f"{rejected.place:06d}"
+
+
+def id_and_revision(query: Query) -> tuple[str, str]:
+    """Return the id of a query and its revision, as a text that sorts like the number."""
+    return query.query_id, f"{query.revision:06d}"
+
+
+def change_key(change: ItemChange) -> tuple[str, str, str]:
+    """Return when a query changed, which, and how: a version does nothing twice to a query."""
+    return f"{change.version:06d}", change.query_id, change.action
+
+
+def pair_of(grade: DormantGrade) -> tuple[str, str]:
+    """Return the ids of the query and the chunk that a person graded."""
+    return grade.judgment.query_id, grade.judgment.chunk_id
+
+
+def key_of(judgment: Judgment) -> Key:
+    """Return what a judgment is about, and sorted by."""
+    return judgment.query_id, judgment.chunk_id
+
+
+def each_judgment(path: Path) -> Iterator[Judgment]:
+    """Yield the judgments of a file, sorted by query and chunk; none where it does not exist.
+
+    Files that ragforge wrote are sorted and read as a stream; one that was edited out of order is
+    sorted in memory.
+
+    Raises:
+        DataError: A line is no judgment, or a pair comes twice.
+    """
+    if not path.exists():
+        return
+    found = read_records(path, Judgment)
+    if not _is_sorted(path):
+        found = iter(sorted(read_records(path, Judgment), key=key_of))
+    last: Key | None = None
+    for judgment in found:
+        if key_of(judgment) == last:
+            raise DataError(f"{path}: {last} comes twice")
+        last = key_of(judgment)
+        yield judgment
+
+
+def merged(old: Iterator[Judgment], new: Iterator[Judgment]) -> Iterator[Judgment]:
+    """Yield old and new judgments in order: new ones replace old ones of the same pair.
+
+    What a query's own evidence says is not given up for a judgment that failed.
+
+    Args:
+        old: Sorted by query and chunk.
+        new: Sorted likewise.
+    """
+    kept: Judgment | None = None
+    # Of equal keys, those of the first come first.
+    for judgment in heapq.merge(old, new, key=key_of):
+        if kept is not None and key_of(kept) != key_of(judgment):
+            yield kept
+        elif kept is not None and judgment.is_failed and _says_more(kept):
+            continue
+        kept = judgment
+    if kept is not None:
+        yield kept
+
+
+def _says_more(kept: Judgment) -> bool:
+    """Whether what stands is worth more than another failure: evidence, or votes that were cast."""
+    return kept.source == "evidence" or (kept.grade is None and bool(kept.votes))
+
+
+def _is_sorted(path: Path) -> bool:
+    last: Key = ("", "")
+    # The reader says what is wrong with a file that is not UTF-8.
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+        for line in stream:
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                key = (row["query_id"], row["chunk_id"])
+                if key < last:
+                    return False
+            except (ValueError, KeyError, TypeError):
+                return True  # The reader says what is wrong with it.
+            last = key
+    return True

@@ -1,0 +1,264 @@
+"""Where the versions of a dataset lie: a folder each, and a link to the one that is published.
+
+A directory that was never refreshed has its files in itself and none of this.
+"""
+
+import contextlib
+import filecmp
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.files.set.swapping import drop, put_link, sync
+
+CURRENT: Final = "current"
+"""The link to the published version; it is switched in one step."""
+VERSIONS: Final = "versions"
+"""The folder of the versions."""
+REJECTED: Final = "rejected"
+"""The folder of versions that a gate stopped."""
+FIRST: Final = ".first"
+"""Beside the versions: a link to the one that the directory's own files became."""
+PUBLISHING: Final = ".publishing"
+"""Beside the versions: a link to the one that is being published."""
+MANIFEST: Final = "manifest.json"
+_DIGITS: Final = 6
+_NAME: Final = re.compile(rf"\d{{{_DIGITS},}}")
+
+FOLDERS: Final = ("answer_grades", "answers", "runs")
+"""Have a link even where a version has none of them yet."""
+_FOR_PEOPLE: Final = frozenset({"CHANGELOG.md", "README.md"})
+"""May be somebody's own in the directory of a dataset."""
+
+
+def version_name(number: int) -> str:
+    """Return the name of a version's folder."""
+    return f"{number:0{_DIGITS}}"
+
+
+def number_of(name: str) -> int | None:
+    """Return the version that a folder's name stands for; None where it is no such name."""
+    return int(name) if _NAME.fullmatch(name) else None
+
+
+def published(home: Path) -> Path | None:
+    """Return where the link to the published version points, seen from its directory.
+
+    None where there is no such link; one of that name that leads elsewhere, be it to a version of
+    another set, is somebody's own.
+    """
+    link = home / CURRENT
+    target = link.readlink() if link.is_symlink() else None
+    if target is None or target.parent.name != VERSIONS or number_of(target.name) is None:
+        return None
+    if target.parent == Path(VERSIONS):
+        return target
+    return target if (home / target.parent).resolve() == (home / VERSIONS).resolve() else None
+
+
+def files_of(path: Path) -> Path:
+    """Return the folder with the files of a dataset: that of its published version, else its own.
+
+    The link is followed once, so that whoever reads from there sees one version throughout.
+    """
+    if path.name == CURRENT and (target := published(path.parent)):
+        return path.parent / target
+    target = published(path)
+    return path / target if target else path
+
+
+def home_of(path: Path) -> Path:
+    """Return the directory of the dataset that a folder is a version of, else the folder itself."""
+    place = Path(os.path.realpath(path))  # `resolve` raises where links go in a circle.
+    if place.parent.name not in (VERSIONS, REJECTED) or number_of(place.name) is None:
+        return path
+    home = place.parent.parent
+    if published(home) is None and not (home / MANIFEST).is_file():
+        return path
+    return path.parent.parent if path.parent.name == place.parent.name else home
+
+
+def first_of(path: Path) -> Path:
+    """Return the version that a directory's own files became, where that is so; else itself."""
+    return path / VERSIONS / FIRST if published(path) else path
+
+
+def versions_of(path: Path) -> list[int]:
+    """Return the versions of a dataset that were published and are kept, in ascending order.
+
+    None in a directory that was never refreshed.
+    """
+    home = home_of(path)
+    versions = home / VERSIONS
+    if is_flat(home) or not versions.is_dir():
+        return []
+    numbers = (number_of(each.parent.name) for each in versions.glob(f"*/{MANIFEST}"))
+    half_done = unpublished(home)
+    return sorted(each for each in numbers if each is not None and each != half_done)
+
+
+def current_version(path: Path) -> int | None:
+    """Return the number of the published version; None where there is none."""
+    target = published(home_of(path))
+    return number_of(target.name) if target else None
+
+
+def unpublished(home: Path) -> int | None:
+    """Return the version whose publishing was begun and did not get as far as the switch."""
+    mark = home / VERSIONS / PUBLISHING
+    number = number_of(mark.readlink().name) if mark.is_symlink() else None
+    return None if number == current_version(home) else number
+
+
+def is_linked(home: Path) -> bool:
+    """Whether what a directory has by name are links to its published version."""
+    manifest = home / MANIFEST
+    return manifest.is_symlink() and manifest.readlink().parts[0] == CURRENT
+
+
+def is_flat(home: Path) -> bool:
+    """Whether a directory has the files of a dataset in itself."""
+    manifest = home / MANIFEST
+    return manifest.is_file() and not manifest.is_symlink() and published(home) is None
+
+
+def switch(home: Path, number: int) -> None:
+    """Make a version the published one.
+
+    Raises:
+        OSError: The link cannot be made; the version before is still published.
+    """
+    folder = home / VERSIONS / version_name(number)
+    add_links(home, folder)
+    put_link(home / CURRENT, f"{VERSIONS}/{folder.name}")
+    sync(home)
+    drop_dead_links(home)
+
+
+def add_links(home: Path, folder: Path) -> None:
+    """Make the links that a version needs and that are not there."""
+    for name in _names(folder):
+        if not os.path.lexists(home / name):
+            put_link(home / name, f"{CURRENT}/{name}")
+
+
+def link_own_files(home: Path) -> None:
+    """Put links in the place of files that are the same in the published version."""
+    current = home / CURRENT
+    if published(home) is None or not current.is_dir():
+        return
+    for name in _names(current):
+        if _is_own(home / name) and is_same(home / name, current / name):
+            put_link(home / name, f"{CURRENT}/{name}")
+    add_links(home, current)
+
+
+def drop_dead_links(home: Path) -> None:
+    """Remove links to files that the published version does not have."""
+    for link in home.iterdir():
+        if link.name not in FOLDERS and _is_ours(link) and not link.exists():
+            drop(link)
+
+
+def own_files(home: Path) -> list[str]:
+    """Return the names of files that differ from those of the published version beside them."""
+    current = home / CURRENT
+    if published(home) is None or not current.is_dir():
+        return []
+    names = (name for name in _names(current) if name not in _FOR_PEOPLE)
+    return [
+        name for name in names if _is_own(home / name) and not is_same(home / name, current / name)
+    ]
+
+
+def require_current(home: Path) -> None:
+    """Check that the files of a directory are not those of another set.
+
+    Raises:
+        DataError: `current`, which they are read through, is no link to a version of this one.
+    """
+    if is_linked(home) and os.path.lexists(home / CURRENT) and published(home) is None:
+        raise _led_astray(home)
+
+
+def require_links(home: Path) -> None:
+    """Check that what scripts read by name is what is published.
+
+    Raises:
+        DataError: A file that somebody changed took the place of a link, or `current` does not
+            lead to a version of the set.
+    """
+    require_current(home)
+    current = home / CURRENT
+    if os.path.lexists(current) and published(home) is None:
+        if any(_is_ours(path) for path in home.iterdir()):
+            raise _led_astray(home)
+        raise DataError(
+            f"{current}: expected a link to a version, found something else; if this is a copy "
+            f"that followed links, remove {current} and {home / VERSIONS}, and what lies beside "
+            "them is the set"
+        )
+    if found := own_files(home):
+        raise DataError(
+            f"{home / found[0]}: differs from {current / found[0]}, which it should be a link to; "
+            "what is published is the latter: move the former there, or remove it"
+        )
+
+
+def show_in_home(folder: Path, name: str) -> None:
+    """Make the link to a new file of a version, where that is the published one.
+
+    One that cannot be made now is made by the next refresh.
+    """
+    home, top = home_of(folder), Path(name).parts[0]
+    if home == folder or published(home) is None or os.path.lexists(home / top):
+        return
+    with contextlib.suppress(OSError):
+        if (home / CURRENT).samefile(folder):
+            put_link(home / top, f"{CURRENT}/{top}")
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two files, or two folders with all that is in them, are the same."""
+    if not one.is_dir():
+        return other.is_file() and (one.samefile(other) or filecmp.cmp(one, other, shallow=False))
+    names = sorted(path.relative_to(one) for path in _files(one))
+    if not other.is_dir() or names != sorted(path.relative_to(other) for path in _files(other)):
+        return False
+    return all(is_same(one / name, other / name) for name in names)
+
+
+def _led_astray(home: Path) -> DataError:
+    current = home / CURRENT
+    found = f"one to {current.readlink()}" if current.is_symlink() else "something else"
+    there = ", ".join(map(str, versions_of(home)))
+    way = (
+        f"move it away; then `ragforge refresh --dataset {home} --rollback N` publishes one of "
+        f"the versions that are there: {there}"
+        if there
+        else "no version is there either: copy the whole set again, links as links"
+    )
+    return DataError(
+        f"{current}: expected a link to a version of this directory, found {found}; {way}"
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    there = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    return sorted({*there, *FOLDERS})
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder; what begins with a dot is a stray of writing."""
+    return (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+def _is_own(path: Path) -> bool:
+    return path.exists() and not _is_ours(path)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_symlink() and path.readlink().parts[0] == CURRENT

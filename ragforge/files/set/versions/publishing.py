@@ -1,0 +1,230 @@
+"""Publishing a version: everything is made ready beside what is published, then one link moves."""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ragforge.errors import ChangedMeanwhileError, DataError, UsageError
+from ragforge.files.atomic import maker, remove_whole, umask, whole_folder
+from ragforge.files.manifest import Manifest, digest_file
+from ragforge.files.record_files import read_object
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.swapping import MAKING, drop, put_link, sync
+from ragforge.files.set.version_places import (
+    CURRENT,
+    FIRST,
+    FOLDERS,
+    MANIFEST,
+    PUBLISHING,
+    REJECTED,
+    VERSIONS,
+    current_version,
+    drop_dead_links,
+    files_of,
+    home_of,
+    is_flat,
+    is_same,
+    link_own_files,
+    require_links,
+    switch,
+    version_name,
+)
+from ragforge.files.set.versions.lock import drop_superseded, drop_unpublished
+from ragforge.files.set.versions.wholeness import bring, list_files, version_files
+
+_LEFT_BEHIND: Final = frozenset({"diff.json"})
+
+
+@contextlib.contextmanager
+def stage_version(parent: Dataset, number: int) -> Iterator[Dataset]:
+    """Give a dataset that begins as a version does: with its files, but without its diff and runs.
+
+    Whatever is written there leaves the parent as it is. The caller has the `refresh_lock`, under
+    which nobody else stages. At the end the folder is removed, unless it was published.
+
+    Args:
+        parent: The published version.
+        number: Of the version to be.
+
+    Raises:
+        DataError: The files cannot be read or written, or somebody changed those beside a version.
+        UsageError: The parent is another version than the published one.
+    """
+    home = home_of(parent.home)
+    require_links(home)
+    if not parent.files.samefile(files_of(home)):
+        raise UsageError(f"{parent.path}: is not the published version; name {home} instead")
+    try:
+        folder = _folder(home)
+    except OSError as error:
+        raise _unwritable(home, error) from error
+    try:
+        staged = Dataset(folder, store_of=home)
+        try:
+            _fill(staged, parent.files, number)
+        except OSError as error:
+            raise _unwritable(home, error) from error
+        yield staged
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folder.parent.rmdir()
+
+
+def _folder(home: Path) -> Path:
+    # Beside the versions, and so on their disk: `.ragforge` may be on another one.
+    versions = home / VERSIONS
+    versions.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(MAKING, f".{maker()}-", versions))
+    folder.chmod(0o777 & ~umask())
+    return folder
+
+
+def _fill(staged: Dataset, parent: Path, number: int) -> None:
+    # The manifest comes first: a command that changes files meanwhile writes it last, and then it
+    # is not the one that was the parent's at the beginning.
+    bring(parent / MANIFEST, staged.files / MANIFEST)
+    digest = digest_file(staged.files / MANIFEST)
+    for name in version_files(parent):
+        if name not in _LEFT_BEHIND and Path(name).parts[0] not in FOLDERS:
+            bring(parent / name, staged.files / name)
+    list_files(staged, version=number, parent=digest)
+
+
+def _unwritable(home: Path, error: OSError) -> DataError:
+    return DataError(f"{home}: no version can be made: {error.strerror or error}")
+
+
+def publish(staged: Dataset, home: Path) -> Dataset:
+    """Make a staged version the published one.
+
+    The first time, the directory's own files become a version too. At every moment, a reader finds
+    the version before or this one, whole. The caller has the `refresh_lock`. A process that is
+    killed here leaves one of both; the next lock clears up.
+
+    Args:
+        staged: From `stage_version`; it is not there any more afterwards.
+        home: The directory of the dataset.
+
+    Returns:
+        The dataset, as whoever opens it from now on finds it.
+
+    Raises:
+        ChangedMeanwhileError: Another command changed the parent since staging.
+        DataError: Something cannot be written. In both cases nothing is published, and what is
+            stays readable.
+    """
+    home = home_of(home)
+    number = staged.manifest.version
+    with _told(home):
+        _require_unchanged(staged, home)
+        _settle(staged)
+        if is_flat(home):
+            _make_first(home)
+        link_own_files(home)
+        require_links(home)
+        _require_unchanged(staged, home)
+        _enter(staged.files, home, number)
+    drop_superseded(home)
+    return Dataset(home)
+
+
+def reject(staged: Dataset, home: Path) -> Path:
+    """Keep a staged version beside those that are published; an older one of its number is dropped.
+
+    Returns:
+        Where it is.
+
+    Raises:
+        DataError: It cannot be written.
+    """
+    home = home_of(home)
+    folder = home / REJECTED / version_name(staged.manifest.version)
+    with _told(home):
+        _settle(staged)
+        folder.parent.mkdir(exist_ok=True)
+        remove_whole(folder)
+        staged.files.rename(folder)
+        sync(folder.parent)
+        sync(home)
+    return folder
+
+
+def _require_unchanged(staged: Dataset, home: Path) -> None:
+    if digest_file(files_of(home) / MANIFEST) != staged.manifest.parent:
+        raise _changed(home)
+
+
+def _changed(home: Path) -> ChangedMeanwhileError:
+    return ChangedMeanwhileError(
+        f"{home}: the set was changed while it was refreshed; run it again"
+    )
+
+
+def _settle(staged: Dataset) -> None:
+    """Let the manifest list what is there, and wait until all of it is on the disk."""
+    list_files(staged)
+    for path in staged.files.rglob("*"):
+        sync(path)
+    sync(staged.files)
+
+
+def _enter(staged: Path, home: Path, number: int) -> None:
+    folder = home / VERSIONS / version_name(number)
+    drop_unpublished(home)
+    if folder.exists():
+        raise DataError(f"{folder}: there is a version {number} already")
+    try:
+        put_link(folder.parent / PUBLISHING, folder.name)
+        sync(folder.parent)
+        staged.rename(folder)
+        sync(folder.parent)
+        switch(home, number)
+    except BaseException as error:
+        if current_version(home) == number and isinstance(error, OSError):
+            return  # It is published, and stays so: what is left to do, the next lock does.
+        with contextlib.suppress(OSError):
+            drop_unpublished(home)
+            drop_dead_links(home)
+        raise
+    drop(folder.parent / PUBLISHING)
+
+
+def _make_first(home: Path) -> None:
+    """Make a version of the directory's own files, and publish it: what is read stays the same."""
+    names = [*version_files(home), MANIFEST]
+    folder = home / VERSIONS / version_name(read_object(home / MANIFEST, Manifest).version)
+    if not _is_same_set(home, folder, names):
+        remove_whole(folder)
+        with whole_folder(folder) as making:
+            for name in names:
+                bring(home / name, making / name)
+            for inner in [path for path in making.rglob("*") if path.is_dir()]:
+                sync(inner)
+    if not _is_same_set(home, folder, names):
+        drop(folder)
+        raise _changed(home)
+    try:
+        put_link(folder.parent / FIRST, folder.name)
+        sync(folder.parent)
+        put_link(home / CURRENT, f"{VERSIONS}/{folder.name}")
+    except OSError:
+        drop(folder.parent / FIRST)
+        drop(folder)
+        raise
+    sync(home)
+
+
+def _is_same_set(home: Path, folder: Path, names: list[str]) -> bool:
+    return all((home / name).is_file() and is_same(home / name, folder / name) for name in names)
+
+
+@contextlib.contextmanager
+def _told(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{home}: cannot be published: {error.strerror or error}") from error

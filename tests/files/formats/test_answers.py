@@ -1,0 +1,126 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from ragforge.errors import DataError
+from ragforge.files.formats.answers import AnswerRow, Passage, read_answers
+from ragforge.files.shipped_folders import shipped
+
+
+def write(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"query_id": "1", "answer": "So.", "chunk_ids": ["7", "8"]}\n'),
+        ("a.jsonl", '{"id": 1, "generatedAnswer": "So.", "retrievedDocs": [7, {"id": "8"}]}\n'),
+        ("a.json", '[{"id": "1", "generated_answer": "So.", "retrieved_docs": ["7", "8"]}]'),
+        ("a.json", '{"answers": [{"qid": "1", "response": "So.", "results": ["7", "8"]}]}'),
+        ("a.csv", "query_id,answer,chunk_ids\n1,So.,7;8\n"),
+    ],
+)
+def test_answers_are_read_from_near_shapes(tmp_path, name, text):
+    """Each RAG system logs its answers under other names."""
+    assert list(read_answers(write(tmp_path / name, text))) == [AnswerRow("1", "So.", ("7", "8"))]
+
+
+def test_context_is_named_by_quotes(tmp_path):
+    """Quotes outlive chunking, ids of chunks do not."""
+    text = '{"query_id": "1", "answer": "", "retrieved": [{"doc_id": "a.md", "quote": "so"}]}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
+        AnswerRow("1", "", passages=(Passage("a.md", "so"),))
+    ]
+
+
+@pytest.mark.parametrize(
+    "item", ['"Whales eat."', '{"text": "Whales eat."}', '{"page_content": "Whales eat."}']
+)
+@pytest.mark.parametrize("field", ["contexts", "retrieved_contexts", "retrieved"])
+def test_context_is_named_by_texts(tmp_path, field, item):
+    """Most systems log what they read, and not what it is called."""
+    text = f'{{"query_id": "1", "answer": "So.", "{field}": [{item}]}}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
+        AnswerRow("1", "So.", ("Whales eat.",))
+    ]
+
+
+def test_what_is_known_of_unknown_passages_is_read(tmp_path):
+    """A dataset's own file of answers says that some were in no chunk."""
+    text = '{"query_id": "1", "answer": "So.", "chunk_ids": ["7"], "n_unknown_passages": 2}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
+        AnswerRow("1", "So.", ("7",), n_unknown_passages=2)
+    ]
+
+
+@pytest.mark.parametrize("name", ["careful", "hasty"])
+def test_shipped_answers_are_read_whole(name):
+    """They are the example users start from."""
+    file = Path(shipped("datasets")) / "helpcentre" / "answers" / f"{name}.jsonl"
+
+    found = list(read_answers(file))
+
+    assert (len(found), sum(len(one.passages) for one in found)) == (57, 171)
+
+
+@pytest.mark.parametrize("field", ['"latency_s": 0.25', '"latencyMs": 250'])
+def test_the_time_an_answer_took_is_read(tmp_path, field):
+    """It is part of how good a system is, and must outlive a copy of the file."""
+    text = f'{{"query_id": "1", "answer": "So.", {field}}}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
+        AnswerRow("1", "So.", latency_s=0.25)
+    ]
+
+
+def test_answer_without_context_is_taken(tmp_path):
+    """Some systems do not say what they had."""
+    text = '{"query_id": "1", "answer": "So."}\n'
+
+    assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [AnswerRow("1", "So.")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a.jsonl: is empty"),
+        ('{"query_id": "1", "answer": null}\n', "a.jsonl:1: answer: expected text, got None"),
+        ('{"query_id": "1", "answer": ["x"]}\n', "a.jsonl:1: answer: expected text"),
+        ('{"query_id": "1", "anwser": "x"}\n', "a.jsonl:1: answer: expected one of answer"),
+        ('{"query_id": "", "answer": "x"}\n', "a.jsonl:1: query_id: expected an id"),
+        ('{"query_id": "1", "answer": "\\ud800"}\n', "a.jsonl:1: answer: expected text"),
+        ('{"query_id": "1", "answer": "x"}\n' * 2, "a.jsonl:2: query '1' comes twice"),
+        ('{"query_id": "1", "answ', "a.jsonl:1: is not one complete JSON object"),
+        ('{"query_id": "1", "answer": "x", "chunk_ids": 3}\n', "chunk_ids: expected a list of ids"),
+        (
+            '{"query_id": "1", "answer": "x", "retrieved": ["7", {"doc_id": "a", "quote": "b"}]}\n',
+            "retrieved: expected either ids or quotes",
+        ),
+        (
+            '{"query_id": "1", "answer": "x", "n_unknown_passages": -1}\n',
+            "n_unknown_passages: expected a whole number of at least 0",
+        ),
+        ('{"text": "x"}\n', "accepted:\n  JSON Lines or a JSON list"),
+    ],
+)
+def test_faults_are_refused_with_their_place(tmp_path, text, message):
+    """An answer that is lost silently changes every mean."""
+    file = write(tmp_path / "a.jsonl", text)
+
+    with pytest.raises(DataError, match=re.escape(message)):
+        list(read_answers(file))
+
+
+def test_answers_may_name_their_query_by_its_question(tmp_path):
+    """Evaluation tools write a list of questions with answers below their totals."""
+    text = '{"totalQuestions": 1, "perQuestion": [{"query": "Why?", "aiAnswer": "So."}]}'
+
+    [row] = read_answers(write(tmp_path / "a.json", text))
+
+    assert (row.query_id, row.question, row.answer) == ("", "Why?", "So.")

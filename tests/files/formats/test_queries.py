@@ -1,0 +1,378 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ragforge.errors import DataError
+from ragforge.files.formats.queries import ImportedQuery, read_queries
+from ragforge.files.formats.row_relevance import Anchor
+from ragforge.files.shipped_folders import shipped
+from ragforge.records import Query
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def id_of(text):
+    return f"made-{len(text)}"
+
+
+def read(path):
+    return read_queries(path, id_of).queries
+
+
+def human(query_id="q1", query="Why?", **fields):
+    return Query(query_id=query_id, query=query, origin="human", **fields)
+
+
+def test_golden_set_names_passages_by_quotes(tmp_path):
+    """Quotes outlive chunking, ids of chunks do not."""
+    text = (
+        '{"query_id": "q1", "query": "Why?", "expected_answer": "So.", "difficulty": "hard",'
+        ' "type": "why", "answerable": true,'
+        ' "relevant": [{"doc_id": "a.md", "quote": "for so", "grade": 3}]}\n'
+    )
+
+    assert read(write(tmp_path / "golden.jsonl", text)) == [
+        ImportedQuery(
+            human(expected_answer="So.", difficulty="hard", type="why"),
+            anchors=(Anchor("a.md", "for so", 3),),
+        )
+    ]
+
+
+def test_shipped_golden_set_is_read_whole():
+    """It is the example users start from."""
+    found = read(Path(shipped("datasets")) / "helpcentre" / "golden.jsonl")
+
+    assert (len(found), sum(len(one.anchors) for one in found)) == (57, 306)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": "q1", "query": "Why?", "relevant_doc_ids": ["a"], "graded_relevance": {"a": 3}},
+        {"id": "q1", "query": "Why?", "relevantDocIds": ["a"], "gradedRelevance": {"a": 3}},
+        {"id": "q1", "query": "Why?", "relevanceScores": {"a": 3}},
+        {"query_id": "q1", "question": "Why?", "relevant": [{"chunk_id": "a", "grade": 3}]},
+    ],
+)
+@pytest.mark.parametrize("wrap", ['{{"queries": [{}]}}', "[{}]", "{}"])
+def test_tutorial_shapes_give_grades_by_id(tmp_path, row, wrap):
+    """These are the files people have after following a tutorial."""
+    file = write(tmp_path / "set.json", wrap.format(json.dumps(row)))
+
+    assert read(file) == [ImportedQuery(human(), grades={"a": 3})]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query": "Why?", "relevant": ["a"], "expected_answer": "So."},
+        {"question": "Why?", "relevant_doc_ids": ["a"], "answer": "So."},
+        {"question": "Why?", "relevant_doc_ids": ["a"], "ground_truth": "So."},
+        {"question": "Why?", "relevant_doc_ids": ["a"], "expectedAnswer": "So.", "id": ""},
+    ],
+)
+def test_query_without_id_gets_one_from_its_text(tmp_path, row):
+    """The same question must have the same id in every file."""
+    file = write(tmp_path / "set.json", json.dumps([row]))
+
+    assert read(file) == [ImportedQuery(human("made-4", expected_answer="So."), grades={"a": 1})]
+
+
+def test_listed_ids_of_a_graded_file_count_as_relevant(tmp_path):
+    """Grade 1 is not relevant where grades go above 1, and the file says these ids are."""
+    text = (
+        '[{"id": "a", "query": "A?", "graded_relevance": {"x": 3}},'
+        ' {"id": "b", "query": "B?", "relevant": ["y"]}]'
+    )
+
+    assert [one.grades for one in read(write(tmp_path / "s.json", text))] == [{"x": 3}, {"y": 2}]
+
+
+def test_native_queries_are_taken_as_they_are(tmp_path):
+    """Reading a dataset's own file must not change who made a query."""
+    query = Query(query_id="q_1", query="Why?", origin="synthetic", status="quarantined")
+
+    assert read(write(tmp_path / "queries.jsonl", query.model_dump_json())) == [
+        ImportedQuery(query)
+    ]
+
+
+def test_judged_queries_of_a_beir_folder_are_read(tmp_path):
+    """queries.jsonl holds those of all splits."""
+    write(
+        tmp_path / "queries.jsonl",
+        '{"_id": "q0", "text": "Who?", "metadata": {}}\n{"_id": "q1", "text": "Why?"}\n',
+    )
+    write(tmp_path / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\ta\t1\n")
+
+    assert read(tmp_path) == [ImportedQuery(human(), grades={"a": 1})]
+
+
+def test_queries_of_a_dataset_are_read(tmp_path):
+    """The folder is how users name a dataset."""
+    query = Query(query_id="q_1", query="Why?")
+    write(tmp_path / "queries.jsonl", query.model_dump_json())
+
+    assert read(tmp_path) == [ImportedQuery(query)]
+
+
+def test_judged_query_without_text_is_refused(tmp_path):
+    """Dropping it would measure another set than the published one."""
+    write(tmp_path / "queries.jsonl", '{"_id": "q0", "text": "Who?"}\n')
+    write(tmp_path / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\ta\t1\n")
+
+    with pytest.raises(
+        DataError, match=r"test\.tsv: query 'q1': expected an id of .*queries\.json"
+    ):
+        read(tmp_path)
+
+
+def test_spreadsheets_are_read(tmp_path):
+    """Experts write questions there."""
+    text = (
+        "Query ID,Question,Expected answer,Difficulty,Type,Answerable,Relevant doc IDs\r\n"
+        'q1,"Why, ""so""?",,EASY,Multi-hop,no,a.md; b.md\r\n'
+    )
+
+    assert read(write(tmp_path / "set.csv", text)) == [
+        ImportedQuery(
+            human(
+                query='Why, "so"?',
+                difficulty="easy",
+                type="multi_hop",
+                answerable=False,
+                expected_behaviour="abstain",
+            ),
+            grades={"a.md": 1, "b.md": 1},
+        )
+    ]
+
+
+def test_category_is_kept_in_its_own_words(tmp_path):
+    """Users slice by it, whether or not it is a type."""
+    text = (
+        '[{"id": "a", "query": "A?", "category": "billing"},'
+        ' {"id": "b", "query": "B?", "category": "comparison"}]'
+    )
+
+    found = read(write(tmp_path / "s.json", text))
+
+    assert [(one.query.category, one.query.type) for one in found] == [
+        ("billing", None),
+        ("comparison", "comparison"),
+    ]
+
+
+def test_unanswerable_type_means_not_answerable(tmp_path):
+    """Otherwise a correct refusal would be graded as a failure to retrieve."""
+    text = '[{"id": "a", "query": "A?", "type": "unanswerable"}]'
+
+    assert not read(write(tmp_path / "s.json", text))[0].query.answerable
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "s.json: is empty"),
+        ("[]", "s.json: holds no query"),
+        ('[{"query": ""}]', "item 1: query: expected text, got ''"),
+        ('[{"query": ["Why?"]}]', "item 1: query: expected text"),
+        ('[{"query": "A?", "id": "1"}, {"quary": "B?"}]', "item 2: query: expected one of query"),
+        ('[{"query": "Why?"}, {"query": "How?"}]', "query 'made-4' comes twice, first in"),
+        (
+            '[{"query": "A?", "difficulty": "mean"}]',
+            "difficulty: expected one of easy, medium, har",
+        ),
+        ('[{"query": "A?", "type": "odd"}]', "type: expected one of fact, definition"),
+        ('[{"query": "A?", "answerable": "maybe"}]', "answerable: expected true or false"),
+        ('[{"query": "A?", "expected_answer": 3}]', "expected_answer: expected text, got 3"),
+        ('[{"query": "A?", "relevant": [true]}]', "relevant: expected an id"),
+        ('[{"query": "A?", "graded_relevance": {"a": "x"}}]', "graded_relevance: expected a whole"),
+        (
+            '[{"query": "A?", "relevant": [{"doc_id": "a", "quote": "b", "grade": 7}]}]',
+            "relevant: grade: expected 0, 1, 2 or 3, got 7",
+        ),
+        (
+            '[{"query": "A?", "relevant": [{"doc_id": "a", "quote": "", "grade": 3}]}]',
+            "relevant: quote: expected text, got ''",
+        ),
+        ('[{"query_id": "q", "query": "A?", "origin": "elf"}]', "origin: input should be"),
+    ],
+)
+def test_faults_are_refused_with_their_place(tmp_path, text, message):
+    """A set made by hand has hand-made faults."""
+    file = write(tmp_path / "s.json", text)
+
+    with pytest.raises(DataError, match=re.escape(message)):
+        read(file)
+
+
+def test_torn_last_line_is_refused(tmp_path):
+    """A query that is lost silently changes every mean."""
+    file = write(tmp_path / "s.jsonl", '{"query": "A?"}\n{"query": "B')
+
+    with pytest.raises(DataError, match=r"s\.jsonl:2: is not one complete JSON object"):
+        read(file)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', '[{"title": "x"}]', "3"])
+def test_unknown_shape_is_answered_with_those_accepted(tmp_path, text):
+    """The message is what the user can act on without opening a manual."""
+    file = write(tmp_path / "s.json", text)
+
+    with pytest.raises(DataError, match=r"accepted:\n  golden set: \{"):
+        read(file)
+
+
+HEADER = "question,answer,doc_id,quote,difficulty,category\n"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_table_of_passages_keeps_difficulty_and_category(tmp_path, mark):
+    """That is how experts label by hand: one line, one quote."""
+    text = HEADER + 'Why?,So.,a.md,"for so,\nit is",complex,Billing & tax\n'
+    file = write(tmp_path / "set.csv", mark + text.encode())
+
+    assert read(file) == [
+        ImportedQuery(
+            human("made-4", expected_answer="So.", difficulty="hard", category="Billing & tax"),
+            anchors=(Anchor("a.md", "for so,\nit is", 3),),
+        )
+    ]
+
+
+def test_tabs_separate_as_well(tmp_path):
+    """Copying from a spreadsheet gives tabs."""
+    text = "query\texpected_answer\trelevant_ids\nWhy?\tSo.\ta|b\n"
+
+    assert read(write(tmp_path / "set.tsv", text)) == [
+        ImportedQuery(human("made-4", expected_answer="So."), grades={"a": 1, "b": 1})
+    ]
+
+
+def test_rows_of_one_question_belong_together(tmp_path):
+    """A table has one line for each passage."""
+    text = (
+        "question,doc_id,quote,grade\n"
+        "Why?,a.md,so,3\nWhen?,b.md,then,\nWhy?,c.md,thus,2\nWhy?,c.md,thus,2\n"
+    )
+
+    assert [one.anchors for one in read(write(tmp_path / "set.csv", text))] == [
+        (Anchor("a.md", "so", 3), Anchor("c.md", "thus", 2)),
+        (Anchor("b.md", "then", 3),),
+    ]
+
+
+def test_pairs_of_question_and_document_are_read(tmp_path):
+    """Graded pairs are the plainest thing people label."""
+    text = "question,doc_id,grade\nWhy?,a.md,3\nWhy?,b.md,0\nWhen?,a.md,1\n"
+
+    assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
+        {"a.md": 3, "b.md": 0},
+        {"a.md": 1},
+    ]
+
+
+def test_documents_without_grades_are_listed(tmp_path):
+    """Several stand in one cell."""
+    text = "question,doc_id\nWhy?,a.md;b.md\n"
+
+    assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
+        {"a.md": 1, "b.md": 1}
+    ]
+
+
+def test_quote_without_a_grade_answers(tmp_path):
+    """Who quotes a passage means that it holds the answer, in lists as in tables."""
+    text = '[{"query": "Why?", "relevant": [{"doc_id": "a.md", "quote": "for so"}]}]'
+
+    [found] = read(write(tmp_path / "s.json", text))
+
+    assert found.anchors == (Anchor("a.md", "for so", 3),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"query": "Why?", "quote": "for so"}]',
+        '[{"query": "Why?", "relevant": [{"quote": "for so", "grade": 3}]}]',
+    ],
+)
+def test_quote_without_a_document_is_kept_to_be_looked_up(tmp_path, text):
+    """A label must not vanish because its document is not named."""
+    [found] = read(write(tmp_path / "s.json", text))
+
+    assert found.anchors == (Anchor("", "for so", 3),)
+
+
+def test_explanation_without_a_document_is_passed_over(tmp_path):
+    """Evidence means many things in the files of others."""
+    text = '[{"query": "Why?", "evidence": "It says so.", "relevant": ["a"]}]'
+
+    assert read(write(tmp_path / "s.json", text)) == [ImportedQuery(human("made-4"), {"a": 1})]
+
+
+@pytest.mark.parametrize(
+    ("word", "difficulty"),
+    [("Simple", "easy"), ("2", "medium"), (3, "hard"), ("complex", "hard"), ("", None)],
+)
+def test_words_of_other_tools_for_difficulty_are_known(tmp_path, word, difficulty):
+    """Slices by difficulty should hold the whole set."""
+    text = json.dumps([{"query": "A?", "difficulty": word}])
+
+    assert read(write(tmp_path / "s.json", text))[0].query.difficulty == difficulty
+
+
+@pytest.mark.parametrize(
+    ("fields", "behaviour", "answerable"),
+    [
+        ({}, "answer", True),
+        ({"expected_behaviour": "refuse"}, "abstain", False),
+        ({"expected_behavior": "Clarify"}, "clarify", True),
+        ({"answerable": "no"}, "abstain", False),
+        ({"type": "false premise"}, "correct_premise", True),
+        ({"type": "ambiguous", "answerable": True}, "clarify", True),
+        ({"type": "unanswerable", "answerable": True}, "answer", True),
+        ({"type": "ambiguous", "expected_behaviour": "answer"}, "answer", True),
+    ],
+)
+def test_expected_behaviour_is_kept_and_goes_with_answerable(
+    tmp_path, fields, behaviour, answerable
+):
+    """A refusal is right for some questions and wrong for the others."""
+    query = read(write(tmp_path / "s.json", json.dumps([{"query": "A?", **fields}])))[0].query
+
+    assert (query.expected_behaviour, query.answerable) == (behaviour, answerable)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEADER + "Why?,So.,a.md,so,mean,\n", "set.csv:2: difficulty: expected one of easy, medi"),
+        (HEADER + "Why?,So.,a.md\n", "set.csv:2: expected 6 cells as in the header, got 3"),
+        ("question,answer,answer\nWhy?,a,b\n", "set.csv:1: column 'answer' comes twice"),
+        ("frage,antwort\nWarum?,So.\n", "has none of the shapes accepted"),
+        ("question,doc_id,grade\nWhy?,a,2\nWhy?,a,3\n", "set.csv:3: 'a': expected grade 2 as in"),
+        ("question,answer\nWhy?,So.\nWhy?,So.\n", "set.csv:3: query 'made-4' comes twice, first"),
+        ("question,answer,doc_id\nWhy?,So.,a\nWhy?,No.,b\n", "set.csv:3: query 'made-4' comes tw"),
+        ("question,doc_id,quote,grade\nWhy?,a,so,4\n", "grade: expected 0, 1, 2 or 3, got '4'"),
+        ("question,answerable,behaviour\nA?,yes,abstain\n", "behaviour: expected another behavio"),
+        ("question,answerable,behaviour\nA?,no,answer\n", "behaviour: expected abstain, as ans"),
+        ("question,behaviour\nA?,dance\n", "behaviour: expected one of answer, abstain, correct_"),
+        ("question,doc_id\nGröße?,a\n".encode("cp1252"), "set.csv:2: byte 2 (0xf6) is not UTF-8"),
+        ("question,doc_id\nA?,a\n".encode("utf-16"), "is UTF-16; only UTF-8 is read"),
+        (b"PK\x03\x04\x14\x00\x06\x00", "is binary (holds a NUL byte)"),
+        ("question,doc_id\n", "set.csv: holds no query"),
+    ],
+)
+def test_faulty_tables_are_refused_with_their_place(tmp_path, text, message):
+    """A table made by hand has hand-made faults."""
+    with pytest.raises(DataError, match=re.escape(message)):
+        read(write(tmp_path / "set.csv", text))
