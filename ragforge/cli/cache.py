@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.text_table import render_table
-from ragforge.evaluating.wording import plural
 
 if TYPE_CHECKING:
     from ragforge.files.manifest import Spent

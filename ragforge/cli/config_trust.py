@@ -36,7 +36,7 @@ from ragforge.config import (
     values_of,
 )
 from ragforge.errors import ConfigError, UsageError
-from ragforge.evaluating.wording import one_line, visible
+from ragforge.evaluating.formatting import one_line, visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

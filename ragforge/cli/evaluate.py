@@ -51,13 +51,13 @@ from ragforge.cli.selecting import add_selection, choose_queries, refuse_selecti
 from ragforge.cli.talk import complain, show
 from ragforge.cli.telling import add_telling, require_dataset, require_folder, tell
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.formatting import MISSING, duration, number, one_line, plural
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.evaluating.patterns import patterns
 from ragforge.evaluating.runs import Latency
 from ragforge.evaluating.selection import Part, selection_json
 from ragforge.evaluating.text_table import render_table
-from ragforge.evaluating.wording import MISSING, duration, number, one_line, plural
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.measures.strata import weighted_median

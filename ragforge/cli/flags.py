@@ -9,7 +9,7 @@ from typing import get_args
 
 from ragforge.cli.talk import complain
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
-from ragforge.evaluating.wording import escaped_json
+from ragforge.evaluating.formatting import escaped_json
 
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""

@@ -254,9 +254,9 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
     from ragforge.files.atomic import write_whole
 
     if arguments.json:
-        from ragforge.evaluating.gate import as_json
+        from ragforge.evaluating.gate import verdict_json
 
-        print(dumps(as_json(verdict)))
+        print(dumps(verdict_json(verdict)))
     else:
         from ragforge.report.gate.text import render_gate
 

@@ -104,7 +104,7 @@ def _tell_of_stopped(arguments: argparse.Namespace) -> None:
 
 
 def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
-    from ragforge.evaluating.wording import one_line, share
+    from ragforge.evaluating.formatting import one_line, share
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.rederiving import rederive_dataset
 

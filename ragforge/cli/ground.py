@@ -19,7 +19,7 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
-from ragforge.evaluating.wording import share
+from ragforge.evaluating.formatting import share
 from ragforge.files.set.output_places import refuse_to_replace
 from ragforge.measures.rates import Rate
 from ragforge.records import Grounding

@@ -49,7 +49,7 @@ from ragforge.errors import DataError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from ragforge.evaluating.history.of_run import RunHistory
+    from ragforge.evaluating.history.run_history import RunHistory
     from ragforge.files.set.dataset import Dataset
     from ragforge.report.batches import BatchSeries
 
@@ -237,7 +237,7 @@ def _json(
 
 def _missing(found: "RunHistory") -> dict[str, object]:
     """Return what is to be judged before the last two states can be compared; {} for nothing."""
-    from ragforge.report.history_text import missing
+    from ragforge.report.history_text import missing_grade_lines
 
-    lines = missing(found)
+    lines = missing_grade_lines(found)
     return {"missing_grades": lines} if lines else {}

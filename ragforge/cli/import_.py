@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import Progress, complain
-from ragforge.evaluating.wording import one_line, plural
+from ragforge.evaluating.formatting import one_line, plural
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -32,8 +32,8 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
+from ragforge.evaluating.formatting import number
 from ragforge.evaluating.text_table import render_table
-from ragforge.evaluating.wording import number
 from ragforge.files.set.output_places import refuse_to_replace
 from ragforge.pipeline.judge_run import JudgingResult, told
 from ragforge.pipeline.judged_spool import failures_beside

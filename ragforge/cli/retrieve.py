@@ -31,7 +31,7 @@ from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.selecting import add_selection, choose_queries, tell_chosen
 from ragforge.cli.talk import Progress, complain
 from ragforge.errors import EndpointError
-from ragforge.evaluating.wording import one_line
+from ragforge.evaluating.formatting import one_line
 
 if TYPE_CHECKING:
     from ragforge.pipeline.retrieving import RunResult

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain
-from ragforge.evaluating.wording import plural
+from ragforge.evaluating.formatting import plural
 
 if TYPE_CHECKING:
     from ragforge.pipeline.intake.reviewing import ReviewResult

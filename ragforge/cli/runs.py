@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain, show
+from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.text_table import render_table
-from ragforge.evaluating.wording import MISSING
 
 if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset

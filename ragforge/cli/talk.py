@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never
 
-from ragforge.evaluating.wording import inert, one_line
+from ragforge.evaluating.formatting import inert, one_line
 from ragforge.observe import Event
 
 if TYPE_CHECKING:

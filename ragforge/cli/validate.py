@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.evaluating.wording import plural
+    from ragforge.evaluating.formatting import plural
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.validating import accept, validate
 

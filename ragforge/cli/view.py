@@ -59,9 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         names = " and ".join(missing)
         raise UsageError(f"view needs {names}: `pip install 'ragforge[view]'` installs all")
-    from ragforge.viewer.guarding import TOKEN_FORM, Door
+    from ragforge.viewer.guarding import TOKEN_FORM, SiteAccess
+    from ragforge.viewer.served import check_roots
     from ragforge.viewer.serving import serve
-    from ragforge.viewer.shelf import check_roots
 
     _check_address(arguments.host, arguments.port)
     if arguments.token and not TOKEN_FORM.fullmatch(arguments.token):
@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(address, flush=True)
         complain("ragforge view: Ctrl-C ends it")
 
-    door = Door(arguments.host, arguments.port, token)
-    serve(arguments.roots, door, lambda dataset: _report(dataset, settings), announce)
+    access = SiteAccess(arguments.host, arguments.port, token)
+    serve(arguments.roots, access, lambda dataset: _report(dataset, settings), announce)
     return 0
 
 

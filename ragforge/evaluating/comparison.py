@@ -1,4 +1,4 @@
-"""What a comparison of runs, or of answer systems, says: the same for text, JSON and page."""
+"""A comparison of runs, or of answer systems, as data for text, JSON and page."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias

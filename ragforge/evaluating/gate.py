@@ -177,16 +177,18 @@ def power_text(check: Check) -> str:
         return ""
     more = f"{power.n_more:,} more would show {power.wanted:.3f}"
     if check.kind == "max-drop":
-        shown = f"drops of {power.detectable:.3f}"
+        detectable = f"drops of {power.detectable:.3f}"
     else:
         side = "below" if check.kind == "max" else "above"
-        shown = f"means that are {power.detectable:.3f} {side} the threshold"
+        detectable = f"means that are {power.detectable:.3f} {side} the threshold"
     if check.outcome == "PASS":
-        return f"It was close: {check.n:,} queries can only be relied on to show {shown}; {more}."
-    return f"{check.n:,} queries can only show {shown}; {more}."
+        return (
+            f"It was close: {check.n:,} queries can only be relied on to show {detectable}; {more}."
+        )
+    return f"{check.n:,} queries can only show {detectable}; {more}."
 
 
-def as_json(verdict: Verdict) -> dict[str, object]:
+def verdict_json(verdict: Verdict) -> dict[str, object]:
     """Return what JSON can hold."""
     now, then = verdict.evaluation, verdict.baseline
     return {
@@ -258,7 +260,7 @@ def read_thresholds(
     Raises:
         UsageError: As for `parse_thresholds`.
     """
-    found: dict[str, Threshold] = {}
+    thresholds: dict[str, Threshold] = {}
     for text in texts:
         where = f"{flag} {text[:_LONGEST]}"
         named, equals, written = text.rpartition("=")
@@ -266,10 +268,10 @@ def read_thresholds(
             raise UsageError(f"{where}: expected MEASURE=NUMBER, such as nDCG@10=0.7")
         name, top = name_and_top(named)
         value = _number(written, where, top)
-        if name in found:
+        if name in thresholds:
             raise UsageError(f"{where}: {name} is given twice; one threshold a measure")
-        found[name] = Threshold(name, value)
-    return tuple(found.values())
+        thresholds[name] = Threshold(name, value)
+    return tuple(thresholds.values())
 
 
 def parse_share(text: str, flag: str) -> float:

@@ -1,4 +1,4 @@
-"""Who graded what numbers rest on: in one line, as JSON, and why a winner cannot rest on it."""
+"""Who gave the grades behind numbers: in one line, as JSON, and when they name no winner."""
 
 import re
 import shlex
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
-from ragforge.evaluating.wording import one_line, plural
 from ragforge.files.formats.qrels import JudgedQrels
 from ragforge.records import Grader, MixedGrades, Provenance
 from ragforge.records.judges import GradeOrigin, origin
@@ -18,7 +18,7 @@ _VOTES: Final = re.compile(r"votes (\d+) at ([\d.]+)")
 _USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
 
 
-def judge_shown(judge: Provenance) -> str:
+def judge_text(judge: Provenance) -> str:
     """Return a judge in a few words: model, prompt, and how it was asked."""
     if judge.kind == "baseline":
         return "the offline baseline"
@@ -29,18 +29,18 @@ def judge_shown(judge: Provenance) -> str:
     return f"{one_line(judge.model)}{prompt}{how}"
 
 
-def judges_shown(judges: Iterable[Provenance]) -> str:
+def judges_text(judges: Iterable[Provenance]) -> str:
     """Return judges in a few words, with `and` before the last."""
-    *others, last = map(judge_shown, judges)
+    *others, last = map(judge_text, judges)
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def missing_grades(mixed: MixedGrades, command: str) -> str:
-    """Return what is missing, and the command that buys it, as a sentence."""
+def missing_grades_text(mixed: MixedGrades, command: str) -> str:
+    """Return a sentence on the missing grades, with the command that buys them."""
     gone = f" ({mixed.n_gone:,} of them had a grade that is gone)" if mixed.n_gone else ""
     are = "is" if mixed.n_pairs == 1 else "are"
     return (
-        f"{plural(mixed.n_pairs, 'pair')} {are} without a grade of {judge_shown(mixed.ask)}{gone}; "
+        f"{plural(mixed.n_pairs, 'pair')} {are} without a grade of {judge_text(mixed.ask)}{gone}; "
         f"`{command}` buys them, and tells the price with --dry-run"
     )
 

@@ -113,7 +113,7 @@ def on_authors_scale(judgments: list[Judgment], authors_threshold: int | None) -
     ]
 
 
-def gaining_one(settled: dict[str, dict[str, Judgment]]) -> dict[str, dict[str, Judgment]]:
+def binary_gains(settled: dict[str, dict[str, Judgment]]) -> dict[str, dict[str, Judgment]]:
     """Return the judgments of binary labels with 1 for each relevant one, as in the author's file.
 
     On the scale of judges, which the judgments have, relevant is at least 2; the judgments of a set
@@ -168,12 +168,12 @@ def marks_in(settled: Settled) -> dict[str, dict[str, bool]]:
 
 
 def label_reading(
-    said: LabelReading | None, judgments: Iterable[Judgment], *, has_pool: bool
+    stated: LabelReading | None, judgments: Iterable[Judgment], *, has_pool: bool
 ) -> LabelReading:
     """Return what a chunk without a label is in a set.
 
     Args:
-        said: By the author of the set; None where nothing is said.
+        stated: By the author of the set; None where nothing is said.
         judgments: Of the set.
         has_pool: Whether probes looked for more that could be relevant.
 
@@ -182,8 +182,8 @@ def label_reading(
         else is said; `pooled` (nobody looked at it) where a judge graded; what the author says
         goes before, but that labels are complete to which a judge added.
     """
-    if said in ("pooled", "partial"):
-        return said
+    if stated in ("pooled", "partial"):
+        return stated
     sources = {item.source for item in judgments}
     return "complete" if sources == {"human"} and not has_pool else "pooled"
 
@@ -237,12 +237,12 @@ def count_failures(failures: Iterable[Failure]) -> tuple[FailureCount, ...]:
 
 def failed_by_name(failures: Iterable[Failure], *stages: Stage) -> dict[str, set[str]]:
     """Return the queries of stages' failures by run or system; the keys are NAME/QUERYID."""
-    found: dict[str, set[str]] = {}
+    failed: dict[str, set[str]] = {}
     for failure in failures:
         name, slash, query_id = failure.key.partition("/")
         if failure.what in stages and slash:
-            found.setdefault(name, set()).add(query_id)
-    return found
+            failed.setdefault(name, set()).add(query_id)
+    return failed
 
 
 class _Records:

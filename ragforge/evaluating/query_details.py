@@ -1,4 +1,4 @@
-"""All it takes to see why a query went as it did: rankings, grades, reasons, texts, answers."""
+"""The details of a query: rankings, grades, reasons of the judge, texts of chunks, answers."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import DataError
 from ragforge.evaluating.answers.records import SystemRecords
-from ragforge.evaluating.gathered import Gathered
+from ragforge.evaluating.evaluation_data import EvaluationData
+from ragforge.evaluating.formatting import Excerpt, excerpt, visible
 from ragforge.evaluating.runs import DEPTH, MeasuredRun, Task
-from ragforge.evaluating.wording import Excerpt, excerpt, visible
 from ragforge.llm.store.rows import stored_reply
 from ragforge.llm.store.sqlite_file import reading
 from ragforge.records import Chunk, Judgment, Query
@@ -27,7 +27,7 @@ _LONGEST: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class ChunkStart:
-    """As much of a chunk as is shown: its start, or what is around a quote farther down."""
+    """An excerpt of a chunk: its start, or the text around a quote farther down."""
 
     doc_id: str
     heading: str
@@ -61,31 +61,31 @@ def chunk_start(chunk: Chunk, quotes: Iterable[str] = ()) -> ChunkStart:
     text = chunk.text
     offset = 0
     if len(text) > CHUNK_CHARS:
-        found = next((span for quote in quotes if (span := _find(text, quote))), None)
-        if found is not None and found.end > CHUNK_CHARS:
-            offset = max(0, min(found.start - _BEFORE, len(text) - CHUNK_CHARS))
+        quoted = next((span for quote in quotes if (span := _find(text, quote))), None)
+        if quoted is not None and quoted.end > CHUNK_CHARS:
+            offset = max(0, min(quoted.start - _BEFORE, len(text) - CHUNK_CHARS))
     part = Excerpt(text[offset : offset + CHUNK_CHARS], len(text))
     return ChunkStart(chunk.doc_id, " / ".join(chunk.heading_path), part, offset)
 
 
-class ShownStarts:
+class ChunkStarts:
     """Collects the starts of what is shown: chunks, and documents by their first chunk.
 
     Args:
         shown: Ids, with the quotes to be seen in each.
     """
 
-    def __init__(self, shown: Mapping[str, Sequence[str]]) -> None:
-        self._shown = shown
+    def __init__(self, quotes_of: Mapping[str, Sequence[str]]) -> None:
+        self._chunk_detail = quotes_of
         self._chunks: dict[str, ChunkStart] = {}
         self._documents: dict[str, ChunkStart] = {}
         self._firsts: dict[str, int] = {}
 
     def take(self, chunk: Chunk) -> None:
         """Take the next chunk of the corpus; most are of no account."""
-        if chunk.chunk_id in self._shown:
-            self._chunks[chunk.chunk_id] = chunk_start(chunk, self._shown[chunk.chunk_id])
-        if chunk.doc_id in self._shown:
+        if chunk.chunk_id in self._chunk_detail:
+            self._chunks[chunk.chunk_id] = chunk_start(chunk, self._chunk_detail[chunk.chunk_id])
+        if chunk.doc_id in self._chunk_detail:
             first = self._firsts.get(chunk.doc_id)
             if first is None or chunk.start < first:
                 self._firsts[chunk.doc_id] = chunk.start
@@ -94,18 +94,18 @@ class ShownStarts:
     @property
     def has_all(self) -> bool:
         """Whether nothing is left to be found; a document may have an earlier chunk."""
-        return len(self._chunks) == len(self._shown)
+        return len(self._chunks) == len(self._chunk_detail)
 
-    def found(self) -> dict[str, ChunkStart]:
+    def starts(self) -> dict[str, ChunkStart]:
         """Return the starts by id; an id that is of a chunk is that of no document."""
         return {**self._documents, **self._chunks}
 
 
 def spans(text: str, quotes: Sequence[str]) -> tuple[Span, ...]:
     """Return where quotes stand in a shown text, in order and apart from one another."""
-    found = sorted(span for quote in quotes if (span := _find(text, quote) or _cut(text, quote)))
+    standing = sorted(span for quote in quotes if (span := _find(text, quote) or _cut(text, quote)))
     joined: list[Span] = []
-    for span in found:
+    for span in standing:
         if joined and span.start <= joined[-1].end:
             joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
         else:
@@ -160,9 +160,9 @@ def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]
         path: The call store; it is read only, and may be absent or damaged.
         call_keys: Which replies.
     """
-    found: dict[str, Excerpt] = {}
+    replies: dict[str, Excerpt] = {}
     if not call_keys:
-        return found
+        return replies
     keys = iter(sorted(call_keys))
     try:
         with reading(path) as connection:
@@ -172,10 +172,12 @@ def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]
                     f"SELECT key, reply, sha256 FROM calls WHERE key IN ({marks})",  # noqa: S608  # marks only
                     some,
                 )
-                found |= {key: text for key, *row in rows if (text := _text(key, *row)) is not None}
+                replies |= {
+                    key: text for key, *row in rows if (text := _text(key, *row)) is not None
+                }
     except DataError:
-        return found
-    return found
+        return replies
+    return replies
 
 
 def _text(key: str, reply: object, sha256: object) -> Excerpt | None:
@@ -209,7 +211,7 @@ NO_GRADE_MEANINGS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ShownChunk:
+class ChunkDetail:
     """A chunk that a run retrieved, or should have, with what its judge said."""
 
     chunk_id: str
@@ -261,14 +263,14 @@ class QueryDetail:
     answerable: bool
     expected_answer: Excerpt | None
     evidence: tuple[Excerpt, ...]
-    chunks: dict[str, ShownChunk]
+    chunks: dict[str, ChunkDetail]
     """Every chunk that any run shows."""
     runs: tuple[RunDetail, ...]
     answers: tuple[AnswerDetail, ...]
 
 
-def query_detail(records: Gathered, query_id: str) -> QueryDetail:
-    """Return what is shown of a query; texts of chunks and replies come from elsewhere."""
+def query_detail(records: EvaluationData, query_id: str) -> QueryDetail:
+    """Return the details of a query, without texts of chunks and replies (see `Texts`)."""
     query, judged = records.queries[query_id], records.settled.get(query_id, {})
     relevant = _relevant(records.task, query_id)
     runs = tuple(_run(run, query_id, relevant) for run in records.runs)
@@ -281,7 +283,7 @@ def query_detail(records: Gathered, query_id: str) -> QueryDetail:
         answerable=query.answerable,
         expected_answer=None if answer is None else excerpt(answer, _TEXT_CHARS),
         evidence=tuple(excerpt(item.quote, _QUOTE_CHARS) for item in query.evidence[:_QUOTES]),
-        chunks={item: _shown(item, judged.get(item), query, unlabelled) for item in wanted},
+        chunks={item: _chunk_detail(item, judged.get(item), query, unlabelled) for item in wanted},
         runs=runs,
         answers=tuple(filter(None, map(partial(_answer, query_id), records.systems))),
     )
@@ -297,22 +299,22 @@ def _run(run: MeasuredRun, query_id: str, relevant: Iterable[str]) -> RunDetail:
     ranked = run.ranked.get(query_id, ())
     top = ranked[:DEPTH]
     missed = tuple(chunk_id for chunk_id in relevant if chunk_id not in top)
-    shown = missed[:MISSED]
-    ranks = {chunk_id: rank for rank, chunk_id in enumerate(ranked, 1) if chunk_id in shown}
-    return RunDetail(run.name, len(ranked), top, shown, len(missed), ranks)
+    listed = missed[:MISSED]
+    ranks = {chunk_id: rank for rank, chunk_id in enumerate(ranked, 1) if chunk_id in listed}
+    return RunDetail(run.name, len(ranked), top, listed, len(missed), ranks)
 
 
-def _shown(
+def _chunk_detail(
     chunk_id: str, judgment: Judgment | None, query: Query, unlabelled: ChunkState
-) -> ShownChunk:
+) -> ChunkDetail:
     quotes = [item.quote for item in query.evidence if item.chunk_id == chunk_id]
     # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
     quotes += [item.quote for item in query.evidence if item.chunk_id != chunk_id]
     if judgment is None:
-        return ShownChunk(chunk_id, None, unlabelled, "", excerpt("", 0), "", tuple(quotes))
+        return ChunkDetail(chunk_id, None, unlabelled, "", excerpt("", 0), "", tuple(quotes))
     if judgment.evidence:
         quotes.insert(0, judgment.evidence)
-    return ShownChunk(
+    return ChunkDetail(
         chunk_id=chunk_id,
         grade=judgment.grade,
         state=_state(judgment),
@@ -364,7 +366,7 @@ class Wanted:
 
 
 def wanted_texts(
-    records: Gathered, query_ids: Sequence[str], most: int, always: Iterable[str]
+    records: EvaluationData, query_ids: Sequence[str], most: int, always: Iterable[str]
 ) -> Wanted:
     """Return the texts of the first queries, until there are enough.
 

@@ -1,4 +1,4 @@
-"""What one run says: measures with bounds, their spread over queries, slices, holes, latency."""
+"""Measuring one run: means with bounds, spread over queries, slices, holes, latency."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from statistics import fmean, median
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
-from ragforge.evaluating.wording import MISSING, number
+from ragforge.evaluating.formatting import MISSING, number
 from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate
@@ -45,25 +45,29 @@ class Estimate:
         return f"{number(self.mean)} [{number(self.low)}, {number(self.high)}]"
 
 
-def with_interval(found: Estimate) -> str:
+def with_interval(estimate: Estimate) -> str:
     """Return a mean with its interval in round brackets, and bounds on failures in square ones."""
-    if found.mean is None:
-        return str(found)
-    ends = found.interval
-    mean = number(found.mean)
+    if estimate.mean is None:
+        return str(estimate)
+    ends = estimate.interval
+    mean = number(estimate.mean)
     known = f"{mean} ({number(ends.low)}-{number(ends.high)})" if ends else mean
-    return f"{known} [{number(found.low)}, {number(found.high)}]" if found.is_bounded else known
+    return (
+        f"{known} [{number(estimate.low)}, {number(estimate.high)}]"
+        if estimate.is_bounded
+        else known
+    )
 
 
-def with_counts(found: Estimate) -> str:
+def with_counts(estimate: Estimate) -> str:
     """Return a mean with its interval; where something failed, with bounds and numbers too."""
-    shown = with_interval(found)
-    return f"{shown} ({counts(found, 'with failures')})" if found.n_failed else shown
+    shown = with_interval(estimate)
+    return f"{shown} ({counts(estimate, 'with failures')})" if estimate.n_failed else shown
 
 
-def counts(found: Estimate, failed: str = "failed") -> str:
+def counts(estimate: Estimate, failed: str = "failed") -> str:
     """Return the numbers of values, and of failures if there are any."""
-    return f"n {found.n:,}" + (f", {found.n_failed:,} {failed}" if found.n_failed else "")
+    return f"n {estimate.n:,}" + (f", {estimate.n_failed:,} {failed}" if estimate.n_failed else "")
 
 
 PRIMARY: Final = "nDCG@10"
@@ -315,8 +319,8 @@ def estimate_of(scores: Scores | None, measure: str) -> Estimate:
     """Return the mean of a measure with its bounds."""
     if scores is None:
         return NOTHING
-    found = scores.summary(measure)
-    return Estimate(found.mean, found.n, found.n_failed, found.low, found.high)
+    summary = scores.summary(measure)
+    return Estimate(summary.mean, summary.n, summary.n_failed, summary.low, summary.high)
 
 
 def _evaluate(
@@ -325,7 +329,7 @@ def _evaluate(
     """Score the run; None where there is nothing to score, which is no 0."""
     if not task.qrels or not (run or failed):
         return None
-    found = evaluate(
+    scores = evaluate(
         task.qrels,
         run,
         [*task.measures, PRIMARY],
@@ -334,7 +338,7 @@ def _evaluate(
         only_retrieved=task.only_retrieved,
         relevant=task.relevant or None,
     )
-    return found if task.design is None else found.of_sample(task.design)
+    return scores if task.design is None else scores.of_sample(task.design)
 
 
 def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:

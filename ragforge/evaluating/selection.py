@@ -1,11 +1,11 @@
-"""How a part of a set's queries is told of: its strata, their weights, and what was left out."""
+"""Describing a part of a set's queries: its strata, their weights, and what was left out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.text_table import render_table
-from ragforge.evaluating.wording import plural
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design
 from ragforge.records.selections import Selection
@@ -41,7 +41,7 @@ class Part:
 
     @property
     def lines(self) -> list[str]:
-        """How it is told of: a sentence, and a table with the weights of the strata."""
+        """Its description: a sentence, and a table with the weights of the strata."""
         if self.design is None:
             return [self.head]
         return [self.head, *_table(self.design.sizes, self._counts), *_remarks(self)]
@@ -65,7 +65,7 @@ class Part:
 
 
 def drawn_lines(chosen: Chosen) -> list[str]:
-    """Say which queries were chosen, with a table of the strata where some were drawn."""
+    """Return lines on which queries were chosen, with a table of strata for a drawn sample."""
     selection = chosen.selection
     queries = plural(len(chosen.query_ids), "query", "queries")
     if chosen.design is None:
@@ -91,12 +91,12 @@ def selection_json(selection: Selection | None) -> dict[str, object] | None:
     """Return a selection as JSON has it, with the weight of each stratum; None for all queries."""
     if selection is None:
         return None
-    found = selection.model_dump(mode="json", exclude={"strata", "query_ids"})
+    fields = selection.model_dump(mode="json", exclude={"strata", "query_ids"})
     if not selection.strata:
-        return found
+        return fields
     total = sum(item.n_queries for item in selection.strata)
     strata = [{**item.model_dump(), "weight": item.n_queries / total} for item in selection.strata]
-    return {**found, "strata": strata}
+    return {**fields, "strata": strata}
 
 
 def _table(sizes: Mapping[str, int], counts: Mapping[str, int]) -> Iterable[str]:

@@ -127,13 +127,13 @@ class _Known:
         mean = _mean(values, design)
         # Without the queries that have no value the mean may leave what is possible with them.
         means = [
-            found
-            for found in (
+            each
+            for each in (
                 _mean({**values, **{key: item.low for key, item in bounds.items()}}, design),
                 mean,
                 _mean({**values, **{key: item.high for key, item in bounds.items()}}, design),
             )
-            if found is not None
+            if each is not None
         ]
         return Estimate(
             mean,
@@ -155,8 +155,10 @@ def _interval(values: Mapping[str, float], design: Design | None) -> Ends | None
     listed = list(values.values())
     if design is None or len(listed) < LEAST_VALUES:
         return interval_of(listed)
-    found = sample_interval(PRIMARY, listed, design.stratified(values))
-    return None if found.low is None or found.high is None else Ends(found.low, found.high)
+    interval = sample_interval(PRIMARY, listed, design.stratified(values))
+    return (
+        None if interval.low is None or interval.high is None else Ends(interval.low, interval.high)
+    )
 
 
 DEEPEST: Final = 100
@@ -167,7 +169,7 @@ LISTED: Final = "listed"
 """As relevant, without a grade."""
 
 
-def detailed(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunSummary:
+def summary_with_details(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunSummary:
     """Return the summary of a run with all that a report shows of it.
 
     Args:
@@ -175,13 +177,13 @@ def detailed(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunS
         task: What it was measured on.
         documents: Chunk id to document, of the queries' source chunks.
     """
-    found = run.summary
+    summary = run.summary
     return replace(
-        found,
+        summary,
         estimates={
-            name: _with_interval(item, run.scores, name) for name, item in found.estimates.items()
+            name: _with_interval(item, run.scores, name) for name, item in summary.estimates.items()
         },
-        primary=_with_interval(found.primary, run.scores, PRIMARY),
+        primary=_with_interval(summary.primary, run.scores, PRIMARY),
         slices=slices_of(run.scores, run.task or task, documents),
         curve=recall_curve(run.scores, max(map(len, run.ranked.values()), default=0)),
         top_grades=_top_grades(run, task),
@@ -196,10 +198,10 @@ def recall_curve(scores: Scores | None, depth: int) -> tuple[CurvePoint, ...]:
     points = []
     for k in _ranks(min(depth, DEEPEST)):
         name = f"R@{k}"
-        found = scores.rescore([name], rel_threshold=scores.rel_threshold)
-        mean = found.mean(name)
+        rescored = scores.rescore([name], rel_threshold=scores.rel_threshold)
+        mean = rescored.mean(name)
         assert mean is not None
-        points.append(CurvePoint(k, mean, _mean_interval(found, name)))
+        points.append(CurvePoint(k, mean, _mean_interval(rescored, name)))
     return tuple(points)
 
 
@@ -215,13 +217,13 @@ def _ranks(depth: int) -> Sequence[int]:
     return [k for k in range(1, depth + 1) if k <= 20 or k % 5 == 0 or k == depth]
 
 
-def _with_interval(found: Estimate, scores: Scores | None, measure: str) -> Estimate:
+def _with_interval(estimate: Estimate, scores: Scores | None, measure: str) -> Estimate:
     if scores is None:
-        return found
+        return estimate
     ends = scores.interval(measure)
-    if found.n < LEAST_VALUES or ends.low is None or ends.high is None:
-        return found
-    return replace(found, interval=Ends(ends.low, ends.high))
+    if estimate.n < LEAST_VALUES or ends.low is None or ends.high is None:
+        return estimate
+    return replace(estimate, interval=Ends(ends.low, ends.high))
 
 
 def _top_grades(run: MeasuredRun, task: Task) -> tuple[BucketCount, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ragforge.evaluating.wording import MISSING, visible
+from ragforge.evaluating.formatting import MISSING, visible
 
 _GAP: Final = "  "
 _NUMERIC: Final = re.compile(r"[-+±$]?\d[\d,.]*(?:e-?\d+)?(?: ?[%\w]{1,2})?(?: ?[\[(].*[\])])?")

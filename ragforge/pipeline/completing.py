@@ -7,7 +7,7 @@ from math import ceil
 
 from ragforge.config import JudgeSettings, Settings
 from ragforge.corpus.survey import Survey
-from ragforge.evaluating.gathered import reading_in_force
+from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.llm.budget import BudgetAccount

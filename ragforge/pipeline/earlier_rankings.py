@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import judge_command
-from ragforge.evaluating.wording import plural
 from ragforge.files.set.baseline import read_baseline, values_in
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import History, read_history

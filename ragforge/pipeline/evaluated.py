@@ -13,17 +13,17 @@ from typing import Final
 from ragforge import __version__
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
-from ragforge.evaluating.gathered import (
-    Gathered,
+from ragforge.evaluating.evaluation_data import (
+    EvaluationData,
     is_complete,
     measure_runs,
     settle_judgments,
     task_of,
 )
-from ragforge.evaluating.history.common_items import Yardstick
+from ragforge.evaluating.history.common_items import RescoringBasis
 from ragforge.evaluating.judgments import Judge, Settled, judges
-from ragforge.evaluating.one_judge import PairJudges, pair_judges
 from ragforge.evaluating.runs import MeasuredRun, Qrels, Task
+from ragforge.evaluating.same_judge import PairJudges, pair_judges
 from ragforge.files.git_branch import NO_FETCHING
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level, ids_of_corpus
@@ -134,7 +134,7 @@ def evaluate_usable(
     return found
 
 
-def evaluate_gathered(dataset: Dataset, found: Gathered) -> list[EvaluatedRun]:
+def evaluate_data(dataset: Dataset, found: EvaluationData) -> list[EvaluatedRun]:
     """Return the record of each run that was measured already; nothing is written.
 
     Args:
@@ -367,7 +367,7 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def yardstick_of(dataset: Dataset, run: EvaluatedRun) -> Yardstick:
+def rescoring_basis_of(dataset: Dataset, run: EvaluatedRun) -> RescoringBasis:
     """Return what earlier rankings are scored on, to be compared with a run.
 
     Args:
@@ -375,7 +375,7 @@ def yardstick_of(dataset: Dataset, run: EvaluatedRun) -> Yardstick:
         run: Just evaluated.
     """
     evaluation = run.evaluation
-    return Yardstick(
+    return RescoringBasis(
         qrels=run.qrels,
         relevant=run.relevant,
         rel_threshold=evaluation.rel_threshold,
@@ -387,7 +387,7 @@ def yardstick_of(dataset: Dataset, run: EvaluatedRun) -> Yardstick:
     )
 
 
-def yardstick_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool) -> Yardstick:
+def rescoring_basis_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool) -> RescoringBasis:
     """Return what earlier rankings are scored on today, without a run.
 
     Args:
@@ -405,7 +405,7 @@ def yardstick_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool) -> Ya
         "auto" if by_lists else rel_threshold,
     )
     task = task_of(queries, settled, (), rel_threshold, by_lists=by_lists)
-    return Yardstick(
+    return RescoringBasis(
         qrels=task.qrels,
         relevant=task.relevant,
         rel_threshold=rel_threshold,

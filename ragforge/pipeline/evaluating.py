@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluating.gathered import reading_in_force
+from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.evaluating.runs import Latency, latency_of

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.gathered import reading_in_force, settle_judgments, task_of
+from ragforge.evaluating.evaluation_data import reading_in_force, settle_judgments, task_of
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import Settled, grades_in
 from ragforge.evaluating.runs import Task
-from ragforge.evaluating.wording import plural
 from ragforge.files.atomic import write_whole
 from ragforge.files.formats.export_note import (
     NOTE,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from ragforge.evaluating.wording import plural
+from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.answers import AnswerRow
 from ragforge.records import Answer, AnswerGrade, GivenGrade, Query
 from ragforge.stages.answer.cases import Case

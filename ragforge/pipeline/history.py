@@ -7,8 +7,8 @@ from typing import Final
 
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.history.changes import is_of_same_part, stands_for_same
-from ragforge.evaluating.history.common_items import Yardstick
-from ragforge.evaluating.history.of_run import RunHistory, last_two_states, run_history
+from ragforge.evaluating.history.common_items import RescoringBasis
+from ragforge.evaluating.history.run_history import RunHistory, last_two_states, run_history
 from ragforge.evaluating.history.trends import (
     Crossing,
     Trend,
@@ -27,7 +27,12 @@ from ragforge.files.set.history import History, appending, read_history
 from ragforge.files.set.query_selection import recall
 from ragforge.measures.strata import Design
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.evaluated import EvaluatedRun, sealed, yardstick_now, yardstick_of
+from ragforge.pipeline.evaluated import (
+    EvaluatedRun,
+    rescoring_basis_now,
+    rescoring_basis_of,
+    sealed,
+)
 from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
 from ragforge.report.batches import BatchRun, BatchSeries, batch_series
 
@@ -309,7 +314,7 @@ class _Bridged:
     dataset: Dataset
     history: History
     _made: dict[tuple[str, str], Crossing] = field(default_factory=dict)
-    _yardsticks: dict[tuple[int, bool], Yardstick] = field(default_factory=dict)
+    _bases: dict[tuple[int, bool], RescoringBasis] = field(default_factory=dict)
 
     def between(self, first: Evaluation, last: Evaluation) -> Crossing:
         """Return how the items moved that are equal in both; nothing where that is not known."""
@@ -324,19 +329,19 @@ class _Bridged:
             before, now = (values_in(path, self.history, item) for item in (first, last))
             if before is not None and now is not None:
                 design = _design(self.dataset, first, last)
-                return crossing(before, now, self._yardstick(first, last), design)
+                return crossing(before, now, self._basis(first, last), design)
         return _NOTHING
 
-    def _yardstick(self, first: Evaluation, last: Evaluation) -> Yardstick | None:
+    def _basis(self, first: Evaluation, last: Evaluation) -> RescoringBasis | None:
         """Return the grades of today; None where both rest on the same, and are of one judge."""
         is_same = first.digests.judgments == last.digests.judgments
         if is_same and not has_several_judges(first, last):
             return None
         key = last.rel_threshold, last.by_lists
-        if key not in self._yardsticks:
-            made = yardstick_now(self.dataset, last.rel_threshold, by_lists=last.by_lists)
-            self._yardsticks[key] = made
-        return self._yardsticks[key]
+        if key not in self._bases:
+            made = rescoring_basis_now(self.dataset, last.rel_threshold, by_lists=last.by_lists)
+            self._bases[key] = made
+        return self._bases[key]
 
 
 def _on_one_judge(
@@ -410,9 +415,9 @@ def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Ob
     before = _before(dataset, of_run, history, observer)
     if before is None:
         return now
-    yardstick = yardstick_of(dataset, run)
+    basis = rescoring_basis_of(dataset, run)
     design = _design(dataset, before.evaluation, now.evaluation)
-    made = crossing(before, now, yardstick, design)
+    made = crossing(before, now, basis, design)
     if not made.means and not made.mixed:
         return now
     is_mixed = has_several_judges(before.evaluation, now.evaluation)

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ragforge.evaluating.gathered import is_complete
+from ragforge.evaluating.evaluation_data import is_complete
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.run_chunks import usable_runs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ragforge.config import JudgeSettings, Settings
 from ragforge.errors import DataError, EndpointError
-from ragforge.evaluating.gathered import reading_in_force
+from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.files.external_sort import Spool
 from ragforge.files.formats.pairs import read_pairs

@@ -17,7 +17,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from ragforge.config import RefreshSettings
 from ragforge.errors import CallError, UsageError
-from ragforge.evaluating.wording import harmless
+from ragforge.evaluating.formatting import harmless
 from ragforge.http_service import Service
 from ragforge.observe import Event, Observer
 

@@ -15,7 +15,7 @@ from ragforge.pipeline.agreement import agreement_in
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_gathered
-from ragforge.pipeline.evaluated import evaluate_gathered
+from ragforge.pipeline.evaluated import evaluate_data
 from ragforge.pipeline.history import batches_now, with_now
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
@@ -91,7 +91,7 @@ def report_summary(
     history = read_history(dataset.home)
     found = summary.table.records
     has_batches = any(query.drawn is not None for query in found.queries.values())
-    now = evaluate_gathered(dataset, found) if history.evaluations or has_batches else []
+    now = evaluate_data(dataset, found) if history.evaluations or has_batches else []
     if history.evaluations:
         history = with_now(dataset, history, now)
     followed = PRIMARY if PRIMARY in summary.measures else summary.measures[0]

@@ -7,7 +7,7 @@ from functools import partial
 
 from ragforge.config import Settings
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
-from ragforge.evaluating.wording import one_line
+from ragforge.evaluating.formatting import one_line
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.run_chunks import chunks_of_runs

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from ragforge.corpus.chunking import fits_id
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError
-from ragforge.evaluating.wording import plural
+from ragforge.evaluating.formatting import plural
 from ragforge.files.set.baseline import values_in, values_path
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus

@@ -6,13 +6,18 @@ from typing import Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.causes.bad_queries import (
+    BadQuery,
+    WorstReport,
+    find_bad_queries,
+    worst_causes,
+)
 from ragforge.evaluating.causes.catalogue import CauseCode
 from ragforge.evaluating.causes.finder import CauseFinder
-from ragforge.evaluating.causes.worst import BadQuery, WorstReport, run_findings, worst_of
-from ragforge.evaluating.gathered import Gathered, gather, reading_words
+from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data, reading_words
 from ragforge.evaluating.graded_by import grades_of
 from ragforge.evaluating.judgments import judges
-from ragforge.evaluating.query_details import ChunkStart, ShownStarts
+from ragforge.evaluating.query_details import ChunkStart, ChunkStarts
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.run_chunks import usable_runs
@@ -48,7 +53,7 @@ def find_worst(
     measure = parse_measure(settings.measures[0] if settings.measures else PRIMARY)
     if below is not None and below > 1 and measure.name not in _ABOVE_ONE:
         raise UsageError(f"--below {below:g}: {measure} is from 0 to 1; 30 % are --below 0.3")
-    found = gather(
+    found = load_evaluation_data(
         dataset,
         measures=[str(measure)],
         rel_threshold=settings.rel_threshold,
@@ -65,10 +70,10 @@ def find_worst(
     relevant = {} if measure.rel else found.task.relevant
     task = replace(found.task, rel_threshold=threshold, relevant=relevant)
     findings = tuple(
-        run_findings(
+        find_bad_queries(
             replace(found, task=task, runs=[run], systems=()),
             causes[run.name],
-            worst_of(causes[run.name].values(), n, cause, below),
+            worst_causes(causes[run.name].values(), n, cause, below),
             _mean(run, str(measure)),
         )
         for run in found.runs
@@ -91,7 +96,7 @@ def find_worst(
     )
 
 
-def _check(dataset: Dataset, found: Gathered) -> None:
+def _check(dataset: Dataset, found: EvaluationData) -> None:
     if not found.runs:
         usable_runs(dataset).require_any()
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
@@ -112,9 +117,9 @@ def _starts(dataset: Dataset, shown: Mapping[str, tuple[str, ...]]) -> dict[str,
     """Read the chunks that are shown; it ends with the last of them, as they are sorted."""
     if not shown or not (dataset.chunks_path).exists():
         return {}
-    starts = ShownStarts(shown)
+    starts = ChunkStarts(shown)
     for chunk in dataset.chunks():
         starts.take(chunk)
         if starts.has_all:
             break
-    return starts.found()
+    return starts.starts()

@@ -78,15 +78,15 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was measured, if anything was, and which tests only look as if they measured."""
-    told = [
+    noted = [
         (report.nodeid, name, str(value))
         for reports in terminalreporter.stats.values()
         for report in reports
         for name, value in getattr(report, "user_properties", ())
     ]
-    lines = {line for _, name, line in told if name == REPORTED}
+    lines = {line for _, name, line in noted if name == REPORTED}
     passed = {report.nodeid for report in terminalreporter.stats.get("passed", ())}
-    unused = passed & {nodeid for nodeid, name, _ in told if name == UNUSED}
+    unused = passed & {nodeid for nodeid, name, _ in noted if name == UNUSED}
     if lines or unused:
         terminalreporter.section("ragforge")
     for line in sorted(lines):

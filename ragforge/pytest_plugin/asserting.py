@@ -7,11 +7,11 @@ from typing import Final
 import pytest
 
 from ragforge.errors import UsageError
+from ragforge.evaluating.formatting import harmless
 from ragforge.evaluating.gate import ALLOWANCES, Allowance, Rules, Verdict, parse_thresholds
-from ragforge.evaluating.wording import harmless
 from ragforge.pipeline.gating.subjects import find_baseline
 from ragforge.pipeline.gating.verdict import check_run
-from ragforge.pytest_plugin.measuring import measured_of, told
+from ragforge.pytest_plugin.measuring import as_test_failure, measured_of
 from ragforge.report.gate.text import render_gate
 
 _NAMED: Final = ("last", "main")
@@ -58,17 +58,17 @@ class AssertMeasure:
                 so many queries could have shown.
         """
         __tracebackhide__ = True
-        found = measured_of(self._request, measure)
-        with told():
+        measured = measured_of(self._request, measure)
+        with as_test_failure():
             rules = _rules(measure, min, max_drop, baseline, point=point)
             _check_allowances(allow)
-            held = None
+            held_against = None
             if baseline is not None:
                 named = fspath(baseline)
                 if named not in _NAMED:
                     named = str(self._request.config.rootpath / named)
-                held = find_baseline(found.dataset, found.run, named)
-            verdict = check_run(found.dataset, found.run, rules, held, allow)
+                held_against = find_baseline(measured.dataset, measured.run, named)
+            verdict = check_run(measured.dataset, measured.run, rules, held_against, allow)
         if not verdict.passed:
             raise AssertionError(_message(verdict))
         return verdict

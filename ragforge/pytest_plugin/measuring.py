@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from ragforge.config import EvaluateSettings, SettingsFile
 from ragforge.errors import DataError, RagforgeError, UsageError
-from ragforge.evaluating.gathered import settle_judgments
-from ragforge.evaluating.wording import MISSING, number, one_line, plural
+from ragforge.evaluating.evaluation_data import settle_judgments
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.files.record_files import explain
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level
@@ -37,7 +37,7 @@ State: TypeAlias = tuple[Path, tuple[tuple[str, int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """Which run of which dataset, measured how."""
 
     path: Path
@@ -48,8 +48,8 @@ class Asked:
     """With all measures by their canonical names."""
 
 
-def asked_of(node: pytest.Item, extra: str = "") -> Asked:
-    """Return what the markers of a test ask for; of two that say the same, the nearer counts.
+def requested_run(node: pytest.Item, extra: str = "") -> RunRequest:
+    """Return the run that the markers of a test ask for; the nearest marker wins.
 
     Args:
         node: The test.
@@ -72,7 +72,7 @@ def asked_of(node: pytest.Item, extra: str = "") -> Asked:
     run, retriever = _text(given, "run"), _text(given, "retriever")
     if run and retriever:
         raise UsageError("marker ragforge: give either run or retriever, not both")
-    return Asked(_dataset(given, node.config), run, retriever, _settings(given, extra))
+    return RunRequest(_dataset(given, node.config), run, retriever, _settings(given, extra))
 
 
 def _nearest(name: str) -> str:
@@ -93,10 +93,10 @@ def _dataset(given: dict[str, Any], config: pytest.Config) -> Path:
 
 
 def _text(given: dict[str, Any], name: str) -> str:
-    found = given.get(name) or ""
-    if not isinstance(found, str):
-        raise UsageError(f"marker ragforge: {name}: expected a text, got {found!r:.80}")
-    return found
+    text = given.get(name) or ""
+    if not isinstance(text, str):
+        raise UsageError(f"marker ragforge: {name}: expected a text, got {text!r:.80}")
+    return text
 
 
 def _settings(given: dict[str, Any], extra: str) -> EvaluateSettings:
@@ -149,15 +149,15 @@ class MeasuredQuery:
         """Say in a line what a failing test is about."""
         grades = " ".join(MISSING if c.grade is None else str(c.grade) for c in self.retrieved)
         values = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
-        found = f"grades by rank: {grades or MISSING}"
-        return f"<{one_line(self.query_id)}: {values or self.failure}; {found}>"
+        grades_text = f"grades by rank: {grades or MISSING}"
+        return f"<{one_line(self.query_id)}: {values or self.failure}; {grades_text}>"
 
     def value(self, measure: str) -> float:
         """Return a value by the name or an alias of its measure; the test fails without one."""
         __tracebackhide__ = True
         from ragforge.measures import parse_measure
 
-        with told():
+        with as_test_failure():
             name = str(parse_measure(measure))
             if self.failure:
                 raise DataError(f"query {self.query_id}: no {name}: {self.failure}")
@@ -191,11 +191,11 @@ class Case:
     problem: str = field(default="", compare=False)
 
 
-_CACHE: Final = pytest.StashKey[dict[tuple[Asked, State], Measured | RagforgeError]]()
+_CACHE: Final = pytest.StashKey[dict[tuple[RunRequest, State], Measured | RagforgeError]]()
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def as_test_failure() -> Iterator[None]:
     """Turn what ragforge can explain into a failure of the test, without a traceback."""
     __tracebackhide__ = True
     try:
@@ -210,7 +210,7 @@ def cases_of(metafunc: pytest.Metafunc) -> list[Case]:
     What is wrong becomes one case that fails, so that all other tests of the suite still run.
     """
     try:
-        asked = asked_of(metafunc.definition)
+        asked = requested_run(metafunc.definition)
         queries = open_dataset(asked.path).require_queries()
         answerable = [query.query_id for query in queries if query.answerable]
         if not answerable:
@@ -228,48 +228,48 @@ def run_of(request: pytest.FixtureRequest) -> EvaluatedRun:
 def query_of(request: pytest.FixtureRequest) -> MeasuredQuery:
     """Return the query of the test's case."""
     case = getattr(request, "param", None)
-    with told():
+    with as_test_failure():
         if not isinstance(case, Case):
             raise UsageError("ragforge_query must be an argument of the test, to make its cases")
         if case.problem:
             raise DataError(case.problem)
-    found = measured_of(request)
-    with told():
-        if case.query_id not in found.queries:
+    measured = measured_of(request)
+    with as_test_failure():
+        if case.query_id not in measured.queries:
             raise DataError(f"query {case.query_id!r}: is not in the set any more")
-    return _query(found, case.query_id)
+    return _query(measured, case.query_id)
 
 
 def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
-    """Return what the test asks for, and note in its report what that is.
+    """Return the measured run that a test asks for, and note it in the test's report.
 
     Args:
         request: Of the test.
         extra: A measure to compute too; "" for none.
     """
     node: pytest.Item = request.node
-    with told():
-        asked = asked_of(node, extra)
+    with as_test_failure():
+        asked = requested_run(node, extra)
         dataset = open_dataset(asked.path)
         key = asked, _state(dataset, asked)
         cache = request.config.stash.setdefault(_CACHE, {})
         if key not in cache:
             cache[key] = _measure(dataset, asked)
-        found = cache[key]
-        if isinstance(found, RagforgeError):
-            raise found
+        measured = cache[key]
+        if isinstance(measured, RagforgeError):
+            raise measured
     lines = (
-        _line(found.run),
-        found.settings,
-        *(f"warning: {warning}" for warning in found.warnings),
+        _line(measured.run),
+        measured.settings,
+        *(f"warning: {warning}" for warning in measured.warnings),
     )
     for text in lines:
         if text and (REPORTED, text) not in node.user_properties:
             node.user_properties.append((REPORTED, text))
-    return found
+    return measured
 
 
-def _state(dataset: Dataset, asked: Asked) -> State:
+def _state(dataset: Dataset, asked: RunRequest) -> State:
     """Return what changes when a file does that the values rest on."""
     runs = [f"runs/{name}.jsonl" for name in ([asked.run] if asked.run else dataset.run_names())]
     names = (*_FILES, "chunks.jsonl", *([] if asked.retriever else runs))
@@ -278,18 +278,18 @@ def _state(dataset: Dataset, asked: Asked) -> State:
     return dataset.files, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
-def _measure(dataset: Dataset, asked: Asked) -> Measured | RagforgeError:
+def _measure(dataset: Dataset, asked: RunRequest) -> Measured | RagforgeError:
     try:
         if not asked.retriever:
             usable = usable_runs(dataset, [asked.run]) if asked.run else _only_run(dataset)
             return _measured(dataset, usable, asked)
-        from ragforge.pytest_plugin.retrieved import retrieved_beside
+        from ragforge.pytest_plugin.retrieved import retrieve_beside
 
         read: list[SettingsFile] = []
         with TemporaryDirectory(prefix="ragforge-") as folder:
             place = Path(folder)
             beside, name = _apart(
-                lambda: retrieved_beside(dataset, asked.retriever, place, read.append)
+                lambda: retrieve_beside(dataset, asked.retriever, place, read.append)
             )
             measured = _measured(dataset, usable_runs(beside, [name]), asked)
             return replace(measured, settings="; ".join(file.line for file in read))
@@ -304,15 +304,15 @@ def _apart(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
         return pool.submit(work).result()
 
 
-def _measured(dataset: Dataset, usable: UsableRuns, asked: Asked) -> Measured:
+def _measured(dataset: Dataset, usable: UsableRuns, asked: RunRequest) -> Measured:
     [run] = evaluate_usable(usable, asked.settings)
-    judgments, found = dataset.judgments(), usable.dataset.run(run.measured.name)
+    judgments, rankings = dataset.judgments(), usable.dataset.run(run.measured.name)
     level = document_level(dataset, judgments)
     return Measured(
         dataset=dataset,
         run=run,
         queries={query.query_id: query for query in dataset.queries()},
-        rankings={item.query_id: item for item in level.rankings(found)},
+        rankings={item.query_id: item for item in level.rankings(rankings)},
         settled=settle_judgments(dataset, level, judgments, asked.settings.rel_threshold),
         warnings=usable.warnings,
     )
@@ -327,20 +327,20 @@ def _only_run(dataset: Dataset) -> UsableRuns:
     return replace(usable, were_named=True)
 
 
-def _query(found: Measured, query_id: str) -> MeasuredQuery:
-    ranking = found.rankings.get(query_id)
+def _query(measured: Measured, query_id: str) -> MeasuredQuery:
+    ranking = measured.rankings.get(query_id)
     scored = {hit.chunk_id: hit.score for hit in ranking.ranking} if ranking else {}
-    judged = found.settled.get(query_id, {})
+    judged = measured.settled.get(query_id, {})
     retrieved = tuple(
         RetrievedChunk(rank, chunk_id, scored[chunk_id], _grade(judged, chunk_id))
-        for rank, chunk_id in enumerate(found.run.measured.ranked.get(query_id, ()), 1)
+        for rank, chunk_id in enumerate(measured.run.measured.ranked.get(query_id, ()), 1)
     )
-    values = found.run.scores.per_query.get(query_id, {})
+    values = measured.run.scores.per_query.get(query_id, {})
     return MeasuredQuery(
-        query=found.queries[query_id],
-        values={name: values[name] for name in found.run.evaluation.measures if values},
+        query=measured.queries[query_id],
+        values={name: values[name] for name in measured.run.evaluation.measures if values},
         retrieved=retrieved,
-        failure="" if values else _failure(found.run, query_id),
+        failure="" if values else _failure(measured.run, query_id),
         latency_s=ranking.latency_s if ranking else None,
     )
 
@@ -359,13 +359,19 @@ def _failure(run: EvaluatedRun, query_id: str) -> str:
 
 def _line(run: EvaluatedRun) -> str:
     """Return what is said of a run at the end of the session."""
-    found = run.evaluation
-    shown = ", ".join(
+    evaluation = run.evaluation
+    means = ", ".join(
         f"{name} {number(mean.mean)} [{number(mean.low)}, {number(mean.high)}]"
-        for name, mean in found.measures.items()
+        for name, mean in evaluation.measures.items()
     )
-    counts = plural(found.n_queries, "query", "queries")
-    counts += f", {found.n_failed} failed" if found.n_failed else ""
-    counts += f", {found.n_holes} of {found.n_retrieved} without a grade" if found.n_holes else ""
-    name = f"{one_line(found.dataset)} version {found.version}, {one_line(found.run)}"
-    return f"{name} ({counts}): {shown}"
+    counts = plural(evaluation.n_queries, "query", "queries")
+    counts += f", {evaluation.n_failed} failed" if evaluation.n_failed else ""
+    counts += (
+        f", {evaluation.n_holes} of {evaluation.n_retrieved} without a grade"
+        if evaluation.n_holes
+        else ""
+    )
+    name = (
+        f"{one_line(evaluation.dataset)} version {evaluation.version}, {one_line(evaluation.run)}"
+    )
+    return f"{name} ({counts}): {means}"

@@ -18,8 +18,8 @@ _READ: Final = ("chunks.jsonl", "queries.jsonl", "judgments.jsonl")
 _WRITTEN: Final = ("manifest.json", "failures.jsonl")
 
 
-def retrieved_beside(
-    dataset: Dataset, spec: str, folder: Path, tell: Callable[[SettingsFile], None]
+def retrieve_beside(
+    dataset: Dataset, spec: str, folder: Path, report_settings: Callable[[SettingsFile], None]
 ) -> tuple[Dataset, str]:
     """Run a retriever over the queries of a dataset; settings come as on the command line.
 
@@ -27,7 +27,7 @@ def retrieved_beside(
         dataset: Left as it is, but for its call store, where embeddings are kept.
         spec: What to retrieve with.
         folder: Becomes a dataset with the run.
-        tell: Told of the settings file of the working directory, if there is one.
+        report_settings: Told of the settings file of the working directory, if there is one.
 
     Returns:
         That dataset, and the name of the run.
@@ -50,6 +50,6 @@ def retrieved_beside(
             shutil.copyfile(dataset.files / name, folder / name)
     beside = Dataset(folder, store_of=dataset.home if dataset.own_place.exists() else None)
     specs = named_specs([spec])
-    made = asyncio.run(make_runs(beside, specs, load(on_found=tell), silent))
+    made = asyncio.run(make_runs(beside, specs, load(on_found=report_settings), silent))
     require_working(made)
     return beside, made[0].name

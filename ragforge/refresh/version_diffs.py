@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from ragforge.evaluating.one_judge import are_of_two_judges
+from ragforge.evaluating.same_judge import have_different_judges
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.chunk_lines import each_chunk
 from ragforge.files.set.dataset import Dataset
@@ -166,7 +166,7 @@ def _of_query(
         if old is not None and new is not None:
             pair = OtherGrade(new.chunk_id, old.grade, new.grade)
             is_relisted = old.relevant != new.relevant
-            by_other = are_of_two_judges(old, new)
+            by_other = have_different_judges(old, new)
             found.compare(pair, by_other=by_other, is_relisted=is_relisted)
         elif old is not None:
             gone[old.chunk_id] = old.grade

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.text_table import Table
-from ragforge.evaluating.wording import MISSING, number, one_line, plural
 from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
 from ragforge.measures.graders import (
     AUC_OF_SCORE,
@@ -40,32 +40,37 @@ _LABELS: Final = {
 }
 
 
-def agreement_table(found: Agreement) -> Table:
+def agreement_table(agreement: Agreement) -> Table:
     """Return the figures of agreement, a column for each grader."""
-    names = [one_line(grader.name, 60) for grader in found.graders]
+    names = [one_line(grader.name, 60) for grader in agreement.graders]
     rows = [
-        (label.format(t=found.threshold), *(_figure(g.figures, name) for g in found.graders))
+        (
+            label.format(t=agreement.threshold),
+            *(_figure(g.figures, name) for g in agreement.graders),
+        )
         for name, label in _LABELS.items()
-        if any(name in grader.figures for grader in found.graders)
+        if any(name in grader.figures for grader in agreement.graders)
     ]
-    rows += _beyond(found)
-    rows += _bounds(found)
+    rows += _beyond(agreement)
+    rows += _bounds(agreement)
     title = TITLE if names[0] == BASELINE else f"{TITLE}: {names[0]}"
-    return Table(title, ("figure", *names), tuple(rows), agreement_note(found))
+    return Table(title, ("figure", *names), tuple(rows), agreement_note(agreement))
 
 
-def agreement_note(found: Agreement) -> str:
+def agreement_note(agreement: Agreement) -> str:
     """Say what the figures of agreement rest on."""
-    counts = ", ".join(f"{grade}: {n:,}" for grade, n in enumerate(found.human_counts))
-    failed = f"; {found.n_failed:,} more failed and are in no figure" if found.n_failed else ""
+    counts = ", ".join(f"{grade}: {n:,}" for grade, n in enumerate(agreement.human_counts))
+    failed = (
+        f"; {agreement.n_failed:,} more failed and are in no figure" if agreement.n_failed else ""
+    )
     sentences = [
-        f"On {plural(found.n_pairs, 'pair')} of "
-        f"{plural(found.n_queries, 'query', 'queries')} that people graded ({counts}){failed}.",
+        f"On {plural(agreement.n_pairs, 'pair')} of "
+        f"{plural(agreement.n_queries, 'query', 'queries')} that people graded ({counts}){failed}.",
         "In brackets: 95 % intervals that resample queries.",
         NO_ADJECTIVES,
     ]
-    relevant = sum(found.human_counts[found.threshold :])
-    if found.n_pairs and relevant == found.n_pairs:
+    relevant = sum(agreement.human_counts[agreement.threshold :])
+    if agreement.n_pairs and relevant == agreement.n_pairs:
         sentences.append(
             "People graded relevant pairs only: nothing here tells how often the judge takes a "
             "chunk for relevant that is not."
@@ -73,33 +78,33 @@ def agreement_note(found: Agreement) -> str:
     return " ".join(sentences)
 
 
-def beats_baseline(found: Agreement) -> bool | None:
+def beats_baseline(agreement: Agreement) -> bool | None:
     """Whether the first grader's quadratic kappa is above the baseline's, its interval clear of 0.
 
     None where there is no such difference: the baseline is the first grader itself, or one of the
     two has no value or no interval.
     """
-    for grader in found.graders:
+    for grader in agreement.graders:
         if grader.name == BASELINE and (gained := grader.beyond_first.get("quadratic kappa")):
             return None if gained.low is None else gained.low > 0
     return None
 
 
-def agreement_json(found: Agreement) -> dict[str, object]:
+def agreement_json(agreement: Agreement) -> dict[str, object]:
     """Return the figures of agreement as JSON has them; null where one is not defined."""
     return {
-        "pairs": found.n_pairs,
-        "queries": found.n_queries,
-        "failed": found.n_failed,
-        "threshold": found.threshold,
+        "pairs": agreement.n_pairs,
+        "queries": agreement.n_queries,
+        "failed": agreement.n_failed,
+        "threshold": agreement.threshold,
         "level": 0.95,
         "resamples": N_RESAMPLES,
-        "human_grades": {str(grade): count for grade, count in enumerate(found.human_counts)},
+        "human_grades": {str(grade): count for grade, count in enumerate(agreement.human_counts)},
         "failure_bounds": {
             name: {"low": bounds.low, "high": bounds.high}
-            for name, bounds in found.failure_bounds.items()
+            for name, bounds in agreement.failure_bounds.items()
         },
-        "graders": [_grader_json(grader) for grader in found.graders],
+        "graders": [_grader_json(grader) for grader in agreement.graders],
     }
 
 
@@ -120,21 +125,21 @@ def _figures_json(figures: Mapping[str, ClusteredInterval]) -> dict[str, object]
 
 
 def _figure(figures: Figures, name: str) -> str:
-    found = figures.get(name)
-    if found is None or found.value is None:
+    figure = figures.get(name)
+    if figure is None or figure.value is None:
         return MISSING
-    if found.low is None:
-        return number(found.value)
-    return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
+    if figure.low is None:
+        return number(figure.value)
+    return f"{number(figure.value)} [{number(figure.low)}, {number(figure.high)}]"
 
 
-def _beyond(found: Agreement) -> Iterable[tuple[str, ...]]:
+def _beyond(agreement: Agreement) -> Iterable[tuple[str, ...]]:
     """Yield what the first grader has beyond the baseline; nothing where it is the baseline."""
-    empty = [MISSING] * (len(found.graders) - 1)
-    for grader in found.graders[1:]:
+    empty = [MISSING] * (len(agreement.graders) - 1)
+    for grader in agreement.graders[1:]:
         if grader.name == BASELINE:
             for name in KAPPAS:
-                label = _LABELS[name].format(t=found.threshold)
+                label = _LABELS[name].format(t=agreement.threshold)
                 yield (
                     f"{label}, beyond the baseline's",
                     _figure(grader.beyond_first, name),
@@ -142,10 +147,10 @@ def _beyond(found: Agreement) -> Iterable[tuple[str, ...]]:
                 )
 
 
-def _bounds(found: Agreement) -> Iterable[tuple[str, ...]]:
-    empty = [MISSING] * (len(found.graders) - 1)
-    for name, bounds in found.failure_bounds.items():
-        label = _LABELS[name].format(t=found.threshold)
+def _bounds(agreement: Agreement) -> Iterable[tuple[str, ...]]:
+    empty = [MISSING] * (len(agreement.graders) - 1)
+    for name, bounds in agreement.failure_bounds.items():
+        label = _LABELS[name].format(t=agreement.threshold)
         yield (f"{label}, failures as far off as can be, or right", _range(bounds), *empty)
 
 

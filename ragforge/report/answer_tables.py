@@ -17,9 +17,9 @@ from ragforge.evaluating.answers.rates import (
     GivenBeside,
     LengthCheck,
 )
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.text_table import Table
-from ragforge.evaluating.wording import MISSING, number, one_line, plural, share
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 
@@ -92,20 +92,20 @@ def answers_json(item: AnswerSummary) -> JsonObject:
     }
 
 
-def _given(found: GivenBeside | None) -> JsonObject | None:
-    if found is None:
+def _given(beside: GivenBeside | None) -> JsonObject | None:
+    if beside is None:
         return None
     return {
-        "sources": list(found.sources),
-        "n_given": found.n_given,
-        "n_both": len(found.pairs),
-        "n_same": len(found.pairs) - len(found.differing),
-        "kappa": found.kappa,
-        "mean_score_given": found.mean_given,
-        "mean_score_judged": found.mean_judged,
+        "sources": list(beside.sources),
+        "n_given": beside.n_given,
+        "n_both": len(beside.pairs),
+        "n_same": len(beside.pairs) - len(beside.differing),
+        "kappa": beside.kappa,
+        "mean_score_given": beside.mean_given,
+        "mean_score_judged": beside.mean_judged,
         "differing": [
             {"query_id": query_id, "given": given, "judged": judged}
-            for query_id, given, judged in found.pairs
+            for query_id, given, judged in beside.pairs
             if given != judged
         ],
     }
@@ -123,8 +123,8 @@ def rate_json(rate: Rate) -> JsonObject:
     }
 
 
-def _ends(found: Ends | None, low: str, high: str) -> JsonObject:
-    return {low: found.low if found else None, high: found.high if found else None}
+def _ends(interval: Ends | None, low: str, high: str) -> JsonObject:
+    return {low: interval.low if interval else None, high: interval.high if interval else None}
 
 
 def _rates(rates: dict[str, Rate]) -> JsonObject:
@@ -251,19 +251,19 @@ def given(systems: Sequence[AnswerSummary]) -> Table:
     """How far the grades that count agree with those that came with the answers."""
     rows = []
     for item in systems:
-        found = item.given
-        if found is not None:
-            n, n_same = len(found.pairs), len(found.pairs) - len(found.differing)
+        beside = item.given
+        if beside is not None:
+            n, n_same = len(beside.pairs), len(beside.pairs) - len(beside.differing)
             rows.append(
                 (
                     item.system,
-                    ", ".join(one_line(source, 40) for source in found.sources),
+                    ", ".join(one_line(source, 40) for source in beside.sources),
                     f"{n:,}",
                     f"{n_same:,} ({share(n_same / n)})",
-                    number(found.kappa),
-                    number(found.mean_given),
-                    number(found.mean_judged),
-                    ", ".join(one_line(name, 20) for name in found.differing[:GIVEN_SHOWN]),
+                    number(beside.kappa),
+                    number(beside.mean_given),
+                    number(beside.mean_judged),
+                    ", ".join(one_line(name, 20) for name in beside.differing[:GIVEN_SHOWN]),
                 )
             )
     headers = ("system", "grades of", "both", "same verdict", "kappa", *_MEANS, "differing")
@@ -284,7 +284,7 @@ def slices(systems: Sequence[AnswerSummary]) -> list[Table]:
     """The main rates by property of the query, a table each."""
     tables: list[Table] = []
     for dimension in DIMENSIONS:
-        parts = {item.system: _shown(item, dimension) for item in systems}
+        parts = {item.system: _parts_of(item, dimension) for item in systems}
         if any(len(found) > 1 for found in parts.values()):
             rows = tuple(
                 (system, *_slice(part)) for system, found in parts.items() for part in found
@@ -298,10 +298,10 @@ def lengths(systems: Sequence[AnswerSummary]) -> Table:
     """Whether longer answers score higher or lower."""
     rows = []
     for item in systems:
-        found = item.length.slope
+        fitted = item.length.slope
         reading = "look at the judge" if item.length.is_suspicious else ""
-        slope = MISSING if found.slope is None else f"{found.slope:+.3f}"
-        rows.append((item.system, slope, p_value(found.p), f"{found.n:,}", reading))
+        slope = MISSING if fitted.slope is None else f"{fitted.slope:+.3f}"
+        rows.append((item.system, slope, p_value(fitted.p), f"{fitted.n:,}", reading))
     headers = ("system", "slope", "p", "n", "reading")
     return Table("Score and length", headers, tuple(rows), LENGTH_NOTE)
 
@@ -339,9 +339,9 @@ def with_interval(rate: Rate) -> str:
     return f"{number(rate.mean)} ({ends(rate.interval)})" if rate.interval else number(rate.mean)
 
 
-def ends(found: Ends) -> str:
+def ends(interval: Ends) -> str:
     """Return the ends of an interval."""
-    return f"{number(found.low)} to {number(found.high)}"
+    return f"{number(interval.low)} to {number(interval.high)}"
 
 
 def bounds(rate: Rate) -> str:
@@ -375,7 +375,7 @@ def _rate_cells(rate: Rate) -> tuple[str, ...]:
     return (with_interval(rate), count_of(rate), f"{rate.n_failed:,}", bounds(rate))
 
 
-def _shown(item: AnswerSummary, dimension: str) -> list[AnswerSlice]:
+def _parts_of(item: AnswerSummary, dimension: str) -> list[AnswerSlice]:
     found = [part for part in item.slices if part.dimension == dimension]
     if dimension == "document" and len(found) > DOCUMENTS:
         return sorted(found, key=lambda part: (-part.n_queries, part.value))[:DOCUMENTS]

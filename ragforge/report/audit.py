@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
+from ragforge.evaluating.formatting import MISSING, one_line, plural, share
 from ragforge.evaluating.judgments import Judge
 from ragforge.evaluating.text_table import Table
-from ragforge.evaluating.wording import MISSING, one_line, plural, share
 from ragforge.records import AttackFindings, AuditRate, JudgeAudit, Provenance
 
 TITLE: Final = "Judge audit"
@@ -73,37 +73,37 @@ def _attacks(audit: JudgeAudit) -> Table:
         "crossed",
         "shift",
     )
-    rows = tuple(_row(found) for found in audit.attacks)
+    rows = tuple(_row(findings) for findings in audit.attacks)
     return Table(TITLE, headers, rows, f"Of {audit_line(audit)} {_NOTE}")
 
 
-def _row(found: AttackFindings) -> tuple[str, ...]:
-    bounds = _bounds(found.swayed) if found.n_failed else ""
+def _row(findings: AttackFindings) -> tuple[str, ...]:
+    bounds = _bounds(findings.swayed) if findings.n_failed else ""
     return (
-        found.attack,
-        _EXPECTED[found.expects],
-        f"{found.n_pairs:,}",
-        f"{found.n_queries:,}",
-        f"{found.n_failed:,}",
-        _percent(found.swayed) + bounds,
-        _percent(found.flipped),
-        _percent(found.raised),
-        _percent(found.crossed),
-        _shift(found.shift),
+        findings.attack,
+        _EXPECTED[findings.expects],
+        f"{findings.n_pairs:,}",
+        f"{findings.n_queries:,}",
+        f"{findings.n_failed:,}",
+        _percent(findings.swayed) + bounds,
+        _percent(findings.flipped),
+        _percent(findings.raised),
+        _percent(findings.crossed),
+        _shift(findings.shift),
     )
 
 
 def _examples(audit: JudgeAudit) -> Table:
     rows = tuple(
         (
-            found.attack,
-            one_line(one.query_id, 40),
-            one_line(one.chunk_id, 40),
-            str(one.before),
-            str(one.after),
+            findings.attack,
+            one_line(pair.query_id, 40),
+            one_line(pair.chunk_id, 40),
+            str(pair.before),
+            str(pair.after),
         )
-        for found in audit.attacks
-        for one in found.worst[:_EXAMPLES]
+        for findings in audit.attacks
+        for pair in findings.worst[:_EXAMPLES]
     )
     headers = ("attack", "query_id", "chunk_id", "plain grade", "attacked grade")
     note = "Where an attack uses the passage of another query, chunk_id is that passage's."

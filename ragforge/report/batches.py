@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.common_items import LEFT_OUT, is_read_alike
 from ragforge.evaluating.text_table import Table, render_table
-from ragforge.evaluating.wording import MISSING, number, one_line, plural
 from ragforge.measures.clustered import clustered_interval
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
@@ -122,14 +122,14 @@ def batch_series(
         runs: In the order in which they are to stand.
         newest: Batches to show at most, the last by name.
     """
-    shown = sorted(batches, key=_natural)[-newest:]
+    newest_batches = sorted(batches, key=_natural)[-newest:]
     notes: list[str] = []
     series: dict[str, list[tuple[BatchMean, BatchRun]]] = {}
     for run in runs:
         if measure not in run.evaluation.measures:
             notes.append(f"run {one_line(run.evaluation.run)} was not measured by {measure}")
             continue
-        for batch in shown:
+        for batch in newest_batches:
             row = _row(measure, batch, batches[batch], run, notes)
             if row is not None:
                 series.setdefault("" if run.is_logged else row.run, []).append((row, run))
@@ -142,16 +142,18 @@ def batch_series(
     )
 
 
-def batches_text(found: BatchSeries) -> str:
+def batches_text(series: BatchSeries) -> str:
     """Return a series as a terminal shows it."""
-    table = batches_table(found)
-    shown = render_table(table.headers, table.rows) if table.rows else f"{table.title}: no values"
-    return "\n".join([shown, *_remarks(found), BATCH_NOTE])
+    table = batches_table(series)
+    table_text = (
+        render_table(table.headers, table.rows) if table.rows else f"{table.title}: no values"
+    )
+    return "\n".join([table_text, *_remarks(series), BATCH_NOTE])
 
 
-def batches_table(found: BatchSeries) -> Table:
+def batches_table(series: BatchSeries) -> Table:
     """Return a series as rows of text, with what is to be known about it."""
-    headers = [*("batch", "draw", "run", "n"), f"{found.measure}, as asked", "over queries"]
+    headers = [*("batch", "draw", "run", "n"), f"{series.measure}, as asked", "over queries"]
     headers += ["of what was asked", "against the batch before"]
     rows = [
         [
@@ -159,32 +161,32 @@ def batches_table(found: BatchSeries) -> Table:
             row.draw,
             one_line(row.run, 40),
             f"{row.n:,} of {row.n_queries:,}",
-            _shown(row.as_asked),
-            _shown(row.over_queries),
+            _level_text(row.as_asked),
+            _level_text(row.over_queries),
             f"{row.share:.1%}",
             _difference(row),
         ]
-        for row in found.rows
+        for row in series.rows
     ]
-    if any(row.evaluated_at for row in found.rows):
+    if any(row.evaluated_at for row in series.rows):
         headers.append("evaluated (UTC)")
-        for cells, row in zip(rows, found.rows, strict=True):
+        for cells, row in zip(rows, series.rows, strict=True):
             cells.append(one_line(row.evaluated_at[:16].replace("T", " ")) or MISSING)
-    note = " ".join([*(f"{remark}." for remark in _remarks(found)), BATCH_NOTE])
-    title = f"{found.measure} by batch of production"
+    note = " ".join([*(f"{remark}." for remark in _remarks(series)), BATCH_NOTE])
+    title = f"{series.measure} by batch of production"
     return Table(title, tuple(headers), tuple(map(tuple, rows)), note)
 
 
-def _remarks(found: BatchSeries) -> list[str]:
+def _remarks(series: BatchSeries) -> list[str]:
     """Return why differences are unknown, and what is not shown."""
     reasons: dict[str, list[str]] = {}
-    for row in found.rows:
+    for row in series.rows:
         if row.unknown:
             where = f"{one_line(row.batch, 40)}, run {one_line(row.run, 40)}"
             reasons.setdefault(row.unknown, []).append(where)
     return [
         *(f"UNKNOWN for {'; '.join(where)}: {reason}" for reason, where in reasons.items()),
-        *found.notes,
+        *series.notes,
     ]
 
 
@@ -231,11 +233,11 @@ def _row(
 
 
 def _level(measure: str, values: Floats) -> Level:
-    found = interval_by_measure(measure, values)
-    assert found.mean is not None
-    if len(values) < LEAST_VALUES or found.low is None or found.high is None:
-        return Level(found.mean, None)
-    return Level(found.mean, Ends(found.low, found.high))
+    estimate = interval_by_measure(measure, values)
+    assert estimate.mean is not None
+    if len(values) < LEAST_VALUES or estimate.low is None or estimate.high is None:
+        return Level(estimate.mean, None)
+    return Level(estimate.mean, Ends(estimate.low, estimate.high))
 
 
 def _weighted(measure: str, values: Floats, weights: Floats) -> Level:
@@ -252,12 +254,12 @@ def _weighted(measure: str, values: Floats, weights: Floats) -> Level:
     mean = float(values @ weights / weights.sum())
     if n_alike < LEAST_VALUES:
         return Level(mean, None)
-    found = clustered_interval(
+    resampled = clustered_interval(
         lambda times: (times @ (weights * values)) / (times @ weights), len(values), seed=_SEED
     )
-    assert found.low is not None
-    assert found.high is not None
-    return Level(mean, Ends(found.low, found.high))
+    assert resampled.low is not None
+    assert resampled.high is not None
+    return Level(mean, Ends(resampled.low, resampled.high))
 
 
 def _held_against(rows: Sequence[tuple[BatchMean, BatchRun]]) -> Iterable[BatchMean]:
@@ -333,12 +335,12 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-def _shown(found: Level | None) -> str:
-    if found is None:
+def _level_text(level: Level | None) -> str:
+    if level is None:
         return MISSING
-    if found.interval is None:
-        return number(found.mean)
-    return f"{number(found.mean)} [{number(found.interval.low)}, {number(found.interval.high)}]"
+    if level.interval is None:
+        return number(level.mean)
+    return f"{number(level.mean)} [{number(level.interval.low)}, {number(level.interval.high)}]"
 
 
 def _difference(row: BatchMean) -> str:
@@ -346,5 +348,5 @@ def _difference(row: BatchMean) -> str:
         return "UNKNOWN"
     if row.diff is None or row.interval is None:
         return MISSING
-    found = f"{row.diff:+.3f} [{row.interval.low:+.3f}, {row.interval.high:+.3f}]"
-    return found if row.is_as_asked else f"{found} over queries"
+    difference = f"{row.diff:+.3f} [{row.interval.low:+.3f}, {row.interval.high:+.3f}]"
+    return difference if row.is_as_asked else f"{difference} over queries"

@@ -6,8 +6,8 @@ from textwrap import fill
 from typing import Final
 
 from ragforge.corpus.quality import ChunkQuality, Example, Finding, Kind
+from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.text_table import Table
-from ragforge.evaluating.wording import one_line, plural, share
 from ragforge.report.tables import table_text
 
 _WIDTH = 88
@@ -64,13 +64,13 @@ def quality_json(quality: ChunkQuality) -> dict[str, object]:
         "sizes": {"chars": asdict(quality.chars), "words": asdict(quality.words)},
         "findings": [
             {
-                "kind": found.kind,
-                "chunks": found.n_chunks,
-                "share": round(found.n_chunks / quality.n_chunks, 6),
-                "fix": FIXES[found.kind],
-                "examples": [asdict(example) for example in found.examples],
+                "kind": finding.kind,
+                "chunks": finding.n_chunks,
+                "share": round(finding.n_chunks / quality.n_chunks, 6),
+                "fix": FIXES[finding.kind],
+                "examples": [asdict(example) for example in finding.examples],
             }
-            for found in quality.found
+            for finding in quality.found
         ],
     }
 
@@ -82,7 +82,7 @@ def quality_text(quality: ChunkQuality) -> str:
         (plural(quality.n_documents, "document"), plural(quality.n_chunks, "chunk"), flagged)
     )
     blocks = [head, table_text(_sizes(quality)), table_text(_counts(quality))]
-    blocks += ["\n".join(_details(found)) for found in quality.found if found.n_chunks]
+    blocks += ["\n".join(_details(finding)) for finding in quality.found if finding.n_chunks]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -96,21 +96,21 @@ def _sizes(quality: ChunkQuality) -> Table:
 
 def _counts(quality: ChunkQuality) -> Table:
     rows = tuple(
-        (TITLES[found.kind], f"{found.n_chunks:,}", share(found.n_chunks, quality.n_chunks))
-        for found in quality.found
+        (TITLES[finding.kind], f"{finding.n_chunks:,}", share(finding.n_chunks, quality.n_chunks))
+        for finding in quality.found
     )
     return Table("Findings", ("kind", "chunks", "share"), rows)
 
 
-def _details(found: Finding) -> Iterator[str]:
-    yield f"{TITLES[found.kind].capitalize()}: {plural(found.n_chunks, 'chunk')}"
-    yield fill(f"Fix: {FIXES[found.kind]}", _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    for example in found.examples:
+def _details(finding: Finding) -> Iterator[str]:
+    yield f"{TITLES[finding.kind].capitalize()}: {plural(finding.n_chunks, 'chunk')}"
+    yield fill(f"Fix: {FIXES[finding.kind]}", _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    for example in finding.examples:
         yield f"  - {one_line(_place(example), _WIDTH)}"
         yield f"    {one_line(example.note, 2 * _WIDTH)}"
         yield f"    “{one_line(example.text, _TEXT_CHARS)}”"
-    if found.n_chunks > len(found.examples):
-        yield f"    and {found.n_chunks - len(found.examples):,} more"
+    if finding.n_chunks > len(finding.examples):
+        yield f"    and {finding.n_chunks - len(finding.examples):,} more"
 
 
 def _place(example: Example) -> str:

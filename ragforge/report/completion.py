@@ -1,4 +1,4 @@
-"""What completing pools came to: what the probes found, how deep they went, what may be missing.
+"""The figures of completed pools: yield of probes, depths, and estimated completeness.
 
 Figures are over queries that the corpus answers; what is relevant to one that it should not answer
 is a conflict.
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.evaluating.text_table import render_table
-from ragforge.evaluating.wording import MISSING, number, one_line, plural, share
 from ragforge.measures.capture_recapture import (
     Completeness,
     TwoSamples,
@@ -49,7 +49,7 @@ class PooledItem:
         return self.grades.get(chunk_id, 0) >= RELEVANT
 
     @property
-    def found(self) -> list[PoolEntry]:
+    def relevant_beyond_sources(self) -> list[PoolEntry]:
         """The relevant part of the pool, less the sources."""
         return [
             entry
@@ -133,9 +133,9 @@ def summarise_completion(
         second: That other kind.
     """
     answerable = [item for item in items if item.answerable]
-    found = [item.found for item in answerable]
+    others = [item.relevant_beyond_sources for item in answerable]
     names = {name for item in answerable for entry in item.entries for name in entry.probes}
-    n, n_others = len(answerable), sum(map(len, found))
+    n, n_others = len(answerable), sum(map(len, others))
     grades = Counter(item.grades.get(entry.chunk_id) for item in items for entry in item.entries)
     n_open = sum(_open_others(item) for item in answerable)
     return CompletionSummary(
@@ -149,10 +149,10 @@ def summarise_completion(
         others_high=(n_others + n_open) / n if n else None,
         several_share=sum(map(_has_several, answerable)) / n if n else None,
         n_outside=sum(map(_outside, answerable)),
-        probes=tuple(_yields(found, names)),
+        probes=tuple(_yields(others, names)),
         depths=tuple(sorted(Counter(item.depth for item in items).items())),
-        by_all=completeness([[len(entry.probes) for entry in each] for each in found], len(names)),
-        by_two=completeness_by_two([_two(each, first, second) for each in found]),
+        by_all=completeness([[len(entry.probes) for entry in each] for each in others], len(names)),
+        by_two=completeness_by_two([_two(each, first, second) for each in others]),
         conflicts=tuple(
             sorted(item.query_id for item in items if not item.answerable and _conflicts(item))
         ),
@@ -161,11 +161,11 @@ def summarise_completion(
 
 def completion_json(summary: CompletionSummary) -> dict[str, object]:
     """Return the figures for a program."""
-    found = asdict(summary)
-    found["grades"] = {str(grade): count for grade, count in enumerate(summary.grades)}
-    found |= {"completeness": summary.completeness, "low": summary.low, "high": summary.high}
-    found["depths"] = {str(depth): count for depth, count in summary.depths}
-    return found
+    figures = asdict(summary)
+    figures["grades"] = {str(grade): count for grade, count in enumerate(summary.grades)}
+    figures |= {"completeness": summary.completeness, "low": summary.low, "high": summary.high}
+    figures["depths"] = {str(depth): count for depth, count in summary.depths}
+    return figures
 
 
 def completion_text(summary: CompletionSummary) -> str:
@@ -196,37 +196,37 @@ def _lines(summary: CompletionSummary) -> Iterator[str]:
     if summary.n_outside:
         yield f"relevant chunks known from elsewhere that no pool holds: {summary.n_outside:,}"
     if summary.conflicts:
-        shown = ", ".join(one_line(each) for each in summary.conflicts[:_SHOWN])
+        named = ", ".join(one_line(each) for each in summary.conflicts[:_SHOWN])
         more = len(summary.conflicts) - _SHOWN
         yield (
-            f"unanswerable, yet the corpus answers: {shown}"
+            f"unanswerable, yet the corpus answers: {named}"
             f"{f' and {more:,} more' if more > 0 else ''}"
         )
 
 
 def _completeness(summary: CompletionSummary) -> str:
-    found = summary.at_most
-    if found.share is None:
+    estimate = summary.at_most
+    if estimate.share is None:
         return "cannot be told; it takes relevant chunks beyond the source and two probes"
     by_all, by_two = (_estimate(each) for each in (summary.by_all, summary.by_two))
     return (
-        f"at most {_estimate(found)} of the relevant chunks are in the pools, "
-        f"{number(found.n_missing, 0)} or more are not (by all probes {by_all}, by query against "
-        f"source {by_two})"
+        f"at most {_estimate(estimate)} of the relevant chunks are in the pools, "
+        f"{number(estimate.n_missing, 0)} or more are not (by all probes {by_all}, by query "
+        f"against source {by_two})"
     )
 
 
-def _estimate(found: Completeness) -> str:
-    if found.interval is None:
-        return number(found.share, 2)
-    ends = f"[{number(found.interval.low, 2)}, {number(found.interval.high, 2)}]"
-    return f"{number(found.share, 2)} {ends}"
+def _estimate(completeness: Completeness) -> str:
+    if completeness.interval is None:
+        return number(completeness.share, 2)
+    ends = f"[{number(completeness.interval.low, 2)}, {number(completeness.interval.high, 2)}]"
+    return f"{number(completeness.share, 2)} {ends}"
 
 
-def _yields(found: Iterable[Sequence[PoolEntry]], names: Iterable[str]) -> Iterator[ProbeYield]:
+def _yields(others: Iterable[Sequence[PoolEntry]], names: Iterable[str]) -> Iterator[ProbeYield]:
     every: Counter[str] = Counter()
     only: Counter[str] = Counter()
-    for entries in found:
+    for entries in others:
         for entry in entries:
             every.update(entry.probes.keys())
             if len(entry.probes) == 1:

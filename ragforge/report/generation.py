@@ -1,10 +1,10 @@
-"""What generating a set came to, in tables and lines."""
+"""The report on generating a set: funnel, coverage and shares, in tables and lines."""
 
 from collections.abc import Iterable
 from typing import Final
 
+from ragforge.evaluating.formatting import MISSING, number, plural, share
 from ragforge.evaluating.text_table import Table, render_table
-from ragforge.evaluating.wording import MISSING, number, plural, share
 from ragforge.files.manifest import Spent
 from ragforge.measures.power import detectable_difference
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
@@ -78,12 +78,12 @@ def size_advice(n: int) -> str:
     """Return for which decisions so many queries do."""
     advice = next((text for least, text in _SIZES if n < least), _LARGE)
     least = detectable_difference(_USUAL_SD, n)
-    shown = ""
+    power_text = ""
     if least is not None and least >= 1:
-        shown = "; no difference in nDCG@10 can be told apart"
+        power_text = "; no difference in nDCG@10 can be told apart"
     elif least:
-        shown = f"; two retrievers must differ by {least:.3f} nDCG@10 to be told apart"
-    return f"sample size: {plural(n, 'query', 'queries')}, {advice}{shown} (80 % power)"
+        power_text = f"; two retrievers must differ by {least:.3f} nDCG@10 to be told apart"
+    return f"sample size: {plural(n, 'query', 'queries')}, {advice}{power_text} (80 % power)"
 
 
 def shortfall(report: GenerationReport, gave_up: str = "") -> str:
@@ -138,9 +138,9 @@ def _rendered(table: Table) -> str:
 
 def _funnel_row(step: FunnelStep) -> tuple[str, ...]:
     ends = "" if step.low is None else f" [{100 * step.low:.0f}, {100 * (step.high or 0):.0f}]"
-    shown = f"{share(step.n_passed, step.n)}{ends}" if step.n else MISSING
+    share_text = f"{share(step.n_passed, step.n)}{ends}" if step.n else MISSING
     stopped = ", ".join(f"{code} {count}" for code, count in step.reasons.items())
-    return (step.name, step.unit, f"{step.n:,}", f"{step.n_passed:,}", shown, stopped)
+    return (step.name, step.unit, f"{step.n:,}", f"{step.n_passed:,}", share_text, stopped)
 
 
 def _coverage_row(what: str, coverage: Coverage) -> tuple[str, ...]:
@@ -156,11 +156,11 @@ def _share_row(row: ShareRow) -> tuple[str, ...]:
 def _overlap_lines(report: GenerationReport) -> Iterable[str]:
     if report.overlap is None:
         return
-    found = report.overlap
-    alike = "" if found.median < TOO_ALIKE else "; such questions flatter lexical search"
+    overlap = report.overlap
+    alike = "" if overlap.median < TOO_ALIKE else "; such questions flatter lexical search"
     yield (
-        f"words shared with the chunk: median {found.median:.2f} ({found.q1:.2f} to "
-        f"{found.q3:.2f}); real queries {report.real_overlap:.2f}{alike}"
+        f"words shared with the chunk: median {overlap.median:.2f} ({overlap.q1:.2f} to "
+        f"{overlap.q3:.2f}); real queries {report.real_overlap:.2f}{alike}"
     )
 
 
@@ -188,8 +188,8 @@ def _pool_lines(report: GenerationReport) -> Iterable[str]:
         yield f"relevant chunks beside the sources that are in the pools, at most: {found}"
 
 
-def _quartiles(found: Spread) -> str:
-    return f"median {found.median:g} ({found.q1:g} to {found.q3:g})"
+def _quartiles(spread: Spread) -> str:
+    return f"median {spread.median:g} ({spread.q1:g} to {spread.q3:g})"
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from ragforge.evaluating.graded_by import judge_command, judges_shown, missing_grades, silent_of
-from ragforge.evaluating.history.of_run import Moved, RunHistory, Step
+from ragforge.evaluating.formatting import MISSING, duration, number, one_line, plural, share
+from ragforge.evaluating.graded_by import judge_command, judges_text, missing_grades_text, silent_of
+from ragforge.evaluating.history.run_history import Moved, RunHistory, Step
 from ragforge.evaluating.history.trends import (
     LEAST_DIFFERENCE,
     Trend,
@@ -14,7 +15,6 @@ from ragforge.evaluating.history.trends import (
     queries_needed_by,
 )
 from ragforge.evaluating.text_table import display_width, render_table
-from ragforge.evaluating.wording import MISSING, duration, number, one_line, plural, share
 from ragforge.measures.intervals import Ends
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
 
@@ -39,109 +39,114 @@ _OF_CAUSES: Final = {
 
 
 def history_text(
-    found: RunHistory, rows: int = 20, width: int = 80, least: float = LEAST_DIFFERENCE
+    history: RunHistory, rows: int = 20, width: int = 80, least: float = LEAST_DIFFERENCE
 ) -> str:
-    """Return what a run's history says, what changed first.
+    """Return the history of a run as text, what changed first.
 
     Args:
-        found: The run.
+        history: The run.
         rows: Evaluations to list, the newest; those that only repeat one another are one row.
         width: Columns of the terminal.
         least: The least difference that matters.
     """
-    last = found.evaluations[-1]
-    count = plural(len(found.evaluations), "evaluation")
+    last = history.evaluations[-1]
+    count = plural(len(history.evaluations), "evaluation")
     queries = plural(last.n_queries, "query", "queries")
     if last.selection is not None:
         queries += f" ({last.selection.in_words})"
-    title = f"{one_line(found.run)}: {count}, the last of {queries} at {_time(last)}"
-    shown = found.steps[-rows:]
-    listed = _listed(shown, found.measures[0]) if found.measures else ""
-    drawn = _drawn(shown, found.measures[0], width) if found.measures else []
-    parts = ["\n".join([title, *_changes(found)]), _trends(found, least), listed, "\n".join(drawn)]
+    title = f"{one_line(history.run)}: {count}, the last of {queries} at {_time(last)}"
+    steps = history.steps[-rows:]
+    listed = _listed(steps, history.measures[0]) if history.measures else ""
+    drawn = _drawn(steps, history.measures[0], width) if history.measures else []
+    parts = [
+        "\n".join([title, *_changes(history)]),
+        _trends(history, least),
+        listed,
+        "\n".join(drawn),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def missing(found: RunHistory) -> list[str]:
+def missing_grade_lines(history: RunHistory) -> list[str]:
     """Return what keeps the last two states from being compared, and the command that buys it."""
-    return list(_mixed(found)) if found.before is not None else []
+    return list(_mixed(history)) if history.before is not None else []
 
 
-def _changes(found: RunHistory) -> list[str]:
-    alike = f"; {plural(found.n_repeats, 'repeat')} since" if found.n_repeats else ""
-    if found.before is None:
+def _changes(history: RunHistory) -> list[str]:
+    alike = f"; {plural(history.n_repeats, 'repeat')} since" if history.n_repeats else ""
+    if history.before is None:
         return ["All evaluations are alike." if alike else "There is no evaluation before it."]
-    between = f"from {_from(found.before, found.now)}{alike}"
-    if not found.changes:
+    between = f"from {_from(history.before, history.now)}{alike}"
+    if not history.changes:
         return [f"Nothing changed {between}."]
-    causes = [_moved(item) for item in found.moved if _is_of_head(found, item)][:1]
-    told = [f"  - {item.text}" for item in found.changes]
-    return [f"Changed {between}:", *told, *filter(None, causes)]
+    causes = [_moved(item) for item in history.moved if _is_of_head(history, item)][:1]
+    lines = [f"  - {item.text}" for item in history.changes]
+    return [f"Changed {between}:", *lines, *filter(None, causes)]
 
 
-def _is_of_head(found: RunHistory, moved: Moved) -> bool:
+def _is_of_head(history: RunHistory, moved: Moved) -> bool:
     """Whether it is of the measure that is told first, and between the states that are."""
-    of = found.trends[0]
-    ends = found.before.evaluation_id if found.before else "", found.now.evaluation_id
+    of = history.trends[0]
+    ends = history.before.evaluation_id if history.before else "", history.now.evaluation_id
     return moved.measure == of.measure and (of.since, of.until) == ends
 
 
-def _moved(found: Moved) -> str:
-    if found.same is None or found.cause not in _OF_CAUSES:
+def _moved(moved: Moved) -> str:
+    if moved.same is None or moved.cause not in _OF_CAUSES:
         return ""
-    full = "" if found.full is None else f"{_signed(found.full)} over all items, "
+    full = "" if moved.full is None else f"{_signed(moved.full)} over all items, "
     return (
-        f"{found.measure}: {full}{_signed(found.same.diff)} on the "
-        f"{found.same.n:,} that are the same{_again(found.same)}: {_OF_CAUSES[found.cause]}."
+        f"{moved.measure}: {full}{_signed(moved.same.diff)} on the "
+        f"{moved.same.n:,} that are the same{_again(moved.same)}: {_OF_CAUSES[moved.cause]}."
     )
 
 
 def _again(of: BridgeMean) -> str:
     """Say on how many items the earlier ranking was scored again, and on how many it cannot be."""
-    told = []
+    remarks = []
     if of.n_rescored:
-        told.append(f"{of.n_rescored:,} of them scored again on the later grades")
+        remarks.append(f"{of.n_rescored:,} of them scored again on the later grades")
     if of.n_left_out:
-        told.append(f"{of.n_left_out:,} more left out, as they cannot be")
-    return f" ({'; '.join(told)})" if told else ""
+        remarks.append(f"{of.n_left_out:,} more left out, as they cannot be")
+    return f" ({'; '.join(remarks)})" if remarks else ""
 
 
-def _trends(found: RunHistory, least: float) -> str:
-    if found.before is None:
+def _trends(history: RunHistory, least: float) -> str:
+    if history.before is None:
         return ""
-    window = {item.measure: item for item in found.window}
+    window = {item.measure: item for item in history.window}
     headers = ["measure", "all items", "same items", "difference", "verdict", "over"]
     if window:
-        headers.append(f"first to last of {found.window_size}")
-    same = {item.measure: item.same for item in found.moved}
+        headers.append(f"first to last of {history.window_size}")
+    same = {item.measure: item.same for item in history.moved}
     rows = []
-    for item in found.trends:
-        row = [item.measure, _all(found, item), _same(same.get(item.measure))]
+    for item in history.trends:
+        row = [item.measure, _all(history, item), _same(same.get(item.measure))]
         row += [_difference(item), item.verdict, _over(item)]
         if window:
             long = window.get(item.measure)
             row.append(f"{long.verdict} {_difference(long)}, {_over(long)}" if long else MISSING)
         rows.append(row)
-    needed = "\n".join(_needed(found.trends, least))
+    needed = "\n".join(_needed(history.trends, least))
     table = render_table(headers, rows)
-    return "\n".join(filter(None, [table, *_trend_notes(found), needed]))
+    return "\n".join(filter(None, [table, *_trend_notes(history), needed]))
 
 
-def needed_text(found: Trend, least: float) -> str:
+def needed_text(trend: Trend, least: float) -> str:
     """Say how many items a verdict would need; "" where there is one, or nothing tells.
 
     Args:
-        found: Where a measure went.
+        trend: Where a measure went.
         least: The least difference that matters.
     """
-    needed = queries_needed_by(found, least)
+    needed = queries_needed_by(trend, least)
     if needed is None:
         return ""
     more = "at least " if needed.is_lower_end else ""
     text = f"one of {least:.3g} takes {_count(needed.for_least, more)}"
     if needed.for_seen is not None:
-        text = f"{_signed(found.diff)} as seen takes {_count(needed.for_seen, more)}, {text}"
-    return f"{found.measure}, over {found.n:,}: {text}"
+        text = f"{_signed(trend.diff)} as seen takes {_count(needed.for_seen, more)}, {text}"
+    return f"{trend.measure}, over {trend.n:,}: {text}"
 
 
 def _count(n: int, more: str) -> str:
@@ -156,8 +161,8 @@ def _needed(trends: Iterable[Trend], least: float) -> Iterator[str]:
         yield from (f"  {text}" for text in listed)
 
 
-def _all(found: RunHistory, trend: Trend) -> str:
-    old, new = found.find(trend.since), found.find(trend.until) or found.now
+def _all(history: RunHistory, trend: Trend) -> str:
+    old, new = history.find(trend.since), history.find(trend.until) or history.now
     return _from_to(
         _mean(old.measures.get(trend.measure) if old else None),
         _mean(new.measures.get(trend.measure)),
@@ -168,19 +173,19 @@ def _same(of: BridgeMean | None) -> str:
     return MISSING if of is None else _from_to(of.before, of.now)
 
 
-def _trend_notes(found: RunHistory) -> Iterator[str]:
+def _trend_notes(history: RunHistory) -> Iterator[str]:
     """Say why verdicts are unknown, and which are between other evaluations than the head names."""
-    yield from _left_out(found.moved)
-    yield from _mixed(found)
-    if (silent := silent_of(found.now.graders)).any:
+    yield from _left_out(history.moved)
+    yield from _mixed(history)
+    if (silent := silent_of(history.now.graders)).any:
         yield (
             f"UNKNOWN where grades are {silent.basis}: these differences say nothing about quality."
         )
-    head = found.before, found.now
+    head = history.before, history.now
     is_other_set = False
     elsewhere: dict[str, list[str]] = {}
-    for item in found.trends:
-        old, new = found.find(item.since), found.find(item.until)
+    for item in history.trends:
+        old, new = history.find(item.since), history.find(item.until)
         if old is None or new is None:
             continue
         if (old, new) != head:
@@ -212,16 +217,16 @@ def _left_out(moved: Iterable[Moved]) -> Iterator[str]:
         )
 
 
-def _mixed(found: RunHistory) -> Iterator[str]:
+def _mixed(history: RunHistory) -> Iterator[str]:
     """Say which items are not graded by one judge in both rankings, and what is to be done."""
     seen: set[tuple[str, str]] = set()
-    for item in found.trends:
-        old, new = found.find(item.since), found.find(item.until)
+    for item in history.trends:
+        old, new = history.find(item.since), history.find(item.until)
         if old is None or new is None or (item.since, item.until) in seen:
             continue
         seen.add((item.since, item.until))
         if new.mixed is not None and new.bridge_to == old.evaluation_id:
-            yield from _missing(found, old, new.mixed)
+            yield from _missing(history, old, new.mixed)
         elif is_open(old, new):
             yield (
                 "UNKNOWN: the judge changed, and the values of an evaluation are not kept any "
@@ -229,9 +234,9 @@ def _mixed(found: RunHistory) -> Iterator[str]:
             )
 
 
-def _missing(found: RunHistory, before: Evaluation, mixed: MixedGrades) -> Iterator[str]:
+def _missing(history: RunHistory, before: Evaluation, mixed: MixedGrades) -> Iterator[str]:
     n_of: dict[int, list[str]] = {}
-    for name in found.measures:
+    for name in history.measures:
         if count := mixed.measures.get(name):
             n_of.setdefault(count, []).append(name)
     if not n_of:
@@ -242,14 +247,16 @@ def _missing(found: RunHistory, before: Evaluation, mixed: MixedGrades) -> Itera
             "judge graded both rankings, and a difference would be one of the judges."
         )
     if len(mixed.judges) > 1:
-        yield f"Their grades are of {judges_shown(mixed.judges)}."
-    command = judge_command(mixed.ask, found.dataset, [found.run], n_earlier=_n_back(found, before))
-    yield f"{missing_grades(mixed, command)}."
+        yield f"Their grades are of {judges_text(mixed.judges)}."
+    command = judge_command(
+        mixed.ask, history.dataset, [history.run], n_earlier=_n_back(history, before)
+    )
+    yield f"{missing_grades_text(mixed, command)}."
 
 
-def _n_back(found: RunHistory, before: Evaluation) -> int:
+def _n_back(history: RunHistory, before: Evaluation) -> int:
     """Return how many rankings back an evaluation is, from the newest one."""
-    later = found.evaluations[found.evaluations.index(before) :]
+    later = history.evaluations[history.evaluations.index(before) :]
     return max(1, len({item.digests.rankings for item in later}) - 1)
 
 

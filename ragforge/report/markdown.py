@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from ragforge.evaluating.formatting import visible
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.text_table import Table, numeric_column
-from ragforge.evaluating.wording import visible
 from ragforge.files.manifest import Manifest
 from ragforge.records import GenerationReport
 from ragforge.report.generation import generation_lines, generation_tables, size_advice

@@ -8,7 +8,7 @@ from ragforge.evaluating.graded_by import graded_json
 from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.measures.intervals import Ends
 from ragforge.report.comparison.text import comparison_json
-from ragforge.report.past import latest_changes, trends, unkept
+from ragforge.report.past import changes_since_last, not_evaluated_yet, trends
 from ragforge.report.summary import Summary
 
 
@@ -30,11 +30,11 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
         "rel_threshold": summary.rel_threshold,
         "changes": [
             {"what": item.change.what, "text": item.change.text, "runs": list(item.runs) or names}
-            for item in latest_changes(summary.history, names)
+            for item in changes_since_last(summary.history, names)
         ],
-        "trends": [asdict(found) for found in trends(summary.history, names)],
+        "trends": [asdict(trend) for trend in trends(summary.history, names)],
         "batches": None if summary.batches is None else asdict(summary.batches),
-        "not_evaluated_yet": [run for run in unkept(summary.history) if run in names],
+        "not_evaluated_yet": [run for run in not_evaluated_yet(summary.history) if run in names],
         "runs": [_run(summary, run) for run in summary.runs],
         "comparison": None if report is None else comparison_json(report),
         "answers_comparison": None
@@ -56,7 +56,7 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
 def _run(summary: Summary, run: RunSummary) -> dict[str, object]:
     return {
         "name": run.name,
-        "measures": {name: _estimate(found) for name, found in run.estimates.items()},
+        "measures": {name: _estimate(estimate) for name, estimate in run.estimates.items()},
         "patterns": list(run.patterns),
         "holes": asdict(run.holes),
         "latency": None if run.latency is None else asdict(run.latency),
@@ -69,7 +69,7 @@ def _run(summary: Summary, run: RunSummary) -> dict[str, object]:
                 "property": part.dimension,
                 "value": part.value,
                 "queries": part.n_queries,
-                **{name: _estimate(found) for name, found in part.estimates.items()},
+                **{name: _estimate(estimate) for name, estimate in part.estimates.items()},
             }
             for part in run.slices
         ],
@@ -86,16 +86,16 @@ def _run(summary: Summary, run: RunSummary) -> dict[str, object]:
     }
 
 
-def _ends(found: Ends | None) -> dict[str, float | None]:
-    return {"low": found.low if found else None, "high": found.high if found else None}
+def _ends(interval: Ends | None) -> dict[str, float | None]:
+    return {"low": interval.low if interval else None, "high": interval.high if interval else None}
 
 
-def _estimate(found: Estimate) -> dict[str, object]:
+def _estimate(estimate: Estimate) -> dict[str, object]:
     return {
-        "mean": found.mean,
-        "n": found.n,
-        "n_failed": found.n_failed,
-        **_ends(found.interval),
-        "least": found.low,
-        "most": found.high,
+        "mean": estimate.mean,
+        "n": estimate.n,
+        "n_failed": estimate.n_failed,
+        **_ends(estimate.interval),
+        "least": estimate.low,
+        "most": estimate.high,
     }

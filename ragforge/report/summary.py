@@ -1,4 +1,4 @@
-"""Everything a report says, as plain data; the renderers only choose words and looks for it."""
+"""The data of a whole report; renderers only choose words and layout for it."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,9 +20,9 @@ from ragforge.evaluating.answers.records import (
 from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup, Causes, grouped
 from ragforge.evaluating.causes.finder import CauseFinder
 from ragforge.evaluating.comparison import ComparisonReport
-from ragforge.evaluating.gathered import (
-    gather,
+from ragforge.evaluating.evaluation_data import (
     is_complete,
+    load_evaluation_data,
     missing_relevant,
     settle_judgments,
     task_of,
@@ -38,9 +38,9 @@ from ragforge.evaluating.judgments import (
     grades_in,
     judges,
 )
-from ragforge.evaluating.query_details import ChunkStart, ShownStarts, stored_replies
+from ragforge.evaluating.query_details import ChunkStart, ChunkStarts, stored_replies
 from ragforge.evaluating.runs import NOT_SET, RunSummary, Task, rank_order
-from ragforge.evaluating.slices import detailed
+from ragforge.evaluating.slices import summary_with_details
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
@@ -93,7 +93,7 @@ class Census:
 
 def take_census(
     dataset: Dataset,
-    shown: Mapping[str, Sequence[str]],
+    quotes_of: Mapping[str, Sequence[str]],
     sources: Collection[str],
     others: Collection[Callable[[Chunk], None]] = (),
 ) -> Census:
@@ -101,12 +101,12 @@ def take_census(
 
     Args:
         dataset: Whose chunks are read, one by one.
-        shown: Chunks whose starts are kept, with the quotes to be seen in them.
+        quotes_of: Chunks whose starts are kept, with the quotes to be seen in them.
         sources: Chunks whose documents are kept; documents among them are told apart.
         others: Who else is to see every chunk, such as `CauseFinder.take`.
     """
     n_chunks, seen = 0, set()
-    starts = ShownStarts(shown)
+    starts = ChunkStarts(quotes_of)
     documents: dict[str, str] = {}
     if (dataset.chunks_path).exists():
         for chunk in dataset.chunks():
@@ -118,7 +118,7 @@ def take_census(
             if chunk.chunk_id in sources:
                 documents[chunk.chunk_id] = chunk.doc_id
     whole = frozenset(seen.intersection(sources) - documents.keys())
-    return Census(len(seen), n_chunks, starts.found(), documents, whole)
+    return Census(len(seen), n_chunks, starts.starts(), documents, whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def summarise(
     run_names: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> Summary:
-    """Read a dataset and work out what its report says, but for comparison and history.
+    """Return the data of a dataset's report, but for comparison and history.
 
     Args:
         dataset: Chunks are read one by one, and only what is shown of them is kept.
@@ -239,41 +239,43 @@ def summarise(
         DataError: A file is missing or does not hold to its format.
         UsageError: A measure or the threshold cannot be taken.
     """
-    found = gather(dataset, measures=measures, rel_threshold=rel_threshold, run_names=run_names)
-    task, queries = found.task, found.queries
-    draft = QueryDraft(found, max_bytes)
-    finder, inspection = CauseFinder(found.runs, task), Inspection()
+    data = load_evaluation_data(
+        dataset, measures=measures, rel_threshold=rel_threshold, run_names=run_names
+    )
+    task, queries = data.task, data.queries
+    draft = QueryDraft(data, max_bytes)
+    finder, inspection = CauseFinder(data.runs, task), Inspection()
     takers = finder.take, inspection.take
-    grades_by_chunk = _grades(found.settled)
-    named = source_chunks(queries.values()) | context_names(found.systems, grades_by_chunk)
+    grades_by_chunk = _grades(data.settled)
+    named = source_chunks(queries.values()) | context_names(data.systems, grades_by_chunk)
     chunks = take_census(dataset, draft.chunk_quotes, named, takers)
     replies = stored_replies(dataset.store_path, draft.call_keys)
     causes = finder.causes()
-    rankings = {run.name: run.ranked for run in found.runs}
+    rankings = {run.name: run.ranked for run in data.runs}
     relevance = _relevance(grades_by_chunk, task, rankings, chunks)
-    graded = {item.system: item.grades.values() for item in found.systems}
+    graded = {item.system: item.grades.values() for item in data.systems}
     return Summary(
         making=_making(dataset),
-        counts=_counts(queries.values(), found.settled, chunks),
-        judges=judges(found.judgments, graded),
-        grades=grades_by_source(found.judgments),
-        failures=count_failures(found.failures),
+        counts=_counts(queries.values(), data.settled, chunks),
+        judges=judges(data.judgments, graded),
+        grades=grades_by_source(data.judgments),
+        failures=count_failures(data.failures),
         measures=tuple(task.measures),
         rel_threshold=task.rel_threshold,
         highest_grade=_highest_grade(task),
-        runs=tuple(detailed(run, task, chunks.documents) for run in found.runs),
+        runs=tuple(summary_with_details(run, task, chunks.documents) for run in data.runs),
         table=draft.fill(chunks.starts, chunks.documents, replies, _in_words(causes)),
-        answers=tuple(_of_system(item, relevance, chunks) for item in found.systems),
+        answers=tuple(_of_system(item, relevance, chunks) for item in data.systems),
         queries={query_id: query.query for query_id, query in queries.items()},
         agreement=agreement,
         audit=dataset.audit(),
         causes={run: tuple(grouped(of_run.values())) for run, of_run in causes.items()},
         quality=inspection.quality(),
-        run_warnings=found.run_warnings,
+        run_warnings=data.run_warnings,
         is_complete=task.is_complete,
         by_lists=bool(task.relevant),
         n_by_document=len(task.level.query_ids & task.qrels.keys()),
-        n_missing=missing_relevant(dataset, found.judgments),
+        n_missing=missing_relevant(dataset, data.judgments),
     )
 
 

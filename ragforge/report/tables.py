@@ -7,12 +7,12 @@ from typing import Final
 
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import CAUSES
+from ragforge.evaluating.formatting import MISSING, duration, number, one_line, share, visible
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
 from ragforge.evaluating.runs import PRIMARY, RunSummary, Slice, with_counts, with_interval
 from ragforge.evaluating.slices import DIMENSIONS
 from ragforge.evaluating.text_table import Table, render_table
-from ragforge.evaluating.wording import MISSING, duration, number, one_line, share, visible
 from ragforge.files.manifest import Spent
 from ragforge.report.agreement import agreement_table
 from ragforge.report.answer_tables import answer_tables, diagnosis, rates
@@ -174,8 +174,8 @@ def headline(summary: Summary) -> Table:
     ]
     primary = [run.primary for run in summary.runs]
     if summary.runs:
-        rows.append(("n", *(f"{found.n:,}" for found in primary)))
-        rows.append(("with failures", *(f"{found.n_failed:,}" for found in primary)))
+        rows.append(("n", *(f"{estimate.n:,}" for estimate in primary)))
+        rows.append(("with failures", *(f"{estimate.n_failed:,}" for estimate in primary)))
         rows.append(("unjudged@10", *(share(run.holes.share) for run in summary.runs)))
     headers = ("measure", *(run.name for run in summary.runs))
     return Table("Retrieval", headers, tuple(rows) if summary.runs else (), MEAN_NOTE)

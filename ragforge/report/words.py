@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.evaluating.answers.rates import AnswerSummary
+from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.judgments import Judge
 from ragforge.evaluating.runs import RunSummary
-from ragforge.evaluating.wording import one_line, plural, share
 from ragforge.measures import parse_measure
 from ragforge.measures.listed import by_grades
 from ragforge.measures.names import SYNTAX
@@ -71,34 +71,34 @@ class Notice:
 
 def notices(summary: Summary) -> list[Notice]:
     """Return what to be careful about, the weightiest first."""
-    found = []
+    listed = []
     if summary.baseline_judges:
-        found.append(_baseline(summary))
+        listed.append(_baseline(summary))
     if any(judge.is_mock for judge in summary.judges):
-        found.append(Notice(MOCK_TITLE, _MADE_UP, is_loud=True))
-    found.extend(_beside_people(summary))
-    found.extend(_audited(summary))
-    found.extend(_out_of_reach(summary))
-    found += [Notice("Runs and chunks", f"{text}.") for text in summary.run_warnings]
+        listed.append(Notice(MOCK_TITLE, _MADE_UP, is_loud=True))
+    listed.extend(_beside_people(summary))
+    listed.extend(_audited(summary))
+    listed.extend(_out_of_reach(summary))
+    listed += [Notice("Runs and chunks", f"{text}.") for text in summary.run_warnings]
     for run in summary.runs:
-        found.extend(_run_notices(run))
+        listed.extend(_run_notices(run))
     for item in summary.answers:
-        found.extend(_unanswered(item))
-        found.extend(_length(item))
+        listed.extend(_unanswered(item))
+        listed.extend(_length(item))
     counts = summary.counts
     if counts.n_failed_pairs:
         pairs = plural(counts.n_failed_pairs, "judged pair")
         text = f"{pairs} of {counts.n_pairs:,} got no grade. They count as unjudged, not as 0."
-        found.append(Notice("Judgments failed", text))
+        listed.append(Notice("Judgments failed", text))
     if summary.n_missing:
         noun = "document" if summary.n_by_document else "chunk"
         title = f"Relevant {noun}s are missing"
-        found.append(Notice(title, missing_text(summary.n_missing, noun)))
+        listed.append(Notice(title, missing_text(summary.n_missing, noun)))
     if counts.n_unanswerable:
         queries = plural(counts.n_unanswerable, "query is", "queries are")
         text = f"{queries} meant to have no answer, and left out of the measures of retrieval."
-        found.append(Notice("Unanswerable queries", text))
-    return found
+        listed.append(Notice("Unanswerable queries", text))
+    return listed
 
 
 def size_line(summary: Summary) -> str:
@@ -199,7 +199,7 @@ def _baseline(summary: Summary) -> Notice:
 
 def _beside_people(summary: Summary) -> Iterable[Notice]:
     """Tell of a judge that was not held against people who graded, or did not beat the rule."""
-    held = [found for found in summary.agreement if found.graders[0].name != BASELINE]
+    held = [agreement for agreement in summary.agreement if agreement.graders[0].name != BASELINE]
     asked = any(judge.kind == "llm" and judge.task == "relevance" for judge in summary.judges)
     if summary.agreement and not held and asked:
         pairs = plural(summary.agreement[0].n_pairs, "pair")
@@ -208,15 +208,15 @@ def _beside_people(summary: Summary) -> Iterable[Notice]:
             "`ragforge judge --on-labels` asks it."
         )
         yield Notice("Judge not held against people", text)
-    for found in held:
-        beats = beats_baseline(found)
+    for agreement in held:
+        beats = beats_baseline(agreement)
         if not beats:
             text = (
-                f"On {plural(found.n_pairs, 'pair')} that people graded, its quadratic kappa is "
-                "not shown to be above that of counting shared words. Its grades may well say "
+                f"On {plural(agreement.n_pairs, 'pair')} that people graded, its quadratic kappa "
+                "is not shown to be above that of counting shared words. Its grades may well say "
                 "no more than those of the rule."
             )
-            name = one_line(found.graders[0].name, 60)
+            name = one_line(agreement.graders[0].name, 60)
             title = f"Judge {name} is not shown to beat the baseline"
             yield Notice(title, text, is_loud=beats is False)
 

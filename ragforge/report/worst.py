@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from textwrap import fill
 from typing import Final
 
+from ragforge.evaluating.causes.bad_queries import BadQueriesOfRun, BadQuery, WorstReport
 from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup
-from ragforge.evaluating.causes.worst import BadQuery, RunFindings, WorstReport
+from ragforge.evaluating.formatting import number, one_line, plural, share
 from ragforge.evaluating.graded_by import graded_json, graded_line
-from ragforge.evaluating.query_details import NO_GRADE_SIGNS, ChunkStart, ShownChunk
+from ragforge.evaluating.query_details import NO_GRADE_SIGNS, ChunkDetail, ChunkStart
 from ragforge.evaluating.text_table import render_table
-from ragforge.evaluating.wording import number, one_line, plural, share
 
 _WIDTH: Final = 88
 _TOP: Final = 5
@@ -26,7 +26,7 @@ def render_worst(report: WorstReport) -> str:
     return "\n\n".join([fill(graded_line(report.graded_by), _WIDTH), *blocks])
 
 
-def _run(run: RunFindings, report: WorstReport) -> Iterator[str]:
+def _run(run: BadQueriesOfRun, report: WorstReport) -> Iterator[str]:
     title = f"{one_line(run.name)}: {report.measure} {number(run.mean)}"
     if not run.groups:
         yield f"{title}\nNo query is below the best that its judgments allow; {report.reading}"
@@ -57,16 +57,18 @@ def _causes(groups: Iterable[CauseGroup]) -> str:
 
 def _remedies(groups: Iterable[CauseGroup]) -> Iterator[str]:
     for group in groups:
-        said = CAUSES[group.code]
-        yield fill(f"- {said.title}: {said.meaning} {said.remedy}", _WIDTH, subsequent_indent="  ")
+        cause = CAUSES[group.code]
+        yield fill(
+            f"- {cause.title}: {cause.meaning} {cause.remedy}", _WIDTH, subsequent_indent="  "
+        )
 
 
 def _query(place: int, item: BadQuery, starts: Mapping[str, ChunkStart]) -> Iterator[str]:
     causes = item.causes
     head = f"{place}. {number(causes.value)}  {one_line(item.detail.text.text, _TEXT_CHARS)}"
     yield fill(head, _WIDTH, subsequent_indent="   ", break_long_words=False)
-    said = CAUSES[causes.code].title + (f" ({causes.detail})" if causes.detail else "")
-    facts = [one_line(causes.query_id), said]
+    cause = CAUSES[causes.code].title + (f" ({causes.detail})" if causes.detail else "")
+    facts = [one_line(causes.query_id), cause]
     if item.first_relevant is not None and causes.code not in _TELL_RANK:
         facts.append(f"first relevant at rank {item.first_relevant}")
     yield f"   {' · '.join(facts)}"
@@ -75,13 +77,13 @@ def _query(place: int, item: BadQuery, starts: Mapping[str, ChunkStart]) -> Iter
     for place_of, chunk in enumerate(item.top[:_TOP], 1):
         yield _chunk(f"{place_of:>4}", chunk, starts)
     for chunk in item.missed:
-        found = item.run.ranks.get(chunk.chunk_id)
-        yield _chunk(f"{found:>4}" if found else "none", chunk, starts)
+        rank = item.run.ranks.get(chunk.chunk_id)
+        yield _chunk(f"{rank:>4}" if rank else "none", chunk, starts)
     if item.run.n_missed > len(item.missed):
         yield f"   and {item.run.n_missed - len(item.missed)} more relevant ones"
 
 
-def _chunk(rank: str, chunk: ShownChunk, starts: Mapping[str, ChunkStart]) -> str:
+def _chunk(rank: str, chunk: ChunkDetail, starts: Mapping[str, ChunkStart]) -> str:
     sign = NO_GRADE_SIGNS[chunk.state] if chunk.grade is None else str(chunk.grade)
     start = starts.get(chunk.chunk_id)
     text = "(not in the dataset)" if start is None else one_line(start.text.text, _CHUNK_CHARS)
@@ -102,7 +104,7 @@ def worst_json(report: WorstReport) -> dict[str, object]:
     }
 
 
-def _run_json(run: RunFindings, starts: Mapping[str, ChunkStart]) -> dict[str, object]:
+def _run_json(run: BadQueriesOfRun, starts: Mapping[str, ChunkStart]) -> dict[str, object]:
     return {
         "mean": run.mean,
         "n_queries": run.n_queries,
@@ -144,7 +146,7 @@ def _query_json(item: BadQuery, starts: Mapping[str, ChunkStart]) -> dict[str, o
 
 
 def _chunk_json(
-    chunk: ShownChunk, rank: int | None, starts: Mapping[str, ChunkStart]
+    chunk: ChunkDetail, rank: int | None, starts: Mapping[str, ChunkStart]
 ) -> dict[str, object]:
     start = starts.get(chunk.chunk_id)
     return {

@@ -1,4 +1,4 @@
-"""Who may ask, and what browsers are told: every request and every reply goes through here."""
+"""Access control of the site: host names, token and security headers of every reply."""
 
 import hmac
 import ipaddress
@@ -36,8 +36,8 @@ _LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """Under which names the site may be asked, and with which token.
+class SiteAccess:
+    """The address that the site is served at, and the token that opens it.
 
     Args:
         host: Address that is listened on.
@@ -85,9 +85,9 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """Middleware that turns away what is not meant for this site, before anything is looked up."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, access: SiteAccess) -> None:
         self._app = app
-        self._door = door
+        self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -107,7 +107,7 @@ class Guard:
     def _answer(self, scope: Scope) -> Response | None:
         """Return the reply to a request that is not passed on; None for one that is."""
         headers = Headers(scope=scope)
-        if not self._door.knows(headers.get("host", "")):
+        if not self._access.knows(headers.get("host", "")):
             return _refused(HTTPStatus.MISDIRECTED_REQUEST, "this host name is not served here")
         if not self._is_own(headers):
             return _refused(
@@ -118,7 +118,7 @@ class Guard:
             reply = _refused(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered")
             reply.headers["Allow"] = ", ".join(_METHODS)
             return reply
-        return self._identified(scope, headers) if self._door.token else None
+        return self._identified(scope, headers) if self._access.token else None
 
     def _is_own(self, headers: Headers) -> bool:
         origin = headers.get("origin")
@@ -128,13 +128,13 @@ class Guard:
     def _identified(self, scope: Scope, headers: Headers) -> Response | None:
         """Return how a request without the token in header or cookie is answered."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._door.opens_to(given.strip()):
+        if scheme.lower() == "bearer" and self._access.opens_to(given.strip()):
             return None
         cookies = cookie_parser(headers.get("cookie", ""))
-        if self._door.opens_to(cookies.get(self._door.cookie, "")):
+        if self._access.opens_to(cookies.get(self._access.cookie, "")):
             return None
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if any(name == "token" and self._door.opens_to(value) for name, value in asked):
+        if any(name == "token" and self._access.opens_to(value) for name, value in asked):
             return self._let_in(scope, [pair for pair in asked if pair[0] != "token"])
         reply = _refused(
             HTTPStatus.UNAUTHORIZED,
@@ -148,7 +148,7 @@ class Guard:
         path = "/" + scope["path"].lstrip("/")
         query = f"?{urlencode(rest)}" if rest else ""
         reply = RedirectResponse(path + query, status_code=HTTPStatus.SEE_OTHER)
-        reply.set_cookie(self._door.cookie, self._door.token, httponly=True, samesite="strict")
+        reply.set_cookie(self._access.cookie, self._access.token, httponly=True, samesite="strict")
         return reply
 
 

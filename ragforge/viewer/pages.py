@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.trends import trend
 from ragforge.evaluating.runs import PRIMARY
-from ragforge.evaluating.wording import MISSING, number, one_line, plural
 from ragforge.records import Evaluation, MeasuredMean
 from ragforge.report.page.charts import TONES, Chart, Line, Point, legend, line_chart, round_range
 from ragforge.report.page.markup import Html, element, join, site_link, site_page
 from ragforge.report.page.table import scroll_table, table_row
-from ragforge.viewer.shelf import Shown
+from ragforge.viewer.served import ServedDataset
 
 CSS_PATH: Final = "/view.css"
 SCRIPT_PATH: Final = "/view.js"
@@ -24,24 +24,24 @@ _LINES: Final = TONES
 _SIGNS: Final = {"IMPROVING": "▲", "DEGRADING": "▼", "STABLE": "●", "UNKNOWN": "·"}
 
 
-def list_page(datasets: Sequence[Shown]) -> str:
+def list_page(datasets: Sequence[ServedDataset]) -> str:
     """Return the page of all datasets."""
-    live = [_card(shown) for shown in datasets] or [element("p", "No dataset.", class_="empty")]
+    live = [_card(served) for served in datasets] or [element("p", "No dataset.", class_="empty")]
     count = plural(len(datasets), "dataset")
     return _page("Datasets", element("h1", "Datasets"), element("p", count, class_="lede"), *live)
 
 
-def dataset_page(shown: Shown) -> str:
+def dataset_page(served: ServedDataset) -> str:
     """Return the page of one dataset."""
-    title = one_line(shown.title)
+    title = one_line(served.title)
     return _page(
         title,
         element("p", site_link("/", "All datasets"), class_="eyebrow"),
         element("h1", title, dir="auto"),
-        *_about(shown),
-        element("section", element("h2", "Latest"), _latest(shown)),
-        element("section", element("h2", "Trend"), _trend_chart(shown)),
-        element("section", element("h2", "History"), _history(shown)),
+        *_about(served),
+        element("section", element("h2", "Latest"), _latest(served)),
+        element("section", element("h2", "Trend"), _trend_chart(served)),
+        element("section", element("h2", "History"), _history(served)),
     )
 
 
@@ -76,33 +76,33 @@ def _page(title: str, *live: Html | None) -> str:
     ).code
 
 
-def _card(shown: Shown) -> Html:
-    name = element("h2", site_link(f"/datasets/{shown.name}", one_line(shown.title)), dir="auto")
-    return element("section", name, *_about(shown), _latest(shown), class_="card")
+def _card(served: ServedDataset) -> Html:
+    name = element("h2", site_link(f"/datasets/{served.name}", one_line(served.title)), dir="auto")
+    return element("section", name, *_about(served), _latest(served), class_="card")
 
 
-def _about(shown: Shown) -> Iterator[Html | None]:
-    if shown.problem:
-        yield _notice("This dataset cannot be read", shown.problem)
-    if shown.manifest is not None:
-        runs = plural(len(shown.history.runs), "run")
-        count = plural(len(shown.history.evaluations), "evaluation")
-        facts = [f"version {shown.manifest.version}", f"{count} of {runs}"]
-        if shown.name != shown.title:
-            facts.insert(0, f"in {shown.name}")
-        report = site_link(f"/datasets/{shown.name}/report", "full report")
+def _about(served: ServedDataset) -> Iterator[Html | None]:
+    if served.problem:
+        yield _notice("This dataset cannot be read", served.problem)
+    if served.manifest is not None:
+        runs = plural(len(served.history.runs), "run")
+        count = plural(len(served.history.evaluations), "evaluation")
+        facts = [f"version {served.manifest.version}", f"{count} of {runs}"]
+        if served.name != served.title:
+            facts.insert(0, f"in {served.name}")
+        report = site_link(f"/datasets/{served.name}/report", "full report")
         yield element("p", " · ".join(facts), " · ", report, class_="note")
-    if shown.history.notes:
-        yield _notice("Lines of the history were passed over", " ".join(shown.history.notes))
+    if served.history.notes:
+        yield _notice("Lines of the history were passed over", " ".join(served.history.notes))
 
 
 def _notice(title: str, text: str) -> Html:
-    said = element("p", one_line(text, 600))
-    return element("div", element("strong", title), said, class_="notice loud", role="note")
+    sentence = element("p", one_line(text, 600))
+    return element("div", element("strong", title), sentence, class_="notice loud", role="note")
 
 
-def _latest(shown: Shown) -> Html:
-    runs = [shown.history.of_run(run) for run in shown.history.runs]
+def _latest(served: ServedDataset) -> Html:
+    runs = [served.history.of_run(run) for run in served.history.runs]
     if not runs:
         return element(
             "p", "Not evaluated yet: `ragforge evaluate` adds to the history.", class_="empty"
@@ -125,21 +125,21 @@ def _run_row(of_run: Sequence[Evaluation], measures: Sequence[str]) -> Html:
 def _verdict(of_run: Sequence[Evaluation], measure: str) -> Html | None:
     if measure not in of_run[-1].measures:
         return None
-    found = trend(of_run, measure)
-    if not found.since:
+    movement = trend(of_run, measure)
+    if not movement.since:
         return None
-    diff = MISSING if found.diff is None else f"{found.diff:+.3f}"
-    text = f"{_SIGNS[found.verdict]} {found.verdict} {diff}"
-    return element("span", text, class_=f"went {found.verdict.lower()}")
+    diff = MISSING if movement.diff is None else f"{movement.diff:+.3f}"
+    text = f"{_SIGNS[movement.verdict]} {movement.verdict} {diff}"
+    return element("span", text, class_=f"went {movement.verdict.lower()}")
 
 
-def _mean_cell(found: MeasuredMean | None, note: Html | None) -> Html:
-    if found is None:
+def _mean_cell(mean: MeasuredMean | None, note: Html | None) -> Html:
+    if mean is None:
         return element("td", MISSING, class_="num")
-    ends = f"{number(found.low)}\u2013{number(found.high)}" if found.low is not None else None
+    ends = f"{number(mean.low)}\u2013{number(mean.high)}" if mean.low is not None else None
     return element(
         "td",
-        element("span", number(found.mean), class_="mean"),
+        element("span", number(mean.mean), class_="mean"),
         element("span", ends, class_="bounds", title="95 % interval") if ends else None,
         note,
         class_="num estimate",
@@ -162,8 +162,8 @@ def _measures(evaluations: Sequence[Evaluation]) -> list[str]:
     return ordered[:_MEASURES]
 
 
-def _trend_chart(shown: Shown) -> Html:
-    evaluations = shown.history.evaluations
+def _trend_chart(served: ServedDataset) -> Html:
+    evaluations = served.history.evaluations
     names = _measures(evaluations[-1:]) if evaluations else []
     lines = list(_lines(evaluations, names[0])) if names else []
     if not lines:
@@ -200,16 +200,16 @@ def _lines(evaluations: Sequence[Evaluation], measure: str) -> Iterator[Line]:
     for tone, run in enumerate(sorted(list(latest)[:_LINES])):
         of_run = [item.measures.get(measure) for item in evaluations if item.run == run]
         points = [
-            Point(float(place), found.mean, found.low, found.high)
-            for place, found in enumerate(of_run, 1)
-            if found is not None and found.mean is not None
+            Point(float(place), mean.mean, mean.low, mean.high)
+            for place, mean in enumerate(of_run, 1)
+            if mean is not None and mean.mean is not None
         ]
         if points:
             yield Line(one_line(run, 60), tone, points)
 
 
-def _history(shown: Shown) -> Html:
-    evaluations = shown.history.evaluations
+def _history(served: ServedDataset) -> Html:
+    evaluations = served.history.evaluations
     measures = _measures(evaluations[::-1])
     first = max(0, len(evaluations) - _ROWS)
     before = {item.run: item for item in evaluations[:first]}
@@ -227,9 +227,9 @@ def _history(shown: Shown) -> Html:
 
 
 def _history_row(now: Evaluation, before: Evaluation | None, measures: Sequence[str]) -> Html:
-    found = [] if before is None else changes(before, now)
-    changed = "first" if before is None else ", ".join(change.what for change in found)
-    details = " ".join(change.text for change in found)
+    differences = [] if before is None else changes(before, now)
+    changed = "first" if before is None else ", ".join(change.what for change in differences)
+    details = " ".join(change.text for change in differences)
     cells = [
         element("td", one_line(now.run)),
         element("td", now.version, class_="num"),

@@ -11,7 +11,7 @@ from typing import Final
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.version_places import REJECTED, VERSIONS, files_of, home_of
-from ragforge.viewer.shelf import Shown, Stamp, open_shown, stamp
+from ragforge.viewer.served import ServedDataset, Stamp, open_served, stamp
 
 KEPT: Final = 8
 """Pages held in memory."""
@@ -39,7 +39,7 @@ class Reports:
     _locks: dict[Path, Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def html(self, shown: Shown) -> str:
+    def html(self, served: ServedDataset) -> str:
         """Return the report of a dataset; those who ask for one that is being made wait for it.
 
         Raises:
@@ -47,27 +47,27 @@ class Reports:
             OSError: Likewise.
         """
         with self._lock:
-            lock = self._locks.setdefault(shown.path, Lock())
+            lock = self._locks.setdefault(served.path, Lock())
         with lock:
-            page = self._page(shown)
+            page = self._page(served)
         with self._lock:
-            self._pages[shown.path] = page
-            self._pages.move_to_end(shown.path)
+            self._pages[served.path] = page
+            self._pages.move_to_end(served.path)
             while len(self._pages) > KEPT:
                 self._pages.popitem(last=False)
         return page.html
 
-    def _page(self, shown: Shown) -> _Page:
+    def _page(self, served: ServedDataset) -> _Page:
         """Return the page that is kept if it is still the right one: stamps first, then digests."""
-        files = _files(shown.path)
+        files = _files(served.path)
         stamps = tuple(sorted((name, stamp(path)) for name, path in files.items()))
-        known = self._pages.get(shown.path)
+        known = self._pages.get(served.path)
         if known is not None and known.stamps == stamps:
             return known
         digest = _digest(files, stamps)
         if known is not None and known.digest == digest:
             return _Page(stamps, digest, known.html)
-        return _Page(stamps, digest, self.render(open_shown(shown)))
+        return _Page(stamps, digest, self.render(open_served(served)))
 
 
 def _files(dataset: Path) -> dict[str, Path]:
@@ -93,8 +93,8 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _digest(files: dict[str, Path], stamps: tuple[tuple[str, Stamp], ...]) -> str:
     """Return what the files say; of the call store, which may be large, only its stamp."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, stamped in stamps:
-        said = repr(stamped) if name.startswith(".") else digest_file(files[name])
-        found.update(f"{name}\0{said}\0".encode("utf-8", "surrogateescape"))
-    return found.hexdigest()
+        state = repr(stamped) if name.startswith(".") else digest_file(files[name])
+        digest.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

@@ -28,10 +28,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ragforge.errors import RagforgeError, UsageError
 from ragforge.evaluating.history.trends import trend
 from ragforge.records import Evaluation
-from ragforge.viewer.guarding import Door, Guard
+from ragforge.viewer.guarding import Guard, SiteAccess
 from ragforge.viewer.pages import dataset_page, list_page, problem_page
 from ragforge.viewer.reports import Render, Reports
-from ragforge.viewer.shelf import Shelf, Shown
+from ragforge.viewer.served import ServedDataset, ServedDatasets
 
 _POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _HEAD_CHARS: Final = 4000
@@ -47,23 +47,26 @@ _GRACE_S = 1
 """How long replies that are being made may take when the server ends."""
 
 
-def view_app(roots: Sequence[Path], door: Door, render: Render) -> ASGIApp:
+def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIApp:
     """Return the site as an ASGI application.
 
     Args:
         roots: Datasets, or folders of some.
-        door: Who is let in.
+        access: Who is let in.
         render: Makes the report of a dataset as a whole page with its own policy; is called in
             threads, for different datasets at once.
     """
-    shelf, reports = Shelf(roots), Reports(render)
+    datasets, reports = ServedDatasets(roots), Reports(render)
     # What is not async runs in a thread: reading files must not keep other requests waiting.
     routes = [
-        Route("/", partial(_list, shelf)),
-        Route("/datasets/{name}", partial(_of_dataset, shelf, _page)),
-        Route("/datasets/{name}/report", partial(_of_dataset, shelf, partial(_report, reports))),
-        Route("/api/datasets", partial(_api_list, shelf)),
-        Route("/api/datasets/{name}/history", partial(_of_dataset, shelf, _api_history)),
+        Route("/", partial(_list, datasets)),
+        Route("/datasets/{name}", partial(_of_dataset, datasets, _page)),
+        Route(
+            "/datasets/{name}/report",
+            partial(_of_dataset, datasets, partial(_report, reports)),
+        ),
+        Route("/api/datasets", partial(_api_list, datasets)),
+        Route("/api/datasets/{name}/history", partial(_of_dataset, datasets, _api_history)),
         Route("/view.css", _style),
         Route("/view.js", _script),
     ]
@@ -71,32 +74,34 @@ def view_app(roots: Sequence[Path], door: Door, render: Render) -> ASGIApp:
     site = Starlette(routes=routes, exception_handlers=handlers)
     site.router.redirect_slashes = False
     # Not as a middleware: the reply to a bug does not pass through those.
-    return Guard(site, door)
+    return Guard(site, access)
 
 
-def _list(shelf: Shelf, request: Request) -> Response:
-    return _tagged(request, HTMLResponse(list_page(shelf.datasets())))
+def _list(datasets: ServedDatasets, request: Request) -> Response:
+    return _tagged(request, HTMLResponse(list_page(datasets.datasets())))
 
 
 def _of_dataset(
-    shelf: Shelf, answer: Callable[[Request, Shown], Response], request: Request
+    datasets: ServedDatasets,
+    answer: Callable[[Request, ServedDataset], Response],
+    request: Request,
 ) -> Response:
     """Answer for the dataset that an address names: names are looked up, never made into paths."""
-    shown = shelf.find(request.path_params["name"])
-    if shown is None:
+    served = datasets.find(request.path_params["name"])
+    if served is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "there is no such dataset (any more)")
-    return answer(request, shown)
+    return answer(request, served)
 
 
-def _page(request: Request, shown: Shown) -> Response:
-    return _tagged(request, HTMLResponse(dataset_page(shown)))
+def _page(request: Request, served: ServedDataset) -> Response:
+    return _tagged(request, HTMLResponse(dataset_page(served)))
 
 
-def _report(reports: Reports, request: Request, shown: Shown) -> Response:
+def _report(reports: Reports, request: Request, served: ServedDataset) -> Response:
     try:
-        page = reports.html(shown)
+        page = reports.html(served)
     except (RagforgeError, OSError) as error:
-        return HTMLResponse(problem_page(shown.title, str(error)), HTTPStatus.CONFLICT)
+        return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
     policy = _POLICY.search(page[:_HEAD_CHARS])
     if policy is None:
         return _tagged(request, HTMLResponse(page))
@@ -105,29 +110,29 @@ def _report(reports: Reports, request: Request, shown: Shown) -> Response:
     return _tagged(request, HTMLResponse(page, headers=own))
 
 
-def _api_list(shelf: Shelf, request: Request) -> Response:
-    told = {"datasets": [_dataset_json(shown) for shown in shelf.datasets()]}
-    return _tagged(request, JSONResponse(told))
+def _api_list(datasets: ServedDatasets, request: Request) -> Response:
+    content = {"datasets": [_dataset_json(served) for served in datasets.datasets()]}
+    return _tagged(request, JSONResponse(content))
 
 
-def _api_history(request: Request, shown: Shown) -> Response:
-    told = {
-        "name": shown.name,
-        "problem": shown.problem,
-        "evaluations": [item.model_dump(mode="json") for item in shown.history.evaluations],
-        "notes": list(shown.history.notes),
+def _api_history(request: Request, served: ServedDataset) -> Response:
+    content = {
+        "name": served.name,
+        "problem": served.problem,
+        "evaluations": [item.model_dump(mode="json") for item in served.history.evaluations],
+        "notes": list(served.history.notes),
     }
-    return _tagged(request, JSONResponse(told))
+    return _tagged(request, JSONResponse(content))
 
 
-def _dataset_json(shown: Shown) -> dict[str, object]:
-    runs = {run: shown.history.of_run(run) for run in shown.history.runs}
+def _dataset_json(served: ServedDataset) -> dict[str, object]:
+    runs = {run: served.history.of_run(run) for run in served.history.runs}
     return {
-        "name": shown.name,
-        "title": shown.title,
-        "version": None if shown.manifest is None else shown.manifest.version,
-        "problem": shown.problem,
-        "n_evaluations": len(shown.history.evaluations),
+        "name": served.name,
+        "title": served.title,
+        "version": None if served.manifest is None else served.manifest.version,
+        "problem": served.problem,
+        "n_evaluations": len(served.history.evaluations),
         "runs": {run: _run_json(of_run) for run, of_run in runs.items()},
     }
 
@@ -182,10 +187,10 @@ def _bug(request: Request, error: Exception) -> Response:
     return _problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "this is a bug of ragforge")
 
 
-def _problem(request: Request, status: int, said: str) -> Response:
+def _problem(request: Request, status: int, problem: str) -> Response:
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": said}, status)
-    return HTMLResponse(problem_page(HTTPStatus(status).phrase, said), status)
+        return JSONResponse({"error": problem}, status)
+    return HTMLResponse(problem_page(HTTPStatus(status).phrase, problem), status)
 
 
 class ImpatientConnection(H11Protocol):
@@ -252,7 +257,7 @@ class ImpatientConnection(H11Protocol):
 
 def serve(
     roots: Sequence[Path],
-    door: Door,
+    access: SiteAccess,
     render: Render,
     announce: Callable[[str], None],
 ) -> None:
@@ -260,39 +265,39 @@ def serve(
 
     Args:
         roots: Datasets, or folders of some.
-        door: Who is let in; port 0 takes a free one.
+        access: Who is let in; port 0 takes a free one.
         render: See `view_app`.
         announce: Told the address as soon as it answers.
 
     Raises:
         UsageError: The address cannot be listened on.
     """
-    with _listening(door.host, door.port) as sock:
-        taken = Door(door.host, sock.getsockname()[1], door.token)
+    with _listening(access.host, access.port) as sock:
+        taken = SiteAccess(access.host, sock.getsockname()[1], access.token)
         with contextlib.suppress(KeyboardInterrupt):
             announce(taken.address)
             _server(roots, taken, render).run(sockets=[sock])
 
 
 @contextlib.contextmanager
-def serving(roots: Sequence[Path], render: Render, token: str = "") -> Iterator[Door]:
+def serving(roots: Sequence[Path], render: Render, token: str = "") -> Iterator[SiteAccess]:
     """Serve from a thread, on a free port of 127.0.0.1, until the context ends."""
     with _listening("127.0.0.1", 0) as sock:
-        door = Door("127.0.0.1", sock.getsockname()[1], token)
-        server = _server(roots, door, render)
+        access = SiteAccess("127.0.0.1", sock.getsockname()[1], token)
+        server = _server(roots, access, render)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         try:
-            yield door
+            yield access
         finally:
             server.should_exit = True
             thread.join()
 
 
-def _server(roots: Sequence[Path], door: Door, render: Render) -> uvicorn.Server:
+def _server(roots: Sequence[Path], access: SiteAccess, render: Render) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
-            view_app(roots, door, render),
+            view_app(roots, access, render),
             http=ImpatientConnection,
             ws="none",
             loop="asyncio",

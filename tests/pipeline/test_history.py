@@ -6,7 +6,7 @@ from ranked_sets import FAILED, ranked_set
 from ragforge.config import EvaluateSettings
 from ragforge.errors import UsageError
 from ragforge.evaluating.history.changes import changes
-from ragforge.evaluating.history.of_run import moved
+from ragforge.evaluating.history.run_history import moved
 from ragforge.evaluating.history.trends import trend
 from ragforge.files.set.baseline import values_of
 from ragforge.files.set.history import read_history

@@ -12,7 +12,7 @@ from ragforge.files.formats.qrels import read_judged_qrels
 from ragforge.files.set.opening import open_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.comparing.runs import compare_runs
-from ragforge.pipeline.evaluated import evaluate_runs, yardstick_now
+from ragforge.pipeline.evaluated import evaluate_runs, rescoring_basis_now
 from ragforge.pipeline.exporting import export
 from ragforge.pipeline.history import keep_evaluations
 from ragforge.pipeline.intake.importing import import_queries
@@ -174,8 +174,8 @@ def test_a_gate_refuses_a_baseline_that_went_by_a_threshold(dataset, tmp_path, c
 
 def test_earlier_rankings_are_scored_on_the_lists_of_today(dataset):
     """A trend over the history rests on one meaning of relevant."""
-    by_lists = yardstick_now(dataset, 2, by_lists=True)
-    by_grades = yardstick_now(dataset, 2, by_lists=False)
+    by_lists = rescoring_basis_now(dataset, 2, by_lists=True)
+    by_grades = rescoring_basis_now(dataset, 2, by_lists=False)
 
     assert {key: set(of) for key, of in by_lists.relevant.items()} == {
         "q1": {"a", "b"},

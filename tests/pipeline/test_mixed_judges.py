@@ -5,7 +5,7 @@ from two_judges import IDS, NEW, OLD, make_set, rank
 
 from ragforge.config import EvaluateSettings
 from ragforge.evaluating.gate import Rules, Threshold
-from ragforge.evaluating.history.common_items import Yardstick
+from ragforge.evaluating.history.common_items import RescoringBasis
 from ragforge.evaluating.history.trends import crossing
 from ragforge.files.set.baseline import values_in
 from ragforge.files.set.history import read_history
@@ -106,10 +106,10 @@ def test_values_kept_before_ranks_were_marked_are_not_trusted_past_another_judge
         q: {c: grade for c, grade in of.items() if c.split("-")[1] in NEW}
         for q, of in run.qrels.items()
     }
-    yardstick = Yardstick(grades, 2, run.evaluation.digests.corpus, "other", dict)
+    basis = RescoringBasis(grades, 2, run.evaluation.digests.corpus, "other", dict)
 
-    same = crossing(bare, run.baseline, yardstick)
-    changed = crossing(bare.model_copy(update={"evaluation": foreign}), run.baseline, yardstick)
+    same = crossing(bare, run.baseline, basis)
+    changed = crossing(bare.model_copy(update={"evaluation": foreign}), run.baseline, basis)
 
     assert (same.mixed, same.means["nDCG@10"].n) == (None, 30)
     assert changed.means.keys() == set()

@@ -5,7 +5,7 @@ from ranked_sets import JUDGE
 
 from ragforge.config import EvaluateSettings
 from ragforge.evaluating.gate import Rules, Threshold
-from ragforge.evaluating.history.of_run import moved
+from ragforge.evaluating.history.run_history import moved
 from ragforge.evaluating.history.trends import trend
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.history import read_history

@@ -467,8 +467,8 @@ def test_a_refreshed_set_is_retrieved_from_with_the_call_store_of_its_home(run, 
         "def test_run(ragforge_run, tmp_path):\n"
         "    from pathlib import Path\n"
         "    from ragforge.files.set.opening import open_dataset\n"
-        "    from ragforge.pytest_plugin.retrieved import retrieved_beside\n"
-        "    beside, _ = retrieved_beside(open_dataset(Path('set')), 'bm25', tmp_path, print)\n"
+        "    from ragforge.pytest_plugin.retrieved import retrieve_beside\n"
+        "    beside, _ = retrieve_beside(open_dataset(Path('set')), 'bm25', tmp_path, print)\n"
         "    assert beside.store_path.read_bytes() == b'kept'",
         retriever="bm25",
     )

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.formatting import MISSING
 from ragforge.measures.graders import Grader, agree
 from ragforge.report.agreement import (
     ALWAYS_0,

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.formatting import MISSING
 from ragforge.records import PoolEntry
 from ragforge.report.completion import (
     PooledItem,

@@ -1,5 +1,5 @@
+from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.runs import Estimate, counts, with_counts, with_interval
-from ragforge.evaluating.wording import MISSING
 from ragforge.measures.intervals import Ends
 
 FAILED_HALF = Estimate(0.5, 1, 1, 0.25, 0.75)

@@ -1,7 +1,7 @@
 import pytest
 
+from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.text_table import display_width, numeric_column, render_table
-from ragforge.evaluating.wording import MISSING
 
 
 def test_numbers_are_right_aligned_and_words_left():

@@ -1,6 +1,6 @@
 import re
 
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.formatting import MISSING
 from ragforge.files.manifest import Spent
 from ragforge.report.summary import summarise
 from ragforge.report.tables import render_text

@@ -72,13 +72,13 @@ def dataset(folder):
 class Site:
     """The site, asked as no library would."""
 
-    door: object
+    access: object
 
     def ask(self, path, method="GET", **headers):
         """Return the reply with its body read; a header that is None is not sent."""
-        connection = HTTPConnection("127.0.0.1", self.door.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", self.access.port, timeout=20)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        host = given.pop("Host", f"127.0.0.1:{self.door.port}")
+        host = given.pop("Host", f"127.0.0.1:{self.access.port}")
         connection.putrequest(method, path, skip_host=True)
         for name, value in {"Host": host, **given}.items():
             if value is not None:
@@ -119,5 +119,5 @@ def render(rendered):
 @pytest.fixture
 def site(folder, dataset, render):
     """The site of the folder."""
-    with serving([folder], render) as door:
-        yield Site(door)
+    with serving([folder], render) as access:
+        yield Site(access)

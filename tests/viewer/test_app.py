@@ -183,16 +183,16 @@ def test_a_root_that_vanished_and_came_back_is_shown_again(site, dataset, folder
 
 def test_a_report_that_cannot_be_made_says_why(folder, dataset, site_at):
     """The reason is data's, and the server goes on."""
-    with serving([folder], lambda found: found.require_queries()) as door:
-        reply = site_at(door).ask("/datasets/first/report")
+    with serving([folder], lambda found: found.require_queries()) as access:
+        reply = site_at(access).ask("/datasets/first/report")
 
     assert (reply.status, "has no queries" in reply.text) == (409, True)
 
 
 def test_a_bug_is_an_error_page_with_the_same_strictness(folder, dataset, site_at, caplog):
     """It ends one reply, not the server, and tells no details."""
-    with serving([folder], lambda found: 1 / 0) as door:
-        reply = site_at(door).ask("/datasets/first/report")
+    with serving([folder], lambda found: 1 / 0) as access:
+        reply = site_at(access).ask("/datasets/first/report")
 
     assert (reply.status, "division" in reply.text) == (500, False)
     assert reply.getheader("Content-Security-Policy").startswith("default-src 'none'")
@@ -215,15 +215,15 @@ def test_texts_of_data_are_no_markup(site, dataset, add, make_evaluation):
 def test_datasets_of_one_name_are_told_apart(folder, dataset, render, site_at):
     """Two folders may each hold a `first`."""
     other = create_dataset(folder.parent / "more" / "first", {"seed": "1"})
-    with serving([folder, other.path], render) as door:
-        told = json.loads(site_at(door).ask("/api/datasets").text)["datasets"]
+    with serving([folder, other.path], render) as access:
+        told = json.loads(site_at(access).ask("/api/datasets").text)["datasets"]
 
     assert len({item["name"] for item in told}) == 2
 
 
 def test_a_dataset_that_is_named_twice_is_shown_once(folder, dataset, render, site_at):
     """A folder and one of its children may both be given."""
-    with serving([folder, folder / "first", folder / ".." / "sets"], render) as door:
-        told = json.loads(site_at(door).ask("/api/datasets").text)["datasets"]
+    with serving([folder, folder / "first", folder / ".." / "sets"], render) as access:
+        told = json.loads(site_at(access).ask("/api/datasets").text)["datasets"]
 
     assert [item["name"] for item in told] == ["first"]

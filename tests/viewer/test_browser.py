@@ -31,7 +31,7 @@ def go(page, address):
 
 def test_a_new_line_of_the_history_appears_by_itself(page, site, dataset, add, make_evaluation):
     """One leaves the page open while a nightly run works."""
-    go(page, site.door.address)
+    go(page, site.access.address)
     before = page.value(MEANS)
     add(dataset, make_evaluation(mean=0.777, at="2026-01-02T00:00:00+00:00"))
     page.value(CHANGED.format(means=MEANS, mean="0.777"))
@@ -42,9 +42,9 @@ def test_a_new_line_of_the_history_appears_by_itself(page, site, dataset, add, m
 
 def test_a_link_of_the_list_leads_to_the_history(page, site):
     """All is reached by clicking, under the strict policy."""
-    go(page, site.door.address)
+    go(page, site.access.address)
     page.value("document.querySelector('#live a').click()")
-    go(page, f"{site.door.address}datasets/first")
+    go(page, f"{site.access.address}datasets/first")
 
     assert page.value("document.querySelectorAll('#live svg.chart').length") == 1
     assert page.complaints() == []

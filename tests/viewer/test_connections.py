@@ -22,8 +22,8 @@ def connect():
     """Open connections to a site."""
     opened = []
 
-    def make(door):
-        opened.append(socket.create_connection((door.host, door.port), timeout=WAIT_S))
+    def make(access):
+        opened.append(socket.create_connection((access.host, access.port), timeout=WAIT_S))
         return opened[-1]
 
     yield make
@@ -39,8 +39,8 @@ def closed(connection):
         return True
 
 
-def get(door, path="/"):
-    connection = http.client.HTTPConnection(door.host, door.port, timeout=WAIT_S)
+def get(access, path="/"):
+    connection = http.client.HTTPConnection(access.host, access.port, timeout=WAIT_S)
     connection.request("GET", path)
     status = connection.getresponse().status
     connection.close()
@@ -50,8 +50,8 @@ def get(door, path="/"):
 @pytest.mark.parametrize("sent", [b"", b"GE", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "])
 def test_half_a_request_is_not_waited_for(folder, render, impatient, connect, sent):
     """A few thousand of them would take all files that the process may open."""
-    with serving([folder], render) as door:
-        connection = connect(door)
+    with serving([folder], render) as access:
+        connection = connect(access)
         connection.sendall(sent)
 
         assert closed(connection)
@@ -59,8 +59,8 @@ def test_half_a_request_is_not_waited_for(folder, render, impatient, connect, se
 
 def test_a_request_that_trickles_is_not_waited_for(folder, render, impatient, connect):
     """Each byte is a sign of life, and a request of one byte a second has no end."""
-    with serving([folder], render) as door:
-        connection = connect(door)
+    with serving([folder], render) as access:
+        connection = connect(access)
         trickling = threading.Thread(target=trickle, args=(connection,))
         trickling.start()
 
@@ -79,9 +79,9 @@ def trickle(connection):
 
 def test_a_second_request_must_become_whole_too(folder, render, impatient, connect):
     """Else a good first one would buy all the time there is."""
-    with serving([folder], render) as door:
-        connection = connect(door)
-        host = f"Host: 127.0.0.1:{door.port}".encode()
+    with serving([folder], render) as access:
+        connection = connect(access)
+        host = f"Host: 127.0.0.1:{access.port}".encode()
         connection.sendall(b"HEAD / HTTP/1.1\r\n" + host + b"\r\n\r\n")
         head = connection.recv(65536)
         connection.sendall(b"HEAD / HT")
@@ -98,15 +98,15 @@ def test_a_report_may_take_longer_than_a_request(folder, dataset, impatient):
         waited.wait(0.5)
         return "report"
 
-    with serving([folder], slow) as door:
-        assert get(door, "/datasets/first/report") == 200
+    with serving([folder], slow) as access:
+        assert get(access, "/datasets/first/report") == 200
 
 
 def test_a_reply_that_nobody_takes_is_given_up(folder, dataset, impatient, connect):
     """It lies in memory as long as the connection is open."""
-    with serving([folder], lambda _: "x" * 30_000_000) as door:
-        connection = connect(door)
-        host = f"Host: 127.0.0.1:{door.port}".encode()
+    with serving([folder], lambda _: "x" * 30_000_000) as access:
+        connection = connect(access)
+        host = f"Host: 127.0.0.1:{access.port}".encode()
         connection.sendall(b"GET /datasets/first/report HTTP/1.1\r\n" + host + b"\r\n\r\n")
         begun = connection.recv(1)
         threading.Event().wait(0.5)
@@ -129,8 +129,8 @@ def length_of(connection):
 def test_those_who_wait_longest_make_room(folder, render, monkeypatch, connect):
     """Whoever opens connections without end must not keep the others out."""
     monkeypatch.setattr(ImpatientConnection, "most", 5)
-    with serving([folder], render) as door:
-        waiting = [connect(door) for _ in range(8)]
+    with serving([folder], render) as access:
+        waiting = [connect(access) for _ in range(8)]
 
-        assert get(door) == 200
+        assert get(access) == 200
         assert [closed(each) for each in waiting[:3]] == [True, True, True]

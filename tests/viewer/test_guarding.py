@@ -3,7 +3,7 @@ import re
 import pytest
 
 from ragforge.files.set.opening import create_dataset
-from ragforge.viewer.guarding import Door
+from ragforge.viewer.guarding import SiteAccess
 from ragforge.viewer.serving import serving
 
 TOKEN = "a-token-of-some-length"
@@ -19,21 +19,21 @@ def only_read(tmp_path_factory):
 @pytest.fixture(scope="module")
 def site(only_read, site_at):
     """The site of it, for all tests of this module."""
-    with serving([only_read], lambda dataset: "report") as door:
-        yield site_at(door)
+    with serving([only_read], lambda dataset: "report") as access:
+        yield site_at(access)
 
 
 @pytest.fixture(scope="module")
 def token_site(only_read, site_at):
     """The same, behind a token."""
-    with serving([only_read], lambda dataset: "report", TOKEN) as door:
-        yield site_at(door)
+    with serving([only_read], lambda dataset: "report", TOKEN) as access:
+        yield site_at(access)
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
 def test_a_forged_host_is_answered_nowhere(site, path):
     """A name that was made to lead to loopback must not read the datasets."""
-    assert site.ask(path, Host=f"evil.example:{site.door.port}").status == 421
+    assert site.ask(path, Host=f"evil.example:{site.access.port}").status == 421
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_another_port_or_no_host_is_not_this_site(site, host):
 @pytest.mark.parametrize("name", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"])
 def test_the_names_of_loopback_are_served(site, name):
     """People type any of them."""
-    assert site.ask("/", Host=f"{name}:{site.door.port}").status == 200
+    assert site.ask("/", Host=f"{name}:{site.access.port}").status == 200
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_requests_of_other_sites_are_turned_away(site, headers):
 
 def test_the_own_origin_is_served(site):
     """The script of the page asks from there."""
-    origin = f"http://127.0.0.1:{site.door.port}"
+    origin = f"http://127.0.0.1:{site.access.port}"
 
     assert site.ask("/", Origin=origin, Sec_Fetch_Site="same-origin").status == 200
 
@@ -171,9 +171,9 @@ def test_a_token_in_the_address_helps_no_forged_host(token_site):
 )
 def test_a_door_knows_its_names(host, asked, known):
     """Where any address leads here, a name that somebody else may own still does not."""
-    assert Door(host, 80).knows(asked) is known
+    assert SiteAccess(host, 80).knows(asked) is known
 
 
 def test_the_address_holds_the_token():
     """It is printed once, and opened as it is."""
-    assert Door("0.0.0.0", 80, TOKEN).address == f"http://127.0.0.1:80/?token={TOKEN}"
+    assert SiteAccess("0.0.0.0", 80, TOKEN).address == f"http://127.0.0.1:80/?token={TOKEN}"

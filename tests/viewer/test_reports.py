@@ -6,8 +6,8 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.set.opening import create_dataset
 from ragforge.viewer.reports import KEPT, Reports
+from ragforge.viewer.served import ServedDatasets
 from ragforge.viewer.serving import serving
-from ragforge.viewer.shelf import Shelf
 
 PATIENCE_S = 20
 
@@ -41,10 +41,10 @@ def test_other_pages_are_answered_while_a_report_is_made(
     folder, dataset, slow, site_at, started, done
 ):
     """A large dataset takes long, and must not stop the live pages."""
-    with serving([folder], slow) as door, ThreadPoolExecutor() as pool:
-        report = pool.submit(site_at(door).ask, "/datasets/first/report")
+    with serving([folder], slow) as access, ThreadPoolExecutor() as pool:
+        report = pool.submit(site_at(access).ask, "/datasets/first/report")
         assert started.wait(PATIENCE_S)
-        meanwhile = site_at(door).ask("/").status
+        meanwhile = site_at(access).ask("/").status
         done.set()
 
         assert (meanwhile, report.result().status) == (200, 200)
@@ -52,7 +52,7 @@ def test_other_pages_are_answered_while_a_report_is_made(
 
 def test_two_who_ask_at_once_get_the_one_report(folder, dataset, slow, rendered, started, done):
     """Impatient reloading must not multiply the work."""
-    shown = Shelf([folder]).find("first")
+    shown = ServedDatasets([folder]).find("first")
     reports = Reports(slow)
     with ThreadPoolExecutor() as pool:
         asked = [pool.submit(reports.html, shown) for _ in range(3)]
@@ -66,9 +66,9 @@ def test_only_the_reports_asked_for_last_are_kept(tmp_path, render, rendered):
     """Pages of many datasets must not fill the memory."""
     for number in range(KEPT + 1):
         create_dataset(tmp_path / f"s{number}", {"seed": str(number)})
-    reports, shelf = Reports(render), Shelf([tmp_path])
+    reports, served = Reports(render), ServedDatasets([tmp_path])
     for name in [*(f"s{number}" for number in range(KEPT + 1)), f"s{KEPT}", "s0"]:
-        reports.html(shelf.find(name))
+        reports.html(served.find(name))
 
     assert rendered == [*(f"s{number}" for number in range(KEPT + 1)), "s0"]
 
@@ -80,7 +80,7 @@ def test_a_failure_is_not_kept(folder, dataset, rendered):
         rendered.append(found.path.name)
         raise DataError("broken")
 
-    reports, shown = Reports(make), Shelf([folder]).find("first")
+    reports, shown = Reports(make), ServedDatasets([folder]).find("first")
     for _ in range(2):
         with pytest.raises(DataError, match="broken"):
             reports.html(shown)
@@ -90,7 +90,7 @@ def test_a_failure_is_not_kept(folder, dataset, rendered):
 
 def test_the_call_store_counts_by_its_stamp(folder, dataset, render, rendered):
     """Reports show replies of it, and it may be too large to be read each time."""
-    reports, shown = Reports(render), Shelf([folder]).find("first")
+    reports, shown = Reports(render), ServedDatasets([folder]).find("first")
     reports.html(shown)
     dataset.store_path.parent.mkdir()
     dataset.store_path.write_bytes(b"x")

@@ -137,7 +137,7 @@ def _group(records: SystemRecords) -> ContextGroup:
 
 
 def _says_wrong(grade: AnswerGrade) -> bool:
-    """Tell whether a checked answer claims what no chunk says, or contradicts what is expected."""
+    """Whether a checked answer claims what no chunk says, or contradicts what is expected."""
     is_refuted = any(fact.status == "contradicted" for fact in grade.facts)
     is_wrong = not grade.facts and grade.verdict == "incorrect"
     return bool(grade.has_hallucination) or is_refuted or is_wrong
@@ -202,14 +202,14 @@ def diagnoses(records: SystemRecords, relevance: Relevance) -> tuple[Diagnosis, 
     asked = sorted(records.grades.keys() | records.failed | records.gradable)
     if records.names_contexts or not relevance.rankings:
         return (_diagnose("", asked, own, records, relevance),)
-    found = []
+    by_run = []
     for run, rankings in relevance.rankings.items():
         contexts = {
             query_id: own.get(query_id) or tuple(rankings.get(query_id, ())[:CONTEXT_DEPTH])
             for query_id in asked
         }
-        found.append(_diagnose(run, asked, contexts, records, relevance))
-    return tuple(found)
+        by_run.append(_diagnose(run, asked, contexts, records, relevance))
+    return tuple(by_run)
 
 
 def _diagnose(
@@ -239,7 +239,10 @@ def _diagnose(
     return Diagnosis(
         run,
         _cells(cells, undecided, records.design),
-        tuple(Undecided(reason, tuple(found)) for reason, found in sorted(undecided.items())),
+        tuple(
+            Undecided(reason, tuple(query_ids_of_reason))
+            for reason, query_ids_of_reason in sorted(undecided.items())
+        ),
         context_use(
             records,
             {query_id: of_query.context for query_id, of_query in held.items()},
@@ -249,14 +252,14 @@ def _diagnose(
 
 
 def _cells(
-    found: Mapping[tuple[bool, bool], Sequence[str]],
+    query_ids: Mapping[tuple[bool, bool], Sequence[str]],
     undecided: Mapping[str, Sequence[str]],
     design: Design | None,
 ) -> tuple[Cell, ...]:
-    decided = [query_id for ids in found.values() for query_id in ids]
+    decided = [query_id for ids in query_ids.values() for query_id in ids]
     absent = [query_id for ids in undecided.values() for query_id in ids]
     cells = []
-    for key, ids in found.items():
+    for key, ids in query_ids.items():
         values = {**dict.fromkeys(decided, 0.0), **dict.fromkeys(ids, 1.0)}
         if design is None:
             share = mean_rate(list(values.values()), n_absent=len(absent))
@@ -273,12 +276,12 @@ def _is_good(
 
     A chunk without a judgment may be relevant: it leaves a query open that has no other hit.
     """
-    found = [grades.get(chunk_id) for chunk_id in context]
-    known = [grade for grade in found if grade is not None]
+    relevant = [grades.get(chunk_id) for chunk_id in context]
+    known = [grade for grade in relevant if grade is not None]
     if any(grade >= threshold for grade in known):
         return True
     if not any(grade is not None and grade >= threshold for grade in grades.values()):
         return NO_RELEVANT
     if not context:
         return NO_CONTEXT
-    return False if len(known) == len(found) else NOT_JUDGED
+    return False if len(known) == len(relevant) else NOT_JUDGED

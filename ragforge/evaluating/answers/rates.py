@@ -63,11 +63,11 @@ def answer_rates(records: SystemRecords) -> dict[str, Rate]:
 
 
 def answer_slices(records: SystemRecords) -> tuple[AnswerSlice, ...]:
-    """Part the queries that have an answer or should have one, by each of `DIMENSIONS`."""
+    """Return the rates over slices of the queries that are or should be answered."""
     asked = records.gradable | records.grades.keys() | records.failed
     # Of a sample also what was not drawn: it says how much of a slice each stratum is.
     every = asked | (records.design.stratum_of.keys() if records.design else set())
-    found = []
+    slices = []
     for dimension in DIMENSIONS:
         members: dict[str, list[str]] = {}
         for query_id in sorted(every & records.queries.keys()):
@@ -80,8 +80,8 @@ def answer_slices(records: SystemRecords) -> tuple[AnswerSlice, ...]:
             if n_asked:
                 part = records.only(query_ids)
                 rates = {name: RATES[name](part) for name in SLICED}
-                found.append(AnswerSlice(dimension, value, n_asked, rates))
-    return tuple(found)
+                slices.append(AnswerSlice(dimension, value, n_asked, rates))
+    return tuple(slices)
 
 
 def check_length(records: SystemRecords) -> LengthCheck:
@@ -140,15 +140,15 @@ def _hallucination(records: SystemRecords) -> Rate:
 
 def _ratio(records: SystemRecords, plain: Callable[[Verdicts], Rate]) -> Rate:
     """Return a ratio of verdicts; of a sample, that of the set it was drawn from."""
-    found = plain(_verdicts(records))
+    rate = plain(_verdicts(records))
     if records.design is None:
-        return found
+        return rate
     failed = records.without_grade
     missing = failed | (records.gradable - records.grades.keys())
     kinds: dict[str, Kind] = {
         grade.query_id: _KINDS[grade.verdict] for grade in records.graded if grade.verdict
     }
-    return of_sample(found, plain, kinds, missing, records.design)
+    return of_sample(rate, plain, kinds, missing, records.design)
 
 
 def _verdicts(records: SystemRecords) -> Verdicts:
@@ -260,8 +260,8 @@ class GivenBeside:
             return None
         given = [VERDICTS.index(verdict) for _, verdict, _ in self.pairs]
         judged = [VERDICTS.index(verdict) for _, _, verdict in self.pairs]
-        found = float(kappa(confusion(given, judged, len(VERDICTS))))
-        return None if isnan(found) else found
+        value = float(kappa(confusion(given, judged, len(VERDICTS))))
+        return None if isnan(value) else value
 
 
 def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSummary:
@@ -295,15 +295,15 @@ def _given(records: SystemRecords) -> GivenBeside | None:
     if not judged:
         return None
     scored = [
-        (one, other)
+        (grade_given, other)
         for key, grade in judged.items()
-        if (one := given[key].score) is not None and (other := grade.score) is not None
+        if (grade_given := given[key].score) is not None and (other := grade.score) is not None
     ]
     return GivenBeside(
-        sources=tuple(sorted({one.provenance.model for one in given.values()})),
+        sources=tuple(sorted({grade_given.provenance.model for grade_given in given.values()})),
         n_given=len(given),
         pairs=tuple((key, given[key].verdict, str(judged[key].verdict)) for key in sorted(judged)),
-        mean_given=fmean(one for one, _ in scored) if scored else None,
+        mean_given=fmean(grade_given for grade_given, _ in scored) if scored else None,
         mean_judged=fmean(other for _, other in scored) if scored else None,
     )
 

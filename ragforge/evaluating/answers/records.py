@@ -132,12 +132,12 @@ class Relevance:
 
     def _folded(self, grades: Mapping[str, int | None]) -> dict[str, int | None]:
         """Return the highest grade of each document; None where no chunk of it has one."""
-        found: dict[str, int | None] = {}
+        folded: dict[str, int | None] = {}
         for name, grade in grades.items():
             doc_id = self.documents.get(name, name)
-            known = [one for one in (grade, found.get(doc_id)) if one is not None]
-            found[doc_id] = max(known, default=None)
-        return found
+            known = [each for each in (grade, folded.get(doc_id)) if each is not None]
+            folded[doc_id] = max(known, default=None)
+        return folded
 
 
 def read_systems(
@@ -162,12 +162,12 @@ def read_systems(
         for query in queries.values()
         if query.expected_answer or not query.answerable
     )
-    found = []
+    systems = []
     for system in sorted(with_answers | graded | failed.keys()):
         part = dataset.chosen_of_answers(system)
         answers = dataset.answers(system) if system in with_answers else []
         grades = dataset.answer_grades(system) if system in graded else []
-        found.append(
+        systems.append(
             SystemRecords(
                 system,
                 {item.query_id: item for item in answers if item.query_id in queries},
@@ -177,7 +177,7 @@ def read_systems(
                 queries,
             ).of_part(part)
         )
-    return found
+    return systems
 
 
 def source_chunks(queries: Iterable[Query]) -> set[str]:
@@ -189,13 +189,13 @@ def source_chunks(queries: Iterable[Query]) -> set[str]:
 
 def context_names(systems: Iterable[SystemRecords], grades: Grades) -> set[str]:
     """Return what contexts name, where some of it may be documents, and what is graded there."""
-    found: set[str] = set()
+    names: set[str] = set()
     for system in systems:
         for query_id, answer in system.answers.items():
             graded = grades.get(query_id, {})
             if any(name not in graded for name in answer.chunk_ids):
-                found |= {*answer.chunk_ids, *graded}
-    return found
+                names |= {*answer.chunk_ids, *graded}
+    return names
 
 
 def documents_of(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:

@@ -158,18 +158,20 @@ class CauseGroup:
 def grouped(causes: Iterable[Causes]) -> tuple[CauseGroup, ...]:
     """Return queries by their likely cause, the commonest first, then in the order of the rules."""
     members: dict[CauseCode, list[Causes]] = {code: [] for code in CAUSES}
-    for found in causes:
-        members[found.code].append(found)
+    for query_causes in causes:
+        members[query_causes.code].append(query_causes)
     total = sum(map(len, members.values()))
     by_size = sorted(members.items(), key=lambda item: -len(item[1]))
-    return tuple(_group(code, found, total) for code, found in by_size if found)
+    return tuple(
+        _group(code, query_causes, total) for code, query_causes in by_size if query_causes
+    )
 
 
-def _group(code: CauseCode, found: list[Causes], total: int) -> CauseGroup:
-    values = [item.value for item in found if item.value is not None]
+def _group(code: CauseCode, members: list[Causes], total: int) -> CauseGroup:
+    values = [item.value for item in members if item.value is not None]
     return CauseGroup(
         code=code,
-        query_ids=tuple(sorted(item.query_id for item in found)),
-        share=len(found) / total,
+        query_ids=tuple(sorted(item.query_id for item in members)),
+        share=len(members) / total,
         mean=fsum(values) / len(values) if values else None,
     )

@@ -70,7 +70,7 @@ class CauseFinder:
 
     def causes(self) -> dict[str, dict[str, Causes]]:
         """Return why queries did badly, by run and query, both sorted."""
-        found: dict[str, dict[str, Causes]] = {run.name: {} for run in self._runs}
+        by_run: dict[str, dict[str, Causes]] = {run.name: {} for run in self._runs}
         for name, bad, case in self._cases():
             codes = apply_rules(case)
             causes = Causes(
@@ -80,8 +80,8 @@ class CauseFinder:
                 codes=tuple(codes),
                 detail=next(iter(codes.values())),
             )
-            found[name][bad.query_id] = causes
-        return found
+            by_run[name][bad.query_id] = causes
+        return by_run
 
     def _cases(self) -> Iterator[tuple[str, _Bad, Case]]:
         for run in self._runs:

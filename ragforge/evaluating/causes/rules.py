@@ -1,4 +1,4 @@
-"""The rules that tell causes: each looks at one query and says what it found, or nothing."""
+"""The rules for causes: each looks at one query and returns its finding, or nothing."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import fold
 from ragforge.evaluating.causes.catalogue import CauseCode
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.runs import DEPTH
-from ragforge.evaluating.wording import plural
 from ragforge.measures import Measure, evaluate
 from ragforge.records import Chunk, Query
 
@@ -79,13 +79,13 @@ class ChunkMarks:
 
     def repeated(self, chunk_ids: Sequence[str]) -> list[int]:
         """Return the places, from 0, of chunks that say nearly what an earlier one says."""
-        seen, found = set(), []
+        seen, repeats = set(), []
         for place, chunk_id in enumerate(chunk_ids):
             first = self._first.get(chunk_id, chunk_id)
             if first in seen:
-                found.append(place)
+                repeats.append(place)
             seen.add(first)
-        return found
+        return repeats
 
     def cut(self, quote: str, chunk_ids: Iterable[str]) -> bool:
         """Whether none of these chunks has a quote whole, and some has a half of it."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ragforge.evaluating.wording import one_line, plural, share
+from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.records import Evaluation, Grader
 
 _BESIDE: Final = {

@@ -15,13 +15,13 @@ from math import inf, isinf
 from typing import Final
 
 from ragforge.errors import UsageError
-from ragforge.evaluating.one_judge import (
-    Couple,
-    OneJudge,
+from ragforge.evaluating.same_judge import (
     PairJudges,
+    RankingPair,
     Reading,
+    SameJudgeValues,
+    measure_on_same_judge,
     mixed_grades,
-    on_one_judge,
 )
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.bounds import Interval
@@ -36,8 +36,8 @@ _ON_ALL_GRADES: Final = frozenset({"Judged", "bpref", "infAP"})
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
-    """What rankings are scored on today."""
+class RescoringBasis:
+    """The labels that rankings are scored on today."""
 
     qrels: Mapping[str, Mapping[str, int | None]]
     rel_threshold: int
@@ -75,14 +75,15 @@ class CommonItem:
     is_rescored: bool = False
     """Whether its grades changed, so that its ranking was scored again."""
     lacking: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By measure that has no value as no judge graded what both rankings hold: as in `OneJudge`."""
+    """By measure without a value, as no judge graded what both rankings hold: see
+    `SameJudgeValues`."""
     alike: frozenset[str] = frozenset()
     """Measures that see one and the same ranking: a failed judgment moves both values equally, so
     that these are read as if none had failed."""
 
 
 def common_items(
-    before: Baseline, now: Baseline, yardstick: Yardstick | None = None
+    before: Baseline, now: Baseline, basis: RescoringBasis | None = None
 ) -> dict[str, CommonItem]:
     """Return the items in common by query, those of `before` measured on the grades of `now`.
 
@@ -90,48 +91,48 @@ def common_items(
         before: The earlier one.
         now: The later one. An item whose query it has no value of counts as in common where the
             query is still in the set.
-        yardstick: The grades of today; without it, items whose grades changed have no value.
+        basis: The grades of today; without it, items whose grades changed have no value.
     """
     of_now = {item.query_id: item for item in now.items}
     both = [
         (item, of_now.get(item.query_id))
         for item in before.items
-        if _is_same(item, of_now.get(item.query_id), yardstick)
+        if _is_same(item, of_now.get(item.query_id), basis)
     ]
     by_measure = [m for m in now.evaluation.measures if m in before.evaluation.measures]
     changed = {old.query_id for old, new in both if new is None or new.grades != old.grades}
     if not is_read_alike(before.evaluation, now.evaluation):
         changed = {old.query_id for old, _ in both}
     stale = _Stale(changed, before.evaluation.digests.judgments, now.evaluation.digests.judgments)
-    olds = _readings([old for old, _ in both], before.evaluation, by_measure, stale, yardstick)
-    is_of_today = yardstick is None or now.evaluation.digests.judgments == yardstick.judgments
+    olds = _readings([old for old, _ in both], before.evaluation, by_measure, stale, basis)
+    is_of_today = basis is None or now.evaluation.digests.judgments == basis.judgments
     news = _readings(
         [new for _, new in both if new is not None],
         now.evaluation,
         by_measure,
         _Stale(set(), "", "") if is_of_today else stale,
-        yardstick,
+        basis,
     )
-    found = {
+    common = {
         old.query_id: CommonItem(
             olds[old.query_id],
-            news[old.query_id] if new is not None else _without_value(old, olds, yardstick),
+            news[old.query_id] if new is not None else _without_value(old, olds, basis),
             old.query_id in changed and new is not None,
         )
         for old, new in both
     }
-    if yardstick is not None:
+    if basis is not None:
         paired = [(old, new) for old, new in both if new is not None]
-        sides = _Side(before.evaluation, yardstick), _Side(now.evaluation, yardstick)
-        found |= _on_one_judge(paired, found, sides, by_measure, yardstick)
+        sides = _Side(before.evaluation, basis), _Side(now.evaluation, basis)
+        common |= _on_same_judge(paired, common, sides, by_measure, basis)
     depths = {name: depth for name in by_measure if (depth := _depth_of(name)) is not None}
     is_same_run = before.evaluation.digests.rankings == now.evaluation.digests.rankings
     for old, new in both:
         if new is not None:
             deep = inf if is_same_run else _shared_depth(old, new)
             names = {name for name, depth in depths.items() if depth <= deep}
-            found[old.query_id] = _read_alike(found[old.query_id], names)
-    return found
+            common[old.query_id] = _read_alike(common[old.query_id], names)
+    return common
 
 
 def is_read_alike(before: Evaluation, now: Evaluation) -> bool:
@@ -139,12 +140,12 @@ def is_read_alike(before: Evaluation, now: Evaluation) -> bool:
     return (before.rel_threshold, before.by_lists) == (now.rel_threshold, now.by_lists)
 
 
-def mixed_of(found: Mapping[str, CommonItem], yardstick: Yardstick | None) -> MixedGrades | None:
-    """Return what keeps items in common from being measured on the grades of one judge."""
-    lacking = {query_id: item.lacking for query_id, item in found.items() if item.lacking}
-    if yardstick is None or not lacking:
+def mixed_of(common: Mapping[str, CommonItem], basis: RescoringBasis | None) -> MixedGrades | None:
+    """Return the grades that are missing for measuring the common items on one judge's grades."""
+    lacking = {query_id: item.lacking for query_id, item in common.items() if item.lacking}
+    if basis is None or not lacking:
         return None
-    return mixed_grades(lacking, len(found), yardstick.pair_judges)
+    return mixed_grades(lacking, len(common), basis.pair_judges)
 
 
 def _shared_depth(old: ItemValues, new: ItemValues) -> float:
@@ -181,91 +182,91 @@ def _read_alike(item: CommonItem, names: Container[str]) -> CommonItem:
 
 
 class _Side:
-    """What is known of the rankings of one evaluation, read where it is needed."""
+    """The judges and chunk ids of one evaluation's rankings, read where they are needed."""
 
-    def __init__(self, evaluation: Evaluation, yardstick: Yardstick) -> None:
+    def __init__(self, evaluation: Evaluation, basis: RescoringBasis) -> None:
         self.judges = {
             (grader.kind, grader.model, grader.prompt_sha256)
             for grader in evaluation.graders
             if grader.is_judge and grader.kind not in ("human", "rule")
         }
-        self._is_other = evaluation.digests.corpus != yardstick.corpus
-        self._yardstick = yardstick
+        self._is_other = evaluation.digests.corpus != basis.corpus
+        self._basis = basis
 
     @cached_property
     def known(self) -> Container[str] | None:
         """The chunks of today; None where they are those of the evaluation."""
-        return self._yardstick.chunk_ids() if self._is_other else None
+        return self._basis.chunk_ids() if self._is_other else None
 
     @cached_property
     def moved(self) -> Mapping[str, Sequence[str]]:
         """The ids of today of chunks that went by other ones."""
-        return self._yardstick.moved() if self._is_other else {}
+        return self._basis.moved() if self._is_other else {}
 
 
-def _on_one_judge(
+def _on_same_judge(
     paired: Sequence[tuple[ItemValues, ItemValues]],
-    found: Mapping[str, CommonItem],
+    common: Mapping[str, CommonItem],
     sides: tuple[_Side, _Side],
     measures: Sequence[str],
-    yardstick: Yardstick,
+    basis: RescoringBasis,
 ) -> dict[str, CommonItem]:
-    """Return the items whose rankings are not graded by one judge as things are."""
-    couples, items = [], {}
-    mixed, (of_old, of_new) = yardstick.pair_judges.mixed, sides
+    """Return the items whose rankings several judges graded, measured on one judge's grades."""
+    pairs, items = [], {}
+    mixed, (of_old, of_new) = basis.pair_judges.mixed, sides
     for old, new in paired:
-        grades = yardstick.qrels.get(old.query_id)
-        labelled = {*(grades or ()), *yardstick.relevant.get(old.query_id, ())}
+        grades = basis.qrels.get(old.query_id)
+        labelled = {*(grades or ()), *basis.relevant.get(old.query_id, ())}
         lost = _lost(old, labelled, sides) if grades else frozenset()
         if grades and (lost or old.query_id in mixed):
             before, now = _as_of_now(old, of_old.moved), _as_of_now(new, of_new.moved)
-            couples.append(Couple(old.query_id, before.ranking, now.ranking, lost))
+            pairs.append(RankingPair(old.query_id, before.ranking, now.ranking, lost))
             items[old.query_id] = before, now
-    if not couples or not measures:
+    if not pairs or not measures:
         return {}
-    by_query = _couple_readings(couples, measures, yardstick, LEFT_OUT * len(found))
-    widest = _of_any_ranking(items, measures, yardstick)
+    by_query = _pair_readings(pairs, measures, basis, LEFT_OUT * len(common))
+    widest = _of_any_ranking(items, measures, basis)
     again = {}
     for query_id, readings in by_query.items():
         before, now = items[query_id]
-        item, lacking = found[query_id], {}
+        item, lacking = common[query_id], {}
         olds, news = dict(item.before), dict(item.now)
-        for name, one in readings.items():
+        for name, values in readings.items():
             if name not in olds or name not in news:
                 continue
             measure, most = parse_measure(name), Reading(None, *widest[name][query_id])
-            sides_read = (most, most) if isinf(one.before.high) else (one.before, one.now)
-            olds[name] = _told(before, measure, sides_read[0], most, of_old.known)
-            news[name] = _told(now, measure, sides_read[1], most, of_new.known)
-            if one.lacking:
-                lacking[name] = one.lacking
+            sides_read = (most, most) if isinf(values.before.high) else (values.before, values.now)
+            olds[name] = _reading_from_stored(before, measure, sides_read[0], most, of_old.known)
+            news[name] = _reading_from_stored(now, measure, sides_read[1], most, of_new.known)
+            if values.lacking:
+                lacking[name] = values.lacking
         again[query_id] = replace(item, before=olds, now=news, lacking=lacking)
     return again
 
 
 def _of_any_ranking(
-    query_ids: Iterable[str], measures: Sequence[str], yardstick: Yardstick
+    query_ids: Iterable[str], measures: Sequence[str], basis: RescoringBasis
 ) -> dict[str, Mapping[str, Interval]]:
-    """Return what any ranking could come to, by measure and query."""
-    found: dict[str, Mapping[str, Interval]] = {}
-    for qrels, names, threshold in yardstick.grounds(query_ids, measures):
+    """Return the range of values that any ranking could have, by measure and query."""
+    possible: dict[str, Mapping[str, Interval]] = {}
+    for qrels, names, threshold in basis.grounds(query_ids, measures):
         at_all = evaluate(qrels, {}, names, rel_threshold=threshold, failed=[*qrels])
-        found |= {name: at_all.possible(name) for name in names}
-    return found
+        possible |= {name: at_all.possible(name) for name in names}
+    return possible
 
 
-def _couple_readings(
-    couples: Sequence[Couple], measures: Sequence[str], yardstick: Yardstick, n_bounded: float
-) -> dict[str, dict[str, OneJudge]]:
-    """Return what couples of rankings come to on the grades of one judge; see `on_one_judge`."""
-    query_ids = [couple.query_id for couple in couples]
-    found: dict[str, dict[str, OneJudge]] = {query_id: {} for query_id in query_ids}
-    by = yardstick.pair_judges
-    for qrels, names, threshold in yardstick.grounds(query_ids, measures):
-        of_names = on_one_judge(couples, qrels, by, names, threshold, n_bounded)
+def _pair_readings(
+    pairs: Sequence[RankingPair], measures: Sequence[str], basis: RescoringBasis, n_bounded: float
+) -> dict[str, dict[str, SameJudgeValues]]:
+    """Return the values of ranking pairs on one judge's grades; see `measure_on_same_judge`."""
+    query_ids = [pair.query_id for pair in pairs]
+    by_query: dict[str, dict[str, SameJudgeValues]] = {query_id: {} for query_id in query_ids}
+    by = basis.pair_judges
+    for qrels, names, threshold in basis.grounds(query_ids, measures):
+        of_names = measure_on_same_judge(pairs, qrels, by, names, threshold, n_bounded)
         for query_id, readings in of_names.items():
-            found[query_id].update(readings)
-    return found
+            by_query[query_id].update(readings)
+    return by_query
 
 
 def _lost(old: ItemValues, labelled: Container[str], sides: tuple[_Side, _Side]) -> frozenset[str]:
@@ -302,17 +303,17 @@ class _Stale:
         return self.before != self.now and _name_of(measure) in _ON_ALL_GRADES
 
 
-def _is_same(old: ItemValues, new: ItemValues | None, yardstick: Yardstick | None) -> bool:
+def _is_same(old: ItemValues, new: ItemValues | None, basis: RescoringBasis | None) -> bool:
     if new is None:
-        return yardstick is not None and old.query_id in yardstick.qrels
+        return basis is not None and old.query_id in basis.qrels
     return old.item == new.item
 
 
 def _without_value(
-    old: ItemValues, olds: Mapping[str, Mapping[str, Reading]], yardstick: Yardstick | None
+    old: ItemValues, olds: Mapping[str, Mapping[str, Reading]], basis: RescoringBasis | None
 ) -> dict[str, Reading]:
-    """Return what a query without judgments could come to: it has no value, but did not fail."""
-    if yardstick is None or yardstick.qrels.get(old.query_id):
+    """Return the range of a query without judgments: it has no value, but did not fail."""
+    if basis is None or basis.qrels.get(old.query_id):
         return {}
     return {name: Reading(None, 0.0, of.high) for name, of in olds[old.query_id].items()}
 
@@ -322,17 +323,17 @@ def _readings(
     evaluation: Evaluation,
     measures: Sequence[str],
     stale: _Stale,
-    yardstick: Yardstick | None,
+    basis: RescoringBasis | None,
 ) -> dict[str, dict[str, Reading]]:
-    """Return what items come to: what is stored where it stands, else scored again."""
-    found = {item.query_id: dict(_stored(item, measures)) for item in items}
+    """Return the values of items: the stored ones where they still hold, else scored again."""
+    readings_of = {item.query_id: dict(_stored(item, measures)) for item in items}
     again = [item for item in items if any(stale.has(item.query_id, name) for name in measures)]
-    scored = _rescored(again, evaluation, measures, yardstick)
+    scored = _rescored(again, evaluation, measures, basis)
     for query_id, readings in scored.items():
-        found[query_id].update(
+        readings_of[query_id].update(
             (name, of) for name, of in readings.items() if stale.has(query_id, name)
         )
-    return found
+    return readings_of
 
 
 def _stored(item: ItemValues, measures: Sequence[str]) -> Iterator[tuple[str, Reading]]:
@@ -346,22 +347,22 @@ def _rescored(
     items: Sequence[ItemValues],
     evaluation: Evaluation,
     measures: Sequence[str],
-    yardstick: Yardstick | None,
+    basis: RescoringBasis | None,
 ) -> dict[str, dict[str, Reading]]:
-    """Return what the rankings of items come to on today's grades; nothing for ungraded ones."""
-    if yardstick is None:
+    """Return the values of items' rankings on today's grades; nothing for ungraded ones."""
+    if basis is None:
         nothing = {name: Reading(None, 0.0, inf) for name in measures}
         return {item.query_id: nothing for item in items}
-    graded = [item for item in items if yardstick.qrels.get(item.query_id)]
+    graded = [item for item in items if basis.qrels.get(item.query_id)]
     if not graded or not measures:
         return {}
     known = None
-    if evaluation.digests.corpus != yardstick.corpus:
-        known, moved = yardstick.chunk_ids(), yardstick.moved()
+    if evaluation.digests.corpus != basis.corpus:
+        known, moved = basis.chunk_ids(), basis.moved()
         graded = [_as_of_now(item, moved) for item in graded]
     run = {item.query_id: item.ranking for item in graded}
-    found: dict[str, dict[str, Reading]] = {item.query_id: {} for item in graded}
-    for qrels, names, threshold in yardstick.grounds(run, measures):
+    rescored: dict[str, dict[str, Reading]] = {item.query_id: {} for item in graded}
+    for qrels, names, threshold in basis.grounds(run, measures):
         scores = evaluate(qrels, run, names, rel_threshold=threshold)
         at_all = evaluate(qrels, {}, names, rel_threshold=threshold, failed=[*qrels])
         for name in names:
@@ -371,8 +372,10 @@ def _rescored(
                 low, high = possible.get(item.query_id, (value, value))
                 widest = Reading(None, *any_ranking[item.query_id])
                 read = widest if low is None or high is None else Reading(value, low, high)
-                found[item.query_id][name] = _told(item, parse_measure(name), read, widest, known)
-    return found
+                rescored[item.query_id][name] = _reading_from_stored(
+                    item, parse_measure(name), read, widest, known
+                )
+    return rescored
 
 
 def _as_of_now(item: ItemValues, moved: Mapping[str, Sequence[str]]) -> ItemValues:
@@ -386,14 +389,14 @@ def _as_of_now(item: ItemValues, moved: Mapping[str, Sequence[str]]) -> ItemValu
     return item.model_copy(update={"ranking": tuple(dict.fromkeys(now))})
 
 
-def _told(
+def _reading_from_stored(
     item: ItemValues,
     measure: Measure,
     read: Reading,
     widest: Reading,
     known: Container[str] | None,
 ) -> Reading:
-    """Return what the stored part of a ranking tells of its value."""
+    """Return a value as far as the stored part of its ranking determines it."""
     if measure.name == "NumRet":
         return Reading(item.n_retrieved, item.n_retrieved, item.n_retrieved)
     unknown = _first_unknown(item, known)

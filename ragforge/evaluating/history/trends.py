@@ -1,4 +1,4 @@
-"""Where a measure of a run is going."""
+"""Trends: whether a measure of a run rises, falls or stays, with intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from ragforge.evaluating.history.changes import stands_for_same
 from ragforge.evaluating.history.common_items import (
     LEFT_OUT,
     CommonItem,
-    Yardstick,
+    RescoringBasis,
     common_items,
     mixed_of,
 )
-from ragforge.evaluating.one_judge import Reading
+from ragforge.evaluating.same_judge import Reading
 from ragforge.measures import parse_measure
 from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import Ends
@@ -39,7 +39,7 @@ _UNBOUNDED: Final = frozenset({"DCG", "NumRet", "NumRel", "NumRelRet"})
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """What two evaluations tell of the items that are equal in both."""
+    """The differences on the items that are equal in two evaluations."""
 
     means: Mapping[str, BridgeMean]
     """How they moved, by measure; nothing of those of which no item can be compared."""
@@ -48,7 +48,7 @@ class Crossing:
 
 
 def bridge(
-    before: Baseline, now: Baseline, yardstick: Yardstick | None = None
+    before: Baseline, now: Baseline, basis: RescoringBasis | None = None
 ) -> Mapping[str, BridgeMean]:
     """Return by measure how the items moved that are equal in both; {} where none can be compared.
 
@@ -59,15 +59,15 @@ def bridge(
     Args:
         before: The earlier one.
         now: The later one.
-        yardstick: The grades of today; without it, items whose grades changed are left out.
+        basis: The grades of today; without it, items whose grades changed are left out.
     """
-    return crossing(before, now, yardstick).means
+    return crossing(before, now, basis).means
 
 
 def crossing(
     before: Baseline,
     now: Baseline,
-    yardstick: Yardstick | None = None,
+    basis: RescoringBasis | None = None,
     design: Design | None = None,
 ) -> Crossing:
     """Return the bridge between two evaluations, with what keeps it from being whole.
@@ -75,19 +75,19 @@ def crossing(
     Args:
         before: As for `bridge`.
         now: Likewise.
-        yardstick: Likewise.
+        basis: Likewise.
         design: What the items of a sample were drawn from; None where neither is of a sample. Where
             an item is not in it any more, all weigh alike.
     """
     if not is_comparable(before.evaluation, now.evaluation):
         return Crossing({}, None)
-    common = common_items(before, now, yardstick)
+    common = common_items(before, now, basis)
     items = {query_id: item for query_id, item in common.items() if item.now}
     if design is not None and not items.keys() <= design.stratum_of.keys():
         design = None
     # Rankings are of all queries of the run: what differs then is only what they are measured on.
     alike = before.evaluation.digests.rankings == now.evaluation.digests.rankings
-    found = {
+    paired = {
         name: _paired(
             name,
             {query_id: item for query_id, item in items.items() if name in item.now},
@@ -97,8 +97,8 @@ def crossing(
         for name in now.evaluation.measures
         if name in before.evaluation.measures
     }
-    means = {name: of for name, of in found.items() if of is not None}
-    return Crossing(means, mixed_of(common, yardstick))
+    means = {name: of for name, of in paired.items() if of is not None}
+    return Crossing(means, mixed_of(common, basis))
 
 
 def is_comparable(before: Evaluation, now: Evaluation) -> bool:
@@ -256,11 +256,11 @@ class QueriesNeeded:
     """Whether it may take more: most items tie, and the few others tell little of the spread."""
 
 
-def queries_needed_by(found: Trend, least: float) -> QueriesNeeded | None:
+def queries_needed_by(trend: Trend, least: float) -> QueriesNeeded | None:
     """Return how many items a verdict would need, where a measure neither rises nor falls.
 
     Args:
-        found: Where it went.
+        trend: Where it went.
         least: The least difference that matters, above 0.
 
     Returns:
@@ -268,14 +268,14 @@ def queries_needed_by(found: Trend, least: float) -> QueriesNeeded | None:
 
     Source: `ragforge.measures.power`, at 80 % and the 5 % level, as `ragforge compare`.
     """
-    if found.verdict != "STABLE" or not found.sd or found.diff is None:
+    if trend.verdict != "STABLE" or not trend.sd or trend.diff is None:
         return None
-    seen = queries_needed(found.diff, found.sd) if abs(found.diff) > _NOTHING else None
+    seen = queries_needed(trend.diff, trend.sd) if abs(trend.diff) > _NOTHING else None
     return QueriesNeeded(
-        for_seen=None if seen is None or seen <= found.n else seen,
+        for_seen=None if seen is None or seen <= trend.n else seen,
         least=least,
-        for_least=queries_needed(least, found.sd),
-        is_lower_end=found.n_tied > found.n / 2,
+        for_least=queries_needed(least, trend.sd),
+        is_lower_end=trend.n_tied > trend.n / 2,
     )
 
 

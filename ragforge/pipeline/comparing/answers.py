@@ -9,10 +9,10 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.answers.rates import strict_score
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.comparison import ComparisonReport
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import count_silent, grades_of, why_unknown
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.selection import Part
-from ragforge.evaluating.wording import plural
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.measures.comparing import couples

@@ -7,9 +7,9 @@ from typing import Final
 
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery, Unjudged
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.selection import Part
-from ragforge.evaluating.wording import plural
 from ragforge.measures.comparing import ALPHA, Comparison, Pair, all_pairs, compare_pairs, letters
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES

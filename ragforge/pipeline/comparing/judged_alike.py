@@ -6,9 +6,15 @@ from math import inf
 from pathlib import Path
 from typing import Final
 
-from ragforge.evaluating.graded_by import judge_command, judges_shown, missing_grades
-from ragforge.evaluating.one_judge import Couple, OneJudge, PairJudges, mixed_grades, on_one_judge
-from ragforge.evaluating.wording import plural
+from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.graded_by import judge_command, judges_text, missing_grades_text
+from ragforge.evaluating.same_judge import (
+    PairJudges,
+    RankingPair,
+    SameJudgeValues,
+    measure_on_same_judge,
+    mixed_grades,
+)
 from ragforge.measures import parse_measure
 from ragforge.pipeline.comparing.undecided import Key, Qrels, RankedRun
 
@@ -83,11 +89,11 @@ def _of_couple(
 ) -> dict[Key, str]:
     a, b = runs
     couples = [
-        Couple(query_id, a.ranked.get(query_id, ()), b.ranked.get(query_id, ()))
+        RankingPair(query_id, a.ranked.get(query_id, ()), b.ranked.get(query_id, ()))
         for query_id in by.mixed
         if query_id not in a.failed | b.failed
     ]
-    readings = on_one_judge(couples, qrels, by, measures, rel_threshold, 0)
+    readings = measure_on_same_judge(couples, qrels, by, measures, rel_threshold, 0)
     lacking = {
         query_id: {name: one.lacking for name, one in of.items() if one.lacking}
         for query_id, of in readings.items()
@@ -102,8 +108,8 @@ def _of_couple(
             depth = _depth(needed, runs)
             command = judge_command(mixed.ask, str(where), [a.name, b.name], depth=depth)
         reason = (
-            f"in {n_queries} no one judge graded what both hold ({judges_shown(mixed.judges)}), so "
-            f"that a difference may be one of the judges; {missing_grades(mixed, command)}"
+            f"in {n_queries} no one judge graded what both hold ({judges_text(mixed.judges)}), so "
+            f"that a difference may be one of the judges; {missing_grades_text(mixed, command)}"
         )
         return {keys[name]: reason for name in mixed.measures}
     alone = (
@@ -119,7 +125,9 @@ def _of_couple(
     return {keys[name]: alone for name in moved}
 
 
-def _moved(one: OneJudge, name: str, query_id: str, runs: tuple[RankedRun, RankedRun]) -> bool:
+def _moved(
+    one: SameJudgeValues, name: str, query_id: str, runs: tuple[RankedRun, RankedRun]
+) -> bool:
     """Whether the values that are compared are others than those of one judge."""
     sides = zip((one.before, one.now), runs, strict=True)
     return any(

@@ -10,19 +10,19 @@ from typing import Final
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.comparison import ComparisonReport
-from ragforge.evaluating.gathered import (
-    Gathered,
+from ragforge.evaluating.evaluation_data import (
+    EvaluationData,
     is_complete,
     reading_words,
     settle_judgments,
     task_of,
 )
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of
 from ragforge.evaluating.judgments import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
-from ragforge.evaluating.one_judge import PairJudges, pair_judges
 from ragforge.evaluating.runs import rank_order
+from ragforge.evaluating.same_judge import PairJudges, pair_judges
 from ragforge.evaluating.selection import Part
-from ragforge.evaluating.wording import plural
 from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
 from ragforge.files.formats.row_relevance import lists_in_words
 from ragforge.files.formats.runs import Ranked, read_run
@@ -198,7 +198,7 @@ def compare_runs(
 
 def compare_gathered(
     where: Path,
-    found: Gathered,
+    found: EvaluationData,
     settings: EvaluateSettings,
     options: ComparisonOptions = AS_USUAL,
 ) -> ComparisonReport:

@@ -22,9 +22,9 @@ from ragforge.pipeline.gating.subjects import ANSWERS, Valued
 from ragforge.records import Evaluation
 from ragforge.report.gate.text import (
     Decision,
-    bound_text,
+    bound_sentence,
     decided_on,
-    drop_text,
+    drop_sentence,
     failures_text,
 )
 
@@ -53,7 +53,7 @@ def check_bound(kind: Kind, threshold: Threshold, valued: Valued, *, by_point: b
         n=found.n,
         n_failed=found.n_failed,
         outcome=outcome,
-        text=bound_text(kind, found, threshold, outcome),
+        text=bound_sentence(kind, found, threshold, outcome),
         power=_power(_sd(list(valued.values.values())), found.n, room) if tells else None,
     )
 
@@ -91,7 +91,7 @@ def check_drop(
         n=found.n,
         n_failed=found.n_failed,
         outcome=outcome,
-        text=drop_text(found, threshold, outcome),
+        text=drop_sentence(found, threshold, outcome),
         power=_power(sd, found.n, room, threshold.value) if tells else None,
     )
 

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.gate import Refusal, Rules
-from ragforge.evaluating.graded_by import judge_command, missing_grades, silent_of
+from ragforge.evaluating.graded_by import judge_command, missing_grades_text, silent_of
 from ragforge.evaluating.history.changes import is_of_same_part
 from ragforge.evaluating.history.common_items import LEFT_OUT, CommonItem, common_items, mixed_of
-from ragforge.evaluating.one_judge import Reading
-from ragforge.evaluating.wording import one_line, plural
+from ragforge.evaluating.same_judge import Reading
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
 from ragforge.measures.strata import Design
-from ragforge.pipeline.evaluated import yardstick_of
+from ragforge.pipeline.evaluated import rescoring_basis_of
 from ragforge.pipeline.gating.subjects import Subject
 from ragforge.records import Baseline, Evaluation, MixedGrades
 
@@ -102,10 +102,10 @@ def shared_items(
         before: The baseline.
         is_bounded: Count what is left out at its worst.
     """
-    yardstick = None
+    basis = None
     if subject.run is not None:
-        yardstick = yardstick_of(dataset, subject.run)
-    found = common_items(before, subject.baseline, yardstick)
+        basis = rescoring_basis_of(dataset, subject.run)
+    found = common_items(before, subject.baseline, basis)
     of_now = {item.query_id: item for item in subject.baseline.items}
     same = {key: item for key, item in found.items() if key in of_now}
     stored = {item.query_id: item.values for item in before.items}
@@ -125,7 +125,7 @@ def shared_items(
         is_identical=is_identical,
         alike={key: item.alike for key, item in same.items() if item.alike},
         is_bounded=is_bounded,
-        mixed=mixed_of(found, yardstick),
+        mixed=mixed_of(found, basis),
         design=design,
         dataset=str(dataset.path),
     )
@@ -256,7 +256,7 @@ def _why(now: Evaluation, shared: Shared) -> str:
     command = judge_command(mixed.ask, shared.dataset, [now.run], n_earlier=1)
     return (
         "no one judge graded both rankings of them, so that a difference would be one of the "
-        f"judges; {missing_grades(mixed, command)}"
+        f"judges; {missing_grades_text(mixed, command)}"
     )
 
 

@@ -7,13 +7,13 @@ from typing import Final, Literal
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.comparison import MovedQuery
+from ragforge.evaluating.evaluation_data import missing_relevant
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.gate import Allowance, Check, Rules, Verdict
-from ragforge.evaluating.gathered import missing_relevant
 from ragforge.evaluating.graded_by import grades_of
 from ragforge.evaluating.history.changes import Change, changes
 from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.selection import Part
-from ragforge.evaluating.wording import one_line, plural
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER

@@ -8,7 +8,7 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, standing_at
 from ragforge.errors import DataError
-from ragforge.evaluating.wording import plural
+from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded
 from ragforge.files.formats.queries import ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE, Anchor

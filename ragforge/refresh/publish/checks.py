@@ -9,7 +9,7 @@ import numpy as np
 from ragforge.config import RefreshSettings, Settings
 from ragforge.corpus.chunking import text_sha256
 from ragforge.errors import ChurnError
-from ragforge.evaluating.wording import plural
+from ragforge.evaluating.formatting import plural
 from ragforge.files.array_files import Array
 from ragforge.files.set.chunk_lines import each_chunk
 from ragforge.files.set.dataset import Dataset

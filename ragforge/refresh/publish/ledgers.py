@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ragforge.config import RefreshSettings
-from ragforge.evaluating.one_judge import JudgeKey, judge_key, one_key_a_judge
+from ragforge.evaluating.same_judge import JudgeKey, canonical_judge_keys, judge_key
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.ground_digests import grades_digest, item_digests
 from ragforge.records import Action, Cause, Evidence, ItemChange, Query
@@ -31,7 +31,7 @@ def bridge_of(parent: Dataset, staged: Dataset) -> tuple[str, ...]:
     new = dict(_grades(staged, same, {}))
     nothing = _Graded(grades_digest({}), frozenset())
     both = {one: (old.get(one, nothing), new.get(one, nothing)) for one in same}
-    judges = one_key_a_judge(key for pair in both.values() for of in pair for key in of.judges)
+    judges = canonical_judge_keys(key for pair in both.values() for of in pair for key in of.judges)
     return tuple(
         sorted(
             query_id

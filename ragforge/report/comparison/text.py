@@ -7,10 +7,10 @@ from math import isfinite
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.text_table import Table, render_table
-from ragforge.evaluating.wording import MISSING, number, one_line, plural, share
 from ragforge.measures.intervals import Ends
 from ragforge.report.comparison.words import (
     DIGITS,
@@ -19,12 +19,12 @@ from ragforge.report.comparison.words import (
     baseline_note,
     basis,
     by_pair,
-    doubts,
-    ends_shown,
+    detectable_text,
+    display_name,
+    interval_text,
+    lead_caveats,
     legend,
-    name_shown,
-    p_shown,
-    shows,
+    p_text,
     signed,
     survivors,
     verdict,
@@ -61,33 +61,33 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
 
 
 def _compared(item: Compared) -> dict[str, object]:
-    found = item.comparison
+    comparison = item.comparison
     return {
-        "a": found.a,
-        "b": found.b,
-        "measure": found.measure,
-        "mean_a": found.mean_a,
-        "mean_b": found.mean_b,
-        "diff": found.diff,
-        "low": _low(found.interval),
-        "high": _high(found.interval),
-        "p": _finite(found.p),
-        "p_corrected": _finite(found.p_corrected),
+        "a": comparison.a,
+        "b": comparison.b,
+        "measure": comparison.measure,
+        "mean_a": comparison.mean_a,
+        "mean_b": comparison.mean_b,
+        "diff": comparison.diff,
+        "low": _low(comparison.interval),
+        "high": _high(comparison.interval),
+        "p": _finite(comparison.p),
+        "p_corrected": _finite(comparison.p_corrected),
         "winner": item.outcome,
-        "wins": found.wins,
-        "ties": found.ties,
-        "losses": found.losses,
+        "wins": comparison.wins,
+        "ties": comparison.ties,
+        "losses": comparison.losses,
         "why": item.withheld or None,
-        "same_rankings": found.is_identity,
-        "percent": found.percent,
-        "level": found.level,
-        "low_alone": _low(found.interval_alone),
-        "high_alone": _high(found.interval_alone),
-        "p_t": _finite(found.p_t),
-        "n": found.n,
+        "same_rankings": comparison.is_identity,
+        "percent": comparison.percent,
+        "level": comparison.level,
+        "low_alone": _low(comparison.interval_alone),
+        "high_alone": _high(comparison.interval_alone),
+        "p_t": _finite(comparison.p_t),
+        "n": comparison.n,
         "n_left_out": item.n_left_out,
-        "effect": asdict(found.effect),
-        "power": None if found.power is None else asdict(found.power),
+        "effect": asdict(comparison.effect),
+        "power": None if comparison.power is None else asdict(comparison.power),
         "unjudged": _unjudged(item),
         "failure_bounds": _ends(item.failure_bounds),
         "moved": {
@@ -98,14 +98,14 @@ def _compared(item: Compared) -> dict[str, object]:
 
 
 def _unjudged(item: Compared) -> dict[str, object] | None:
-    found = item.unjudged
-    if found is None:
+    unjudged = item.unjudged
+    if unjudged is None:
         return None
     return {
-        "n_only_a": found.n_only_a,
-        "n_only_b": found.n_only_b,
-        "n_both": found.n_both,
-        "bounds": _ends(found.bounds),
+        "n_only_a": unjudged.n_only_a,
+        "n_only_b": unjudged.n_only_b,
+        "n_both": unjudged.n_both,
+        "bounds": _ends(unjudged.bounds),
     }
 
 
@@ -143,7 +143,7 @@ def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
         head, *rest = report.part.lines
         parts.append("\n".join([_wrapped(head), *rest]))
     if len(report.names) > 2:
-        parts += [_shown(means_table(report)), _shown(survivors_table(report))]
+        parts += [_table_text(means_table(report)), _table_text(survivors_table(report))]
     parts += [_pair(items, n_moved) for items in by_pair(report.items)]
     parts.append("\n".join([*map(_wrapped, legend(report)), *map(_wrapped, _notes(report))]))
     return "\n\n".join(parts)
@@ -161,26 +161,26 @@ def means_table(report: ComparisonReport) -> Table:
         bare = [measure for measure in report.measures if measure not in report.letters]
         note += f" No letters in {', '.join(bare)}: see what is UNKNOWN." if bare else ""
     elif report.baseline is not None:
-        note = f"All others are held against {name_shown(report.baseline)} only."
+        note = f"All others are held against {display_name(report.baseline)} only."
     return Table("Means", (report.of.removesuffix("s"), *report.measures), rows, note)
 
 
 def survivors_table(report: ComparisonReport) -> Table:
     """Return the differences that survive the correction."""
-    shown = survivors(report)
+    surviving = survivors(report)
     rows = tuple(
         (
-            found.measure,
-            found.b if found.winner == "B" else found.a,
-            found.a if found.winner == "B" else found.b,
-            number(abs(found.diff or 0.0), DIGITS),
-            p_shown(found.p_corrected),
+            comparison.measure,
+            comparison.b if comparison.winner == "B" else comparison.a,
+            comparison.a if comparison.winner == "B" else comparison.b,
+            number(abs(comparison.diff or 0.0), DIGITS),
+            p_text(comparison.p_corrected),
         )
-        for found in shown
+        for comparison in surviving
     )
-    count = f"{len(shown)} of {plural(len(report.items), 'comparison')}"
+    count = f"{len(surviving)} of {plural(len(report.items), 'comparison')}"
     n_unknown = sum(item.outcome == "UNKNOWN" for item in report.items)
-    notes = [] if shown or n_unknown else ["None: nothing here tells these runs apart."]
+    notes = [] if surviving or n_unknown else ["None: nothing here tells these runs apart."]
     notes += [f"UNKNOWN in {plural(n_unknown, 'comparison')}."] if n_unknown else []
     title = f"Differences that survive the correction: {count}"
     return Table(title, ("measure", "better", "worse", "by", "p corr."), rows, " ".join(notes))
@@ -191,7 +191,7 @@ def pair_table(items: Sequence[Compared]) -> Table:
     first = items[0].comparison
     counts = {item.comparison.n for item in items}
     queries = plural(max(counts), "query", "queries")
-    title = f"A = {name_shown(first.a)}, B = {name_shown(first.b)}; {queries}"
+    title = f"A = {display_name(first.a)}, B = {display_name(first.b)}; {queries}"
     headers: tuple[str, ...] = (
         *("measure", "A", "B", "diff", "%", "interval", "p", "p corr.", "winner"),
         *("W/T/L", "d_z", "shows", "for half"),
@@ -213,14 +213,14 @@ def moved_table(items: Sequence[Compared], n_moved: int) -> Table | None:
     if not items or n_moved < 1:
         return None
     first = items[0]
-    shown = [
+    moved = [
         *(("gained", query) for query in first.gained[:n_moved]),
         *(("lost", query) for query in first.lost[:n_moved]),
     ]
-    if not shown:
+    if not moved:
         return None
-    is_ranked = any(query.first_a or query.first_b for _, query in shown)
-    rows = tuple(_moved_row(what, query, is_ranked=is_ranked) for what, query in shown)
+    is_ranked = any(query.first_a or query.first_b for _, query in moved)
+    rows = tuple(_moved_row(what, query, is_ranked=is_ranked) for what, query in moved)
     ranks = ("rank A", "rank B") if is_ranked else ()
     note = "rank: of the first relevant chunk." if is_ranked else ""
     headers = ("B has", "diff", "A", "B", *ranks, "query", "text")
@@ -228,11 +228,11 @@ def moved_table(items: Sequence[Compared], n_moved: int) -> Table | None:
 
 
 def _pair(items: Sequence[Compared], n_moved: int) -> str:
-    said = [_wrapped(line) for line in (*verdict(items), *doubts(items))]
+    sentences = [_wrapped(line) for line in (*verdict(items), *lead_caveats(items))]
     moved = moved_table(items, n_moved)
     tables = [*unknown_tables(items), *([moved] if moved else [])]
-    shown = [_shown(table) for table in tables]
-    return "\n\n".join(["\n".join([_shown(pair_table(items)), "", *said]), *shown])
+    blocks = [_table_text(table) for table in tables]
+    return "\n\n".join(["\n".join([_table_text(pair_table(items)), "", *sentences]), *blocks])
 
 
 def _holes(items: Sequence[Compared]) -> Table | None:
@@ -242,7 +242,7 @@ def _holes(items: Sequence[Compared]) -> Table | None:
             item.comparison.measure,
             signed(item.comparison.diff),
             *map(str, (item.unjudged.n_only_a, item.unjudged.n_only_b, item.unjudged.n_both)),
-            ends_shown(item.unjudged.bounds),
+            interval_text(item.unjudged.bounds),
         )
         for item in items
         if item.unjudged is not None
@@ -266,7 +266,7 @@ def _left_out(items: Sequence[Compared]) -> Table | None:
             item.comparison.measure,
             signed(item.comparison.diff),
             str(item.n_left_out),
-            ends_shown(item.failure_bounds),
+            interval_text(item.failure_bounds),
         )
         for item in items
         if item.n_left_out
@@ -280,21 +280,21 @@ def _left_out(items: Sequence[Compared]) -> Table | None:
 
 
 def _row(item: Compared) -> tuple[str, ...]:
-    found = item.comparison
-    power = found.power
+    comparison = item.comparison
+    power = comparison.power
     return (
-        found.measure,
-        number(found.mean_a, DIGITS),
-        number(found.mean_b, DIGITS),
-        signed(found.diff),
-        _percent(found.percent),
-        ends_shown(found.interval),
-        p_shown(found.p),
-        p_shown(found.p_corrected),
+        comparison.measure,
+        number(comparison.mean_a, DIGITS),
+        number(comparison.mean_b, DIGITS),
+        signed(comparison.diff),
+        _percent(comparison.percent),
+        interval_text(comparison.interval),
+        p_text(comparison.p),
+        p_text(comparison.p_corrected),
         item.outcome,
-        f"{found.wins}/{found.ties}/{found.losses}",
-        number(found.effect.cohen_dz, 2),
-        shows(found),
+        f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
+        number(comparison.effect.cohen_dz, 2),
+        detectable_text(comparison),
         MISSING if power is None or power.n_for_half is None else f"{power.n_for_half:,}",
     )
 
@@ -334,7 +334,7 @@ def _notes(report: ComparisonReport) -> Iterable[str]:
         yield f"careful: {baseline_note(report)}"
 
 
-def _shown(table: Table) -> str:
+def _table_text(table: Table) -> str:
     lines = [table.title]
     if table.rows:
         lines.append(render_table(table.headers, table.rows))

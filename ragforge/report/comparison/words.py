@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport
-from ragforge.evaluating.wording import MISSING, number, one_line, plural, share
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
 
@@ -29,8 +29,8 @@ LEGEND: Final = (
 )
 
 
-def part_words(report: ComparisonReport) -> list[str]:
-    """Say which part of the queries was compared on, in a sentence; [] where it was all."""
+def part_sentences(report: ComparisonReport) -> list[str]:
+    """Return a sentence on the part of the queries that was compared; [] where it was all."""
     return [report.part.head] if report.part else []
 
 
@@ -40,7 +40,7 @@ def by_pair(items: Iterable[Compared]) -> list[list[Compared]]:
     return [list(found) for _, found in grouped]
 
 
-def name_shown(name: str) -> str:
+def display_name(name: str) -> str:
     """Return the name of a run fit for a sentence."""
     return one_line(name, NAME_CHARS)
 
@@ -57,27 +57,27 @@ def signed(value: float | None, digits: int = DIGITS) -> str:
     return MISSING if value is None else f"{value:+.{digits}f}"
 
 
-def ends_shown(ends: Ends | None, digits: int = SHORT) -> str:
+def interval_text(ends: Ends | None, digits: int = SHORT) -> str:
     """Return an interval; a dash where there is none."""
     if ends is None:
         return MISSING
     return f"[{ends.low:.{digits}f}, {ends.high:.{digits}f}]"
 
 
-def shows(found: Comparison) -> str:
+def detectable_text(comparison: Comparison) -> str:
     """Return the least difference that is shown; a dash where there is no spread to tell it by."""
-    if found.power is None or found.power.detectable is None:
+    if comparison.power is None or comparison.power.detectable is None:
         return MISSING
-    return f"{'>=' if _mostly_tied(found) else ''}{number(found.power.detectable, SHORT)}"
+    return f"{'>=' if _mostly_tied(comparison) else ''}{number(comparison.power.detectable, SHORT)}"
 
 
-def p_shown(p: float) -> str:
+def p_text(p: float) -> str:
     """Return a p value; a small one by its magnitude, never as 0."""
     return f"{p:.4f}" if p >= 0.00005 or p == 0 else f"{p:.0e}"
 
 
 def verdict(items: Sequence[Compared]) -> list[str]:
-    """Say in sentences what the comparisons of two runs come to.
+    """Return sentences on which of two runs is better, by measure.
 
     Args:
         items: The measures of one pair.
@@ -90,25 +90,25 @@ def verdict(items: Sequence[Compared]) -> list[str]:
     return [*filter(None, better), *ties, *_unknown(items)]
 
 
-def doubts(items: Sequence[Compared]) -> list[str]:
-    """Say where grades or answers that are missing could change what was found."""
-    said = []
+def lead_caveats(items: Sequence[Compared]) -> list[str]:
+    """Return warnings where missing grades or answers could take a lead away."""
+    sentences = []
     for item in items:
-        found = item.comparison
+        comparison = item.comparison
         winner = item.better
         if winner is None:
             continue
         if item.unjudged is not None and _holds_zero(item.unjudged.bounds):
-            said.append(
-                f"{found.measure}: the chunks without a grade could take {name_shown(winner)}'s "
-                "lead away; judge them before you decide."
+            sentences.append(
+                f"{comparison.measure}: the chunks without a grade could take "
+                f"{display_name(winner)}'s lead away; judge them before you decide."
             )
         if item.failure_bounds is not None and _holds_zero(item.failure_bounds):
-            said.append(
-                f"{found.measure}: the {plural(item.n_left_out, 'query', 'queries')} left out "
-                f"could take {name_shown(winner)}'s lead away; mend the failures first."
+            sentences.append(
+                f"{comparison.measure}: the {plural(item.n_left_out, 'query', 'queries')} left out "
+                f"could take {display_name(winner)}'s lead away; mend the failures first."
             )
-    return said
+    return sentences
 
 
 def basis(report: ComparisonReport) -> str:
@@ -150,28 +150,32 @@ def legend(report: ComparisonReport) -> list[str]:
     return [line.format(alpha=share(report.alpha)) for line in LEGEND]
 
 
-def _better(found: Sequence[Comparison], letter: str) -> str:
-    won = [item for item in found if item.winner == letter]
+def _better(comparisons: Sequence[Comparison], letter: str) -> str:
+    won = [item for item in comparisons if item.winner == letter]
     if not won:
         return ""
     name = won[0].b if letter == "B" else won[0].a
     listed = [
         f"{_named(item)} by {number(abs(item.diff or 0), SHORT)} {_lead(item)}" for item in won
     ]
-    return f"{name_shown(name)} is better in {_enumerated(listed)}."
+    return f"{display_name(name)} is better in {_enumerated(listed)}."
 
 
-def _named(found: Comparison) -> str:
+def _named(comparison: Comparison) -> str:
     """Return the measure, with a word where the better value is the lower one."""
-    is_higher = (found.diff or 0) > 0
-    return found.measure if is_higher == (found.winner == "B") else f"{found.measure} (lower)"
+    is_higher = (comparison.diff or 0) > 0
+    return (
+        comparison.measure
+        if is_higher == (comparison.winner == "B")
+        else f"{comparison.measure} (lower)"
+    )
 
 
-def _lead(found: Comparison) -> str:
+def _lead(comparison: Comparison) -> str:
     """Return the interval of how far the winner is ahead, which no line break parts."""
-    assert found.interval is not None
-    low, high = sorted((abs(found.interval.low), abs(found.interval.high)))
-    return ends_shown(Ends(low, high)).replace(" ", NO_BREAK)
+    assert comparison.interval is not None
+    low, high = sorted((abs(comparison.interval.low), abs(comparison.interval.high)))
+    return interval_text(Ends(low, high)).replace(" ", NO_BREAK)
 
 
 def _ties(tied: Sequence[Comparison]) -> list[str]:
@@ -185,17 +189,17 @@ def _ties(tied: Sequence[Comparison]) -> list[str]:
         if item.power is not None and item.power.detectable
     ]
     n_queries = plural(max(item.n for item in tied), "query", "queries")
-    said = f"No difference shown in {measures}, by {n_queries}."
+    sentence = f"No difference shown in {measures}, by {n_queries}."
     if least:
-        said = (
+        sentence = (
             f"No difference shown in {measures}; with {n_queries} one of {_enumerated(least)} "
             "would be seen in 4 of 5 samples."
         )
     alike = [item.measure for item in tied if item.power is not None and not item.power.sd]
     if not alike:
-        return [said]
+        return [sentence]
     return [
-        said,
+        sentence,
         f"In {_enumerated(alike)} the difference is the same in all queries: they do not tell how "
         "far others would spread, and so not what difference would be seen.",
     ]
@@ -213,8 +217,8 @@ def _unknown(items: Sequence[Compared]) -> list[str]:
     ]
 
 
-def _mostly_tied(found: Comparison) -> bool:
-    return found.ties > found.n / 2
+def _mostly_tied(comparison: Comparison) -> bool:
+    return comparison.ties > comparison.n / 2
 
 
 def _enumerated(parts: Sequence[str], last: str = "and") -> str:

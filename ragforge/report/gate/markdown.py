@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from ragforge.evaluating.formatting import harmless, number, one_line, visible
 from ragforge.evaluating.gate import Check, Verdict, power_text
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.text_table import Table
-from ragforge.evaluating.wording import harmless, number, one_line, visible
 from ragforge.report.gate.text import check_table, refusal_lines, render_gate, sentences
 from ragforge.report.markdown import escape_markdown, markdown_table
 
@@ -60,7 +60,7 @@ def render_junit(verdict: Verdict) -> str:
 
 def _properties(suite: Element, verdict: Verdict) -> None:
     now, then = verdict.evaluation, verdict.baseline
-    told = {
+    facts = {
         "verdict": verdict.outcome,
         "dataset": now.dataset,
         "version": str(now.version),
@@ -69,9 +69,9 @@ def _properties(suite: Element, verdict: Verdict) -> None:
         "failed queries": str(now.n_failed),
     }
     if then is not None:
-        told |= {"baseline": then.evaluation_id, "baseline run": then.run}
+        facts |= {"baseline": then.evaluation_id, "baseline run": then.run}
     properties = SubElement(suite, "properties")
-    for name, value in told.items():
+    for name, value in facts.items():
         SubElement(properties, "property", {"name": name, "value": _xml(value)})
 
 
@@ -199,8 +199,8 @@ def annotations(verdict: Verdict) -> list[str]:
         left_out = len(errors) - MOST_ANNOTATIONS + 1
         more = f"::error title={_property('gate')}::{left_out} more failed; see the summary"
         errors = [*errors[: MOST_ANNOTATIONS - 1], more]
-    said = _message(f"{verdict.title}: {verdict.head}")
-    return [*errors, f"::notice title={_property('ragforge gate')}::{said}"]
+    message = _message(f"{verdict.title}: {verdict.head}")
+    return [*errors, f"::notice title={_property('ragforge gate')}::{message}"]
 
 
 def step_summary(verdict: Verdict, n_bytes_there: int) -> str:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Final
 
+from ragforge.evaluating.formatting import MISSING, harmless, number, plural
 from ragforge.evaluating.gate import Check, Kind, Outcome, Threshold, Verdict, power_text
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.text_table import Table, render_table
-from ragforge.evaluating.wording import MISSING, harmless, number, plural
 
 _WIDTH: Final = 100
 _DIGITS: Final = 4
@@ -17,7 +17,7 @@ _SENTENCE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a threshold is held against."""
+    """The value, with its interval, that is compared with a threshold."""
 
     value: float | None
     """The mean, or the mean difference; None where there is none."""
@@ -37,57 +37,61 @@ class Decision:
     """Whether both are one and the same, so that no difference is possible."""
 
 
-def decided_on(kind: Kind, found: Decision) -> str:
-    """Say what was held against the threshold."""
+def decided_on(kind: Kind, decision: Decision) -> str:
+    """Return the name of the value that is compared with the threshold."""
     end = "high" if kind == "max" else "low"
     mean = "mean difference" if kind == "max-drop" else "mean"
-    what = mean if found.by_point else f"{end} end of the interval"
-    if found.is_identical:
+    what = mean if decision.by_point else f"{end} end of the interval"
+    if decision.is_identical:
         what = "identity"
-    items = " and items left out" if found.n_left_out else ""
-    return f"{what}, failures{items} at their worst" if found.worst else what
+    items = " and items left out" if decision.n_left_out else ""
+    return f"{what}, failures{items} at their worst" if decision.worst else what
 
 
-def bound_text(kind: Kind, found: Decision, threshold: Threshold, outcome: Outcome) -> str:
-    """Say how a mean holds to the threshold of a `min` or a `max`."""
-    if found.value is None:
+def bound_sentence(kind: Kind, decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+    """Return a sentence on a mean against the threshold of a `min` or a `max`."""
+    if decision.value is None:
         return "No query has a value."
-    said = f"{threshold.measure} is {number(found.value, _DIGITS)}"
-    if found.decided is None:
-        return f"{said}, of {plural(found.n, 'query', 'queries')}: too few for an interval."
-    bound, reached = number(threshold.value, _DIGITS), number(found.decided, _DIGITS)
-    worst = _worst(found)
+    sentence = f"{threshold.measure} is {number(decision.value, _DIGITS)}"
+    if decision.decided is None:
+        return f"{sentence}, of {plural(decision.n, 'query', 'queries')}: too few for an interval."
+    bound, reached = number(threshold.value, _DIGITS), number(decision.decided, _DIGITS)
+    worst = _worst(decision)
     beyond, far = ("above", "high") if kind == "max" else ("below", "low")
     if outcome == "PASS":
         held = (
-            "" if found.by_point and not worst else f", and by its interval not {beyond} {reached}"
+            ""
+            if decision.by_point and not worst
+            else f", and by its interval not {beyond} {reached}"
         )
-        return f"{said}{held}{worst}."
-    if (found.value > threshold.value) == (kind == "max") and found.value != threshold.value:
-        return f"{said}, which is {beyond} {bound}."
-    return f"{said}, but could be as {far} as {reached}{worst}: {bound} is not shown to be held."
+        return f"{sentence}{held}{worst}."
+    if (decision.value > threshold.value) == (kind == "max") and decision.value != threshold.value:
+        return f"{sentence}, which is {beyond} {bound}."
+    return (
+        f"{sentence}, but could be as {far} as {reached}{worst}: {bound} is not shown to be held."
+    )
 
 
-def drop_text(found: Decision, threshold: Threshold, outcome: Outcome) -> str:
-    """Say how a mean difference holds to the drop that is allowed."""
-    if found.value is None:
+def drop_sentence(decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+    """Return a sentence on a mean difference against the drop that is allowed."""
+    if decision.value is None:
         return "No item can be compared with the baseline."
-    said = f"{threshold.measure} changed by {found.value:+.{_DIGITS}f} on "
-    said += plural(found.n, "item")
-    if found.decided is None:
-        return f"{said}: too few for an interval."
-    bound, worst = number(threshold.value, _DIGITS), _worst(found)
+    sentence = f"{threshold.measure} changed by {decision.value:+.{_DIGITS}f} on "
+    sentence += plural(decision.n, "item")
+    if decision.decided is None:
+        return f"{sentence}: too few for an interval."
+    bound, worst = number(threshold.value, _DIGITS), _worst(decision)
     if outcome == "PASS":
-        ruled_out = "is ruled out" if not found.by_point else "was not found"
-        return f"{said}: a drop of more than {bound} {ruled_out}{worst}."
-    if found.value < -threshold.value:
-        return f"{said}: that is a drop of more than {bound}."
-    reached = f"{found.decided:+.{_DIGITS}f}"
-    return f"{said}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
+        ruled_out = "is ruled out" if not decision.by_point else "was not found"
+        return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}."
+    if decision.value < -threshold.value:
+        return f"{sentence}: that is a drop of more than {bound}."
+    reached = f"{decision.decided:+.{_DIGITS}f}"
+    return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
 
 
 def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:
-    """Say how many queries failed, and how many may.
+    """Return a sentence on how many queries failed, and how many may.
 
     Args:
         n_failed: Of `n`.
@@ -100,11 +104,11 @@ def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:
     return f"{text}{rate}; allowed is {100 * most:g} %."
 
 
-def _worst(found: Decision) -> str:
-    if not found.worst:
+def _worst(decision: Decision) -> str:
+    if not decision.worst:
         return ""
-    items = plural(found.n_left_out, "item")
-    left_out = f" and {items} that cannot be compared" if found.n_left_out else ""
+    items = plural(decision.n_left_out, "item")
+    left_out = f" and {items} that cannot be compared" if decision.n_left_out else ""
     return f" with all failures{left_out} at their worst"
 
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
-from ragforge.evaluating.wording import MISSING, number, one_line, plural, share
 from ragforge.report.comparison.text import means_table, survivors_table, unknown_tables
 from ragforge.report.comparison.words import (
     SHORT,
     by_pair,
-    doubts,
-    ends_shown,
-    p_shown,
-    part_words,
-    shows,
+    detectable_text,
+    interval_text,
+    lead_caveats,
+    p_text,
+    part_sentences,
     signed,
     verdict,
 )
@@ -92,20 +92,20 @@ def deltas_of(a: MeasuredRun, b: MeasuredRun) -> Deltas:
     return Deltas(a.name, b.name, sorted(items, key=lambda item: (item.diff, item.query_id)))
 
 
-def delta_chart(found: Deltas, key: str) -> Html:
+def delta_chart(deltas: Deltas, key: str) -> Html:
     """Return one bar a query, the greatest loss on the left, gains upwards.
 
     Args:
-        found: At least one query.
+        deltas: At least one query.
         key: Unique on the page; goes into ids.
     """
-    shown = _shown(found.items)
-    reach = max((abs(item.diff) for item in shown), default=0) or 1.0
+    drawn = _evenly_spaced(deltas.items)
+    reach = max((abs(item.diff) for item in drawn), default=0) or 1.0
     up = Scale(-reach, reach, _TOP + _HEIGHT, _TOP)
     zero = up.place(0)
-    step = (_WIDTH - _LEFT) / len(shown)
-    bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(shown)]
-    title = f"{PRIMARY} of {found.b} less that of {found.a}, query by query"
+    step = (_WIDTH - _LEFT) / len(drawn)
+    bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(drawn)]
+    title = f"{PRIMARY} of {deltas.b} less that of {deltas.a}, query by query"
     ticks = [
         element("text", _signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
         for value in (reach, -reach)
@@ -113,7 +113,7 @@ def delta_chart(found: Deltas, key: str) -> Html:
     return element(
         "svg",
         element("title", title, id=f"{key}-t"),
-        element("desc", found.in_words(), id=f"{key}-d"),
+        element("desc", deltas.in_words(), id=f"{key}-d"),
         *ticks,
         join(bars),
         element("line", class_="axis", x1=_LEFT, x2=_WIDTH, y1=f"{zero:.1f}", y2=f"{zero:.1f}"),
@@ -134,7 +134,7 @@ def _values(run: MeasuredRun) -> dict[str, float]:
     return dict(zip(run.scores.query_ids, run.scores.values(PRIMARY), strict=True))
 
 
-def _shown(items: Sequence[Delta]) -> Sequence[Delta]:
+def _evenly_spaced(items: Sequence[Delta]) -> Sequence[Delta]:
     """Return evenly spaced ones, both ends among them."""
     if len(items) <= MOST_BARS:
         return items
@@ -165,14 +165,14 @@ def comparison_block(summary: Summary) -> Html:
     pairs = by_pair(report.items)
     first = [items for items in pairs if summary.base in _names(items)]
     others = [items for items in pairs if summary.base not in _names(items)]
-    shown = [_pair(summary, items, place) for place, items in enumerate(first[:_OPEN])]
+    opened = [_pair(summary, items, place) for place, items in enumerate(first[:_OPEN])]
     folded = [*first[_OPEN:], *others]
     return join(
         [
             *(element("p", f"{text}.", class_="note") for text in report.warnings),
-            *(element("p", f"{text}.", class_="note") for text in part_words(report)),
+            *(element("p", f"{text}.", class_="note") for text in part_sentences(report)),
             *(_several(report) if len(report.names) > 2 else ()),
-            *shown,
+            *opened,
             _folded(folded) if folded else None,
             element("p", _note(report), class_="note"),
         ]
@@ -205,7 +205,7 @@ def _answer_pair(summary: Summary, items: Sequence[Compared]) -> Html:
     return element(
         "div",
         element("h4", _heading_text(*_names(items))),
-        *(element("p", text, class_="verdict") for text in (*verdict(items), *doubts(items))),
+        *(element("p", text, class_="verdict") for text in (*verdict(items), *lead_caveats(items))),
         _table(items),
         _unknown(items),
         element("div", *lists, class_="figures moved"),
@@ -226,12 +226,12 @@ def _why_not(summary: Summary) -> str:
 def _several(report: ComparisonReport) -> Iterable[Html | None]:
     yield table_block(means_table(report))
     survivors = survivors_table(report)
-    told = element("p", f"{survivors.title}. {survivors.note}".strip(), class_="verdict")
+    sentence = element("p", f"{survivors.title}. {survivors.note}".strip(), class_="verdict")
     if survivors.rows:
         table = table_block(survivors, titled=False)
         yield element("details", element("summary", survivors.title), table, class_="others")
     else:
-        yield told
+        yield sentence
 
 
 def _note(report: ComparisonReport) -> str:
@@ -251,20 +251,20 @@ def _names(items: Sequence[Compared]) -> tuple[str, str]:
 def _pair(summary: Summary, items: Sequence[Compared], place: int) -> Html:
     a, b = _names(items)
     runs = {run.name: run for run in summary.table.records.runs}
-    found = deltas_of(runs[a], runs[b]) if {a, b} <= runs.keys() else None
+    deltas = deltas_of(runs[a], runs[b]) if {a, b} <= runs.keys() else None
     return element(
         "div",
         _heading(a, b),
-        *(element("p", text, class_="verdict") for text in (*verdict(items), *doubts(items))),
+        *(element("p", text, class_="verdict") for text in (*verdict(items), *lead_caveats(items))),
         _table(items),
         _unknown(items),
-        _moved(summary, found, place) if found and found.items else None,
+        _moved(summary, deltas, place) if deltas and deltas.items else None,
         class_="block pair",
     )
 
 
 def _unknown(items: Sequence[Compared]) -> Html | None:
-    """Return what failures and holes leave open; it is folded up, as `doubts` says what matters."""
+    """Return what failures and holes leave open; folded up: `lead_caveats` has what matters."""
     tables = unknown_tables(items)
     if not tables:
         return None
@@ -284,18 +284,20 @@ def _table(items: Sequence[Compared]) -> Html:
 
 
 def _cells(item: Compared) -> Iterable[Html]:
-    found = item.comparison
-    bounds = element("span", ends_shown(found.interval), class_="bounds")
-    yield element("td", number(found.mean_a), class_="num")
-    yield element("td", number(found.mean_b), class_="num")
-    difference = element("span", signed(found.diff, SHORT), class_="mean")
+    comparison = item.comparison
+    bounds = element("span", interval_text(comparison.interval), class_="bounds")
+    yield element("td", number(comparison.mean_a), class_="num")
+    yield element("td", number(comparison.mean_b), class_="num")
+    difference = element("span", signed(comparison.diff, SHORT), class_="mean")
     yield element("td", difference, bounds, class_="num")
-    percent = MISSING if found.percent is None else f"{found.percent:+.1f}"
+    percent = MISSING if comparison.percent is None else f"{comparison.percent:+.1f}"
     yield element("td", percent, class_="num")
-    yield element("td", p_shown(found.p_corrected), class_="num")
-    yield element("td", f"{found.wins:,} / {found.ties:,} / {found.losses:,}", class_="num")
+    yield element("td", p_text(comparison.p_corrected), class_="num")
+    yield element(
+        "td", f"{comparison.wins:,} / {comparison.ties:,} / {comparison.losses:,}", class_="num"
+    )
     yield element("td", _winner(item))
-    yield element("td", shows(found), class_="num")
+    yield element("td", detectable_text(comparison), class_="num")
 
 
 def _winner(item: Compared) -> Child:
@@ -305,12 +307,12 @@ def _winner(item: Compared) -> Child:
     return element("span", f"{item.outcome} ", name, class_="won")
 
 
-def _moved(summary: Summary, found: Deltas, place: int) -> Html:
-    lost = [item for item in found.items[:_LOST] if item.diff < 0]
-    gained = [item for item in reversed(found.items[-_LOST:]) if item.diff > 0]
-    caption = f"{PRIMARY}, one bar a query, the greatest loss first. {found.in_words()}"
+def _moved(summary: Summary, deltas: Deltas, place: int) -> Html:
+    lost = [item for item in deltas.items[:_LOST] if item.diff < 0]
+    gained = [item for item in reversed(deltas.items[-_LOST:]) if item.diff > 0]
+    caption = f"{PRIMARY}, one bar a query, the greatest loss first. {deltas.in_words()}"
     figure = element(
-        "figure", element("figcaption", caption), delta_chart(found, f"deltas-{place}")
+        "figure", element("figcaption", caption), delta_chart(deltas, f"deltas-{place}")
     )
     lists = [
         _list(summary, f"Lost most in {PRIMARY}", lost),

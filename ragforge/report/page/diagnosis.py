@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from ragforge.evaluating.answers.diagnosis import Cell, Diagnosis
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import BLAMELESS, CAUSES, CauseCode, CauseGroup
+from ragforge.evaluating.formatting import number, plural, share
 from ragforge.evaluating.runs import PRIMARY
-from ragforge.evaluating.wording import number, plural, share
 from ragforge.measures.rates import Rate
 from ragforge.report.answer_tables import (
     DIAGNOSIS_NOTE,
@@ -178,9 +178,11 @@ def _lists(summary: Summary, grid: Diagnosis, key: str) -> Iterable[Html]:
         if cell.query_ids:
             title = f"{cell.reading}: {plural(len(cell.query_ids), 'query', 'queries')}"
             yield query_list(title, cell.query_ids, summary.queries, _cell_key(cell, key))
-    for found in grid.undecided:
-        title = f"undecided: {plural(len(found.query_ids), 'query', 'queries')}, {found.reason}"
-        yield query_list(title, found.query_ids, summary.queries, "")
+    for undecided in grid.undecided:
+        title = (
+            f"undecided: {plural(len(undecided.query_ids), 'query', 'queries')}, {undecided.reason}"
+        )
+        yield query_list(title, undecided.query_ids, summary.queries, "")
 
 
 def _cause(code: CauseCode) -> Html:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import quote
 
-from ragforge.evaluating.wording import one_line, visible
+from ragforge.evaluating.formatting import one_line, visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})

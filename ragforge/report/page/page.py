@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from ragforge.corpus.quality import ChunkQuality, Finding
+from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.graded_by import graded_line
-from ragforge.evaluating.wording import one_line, plural, share
 from ragforge.report.agreement import agreement_table
 from ragforge.report.audit import audit_tables
 from ragforge.report.batches import batches_table
@@ -53,17 +53,17 @@ def quality_block(summary: Summary) -> Html | None:
             "`ragforge chunk --report` looks at all of them."
         )
         return element("p", text, class_="empty")
-    found = [item for item in quality.found if item.n_chunks]
+    findings = [item for item in quality.found if item.n_chunks]
     flagged = f"{plural(quality.n_flagged, 'chunk')} of {quality.n_chunks:,} with a finding"
     sizes = quality.chars
-    told = (
+    sentence = (
         f"{flagged}. Half of the chunks have {sizes.lower_quartile:,} to {sizes.upper_quartile:,} "
         f"characters, the median {sizes.median:,}."
     )
-    return join([element("p", told), _table(quality, found) if found else None])
+    return join([element("p", sentence), _table(quality, findings) if findings else None])
 
 
-def _table(quality: ChunkQuality, found: list[Finding]) -> Html:
+def _table(quality: ChunkQuality, findings: list[Finding]) -> Html:
     body = [
         table_row(
             TITLES[item.kind],
@@ -74,7 +74,7 @@ def _table(quality: ChunkQuality, found: list[Finding]) -> Html:
                 element("td", _examples(item)),
             ],
         )
-        for item in sorted(found, key=lambda item: -item.n_chunks)
+        for item in sorted(findings, key=lambda item: -item.n_chunks)
     ]
     headers = ["finding", "chunks", "share", "what to do", "examples"]
     table = scroll_table("Findings about chunks", headers, body, [False, True, True, False, False])
@@ -111,7 +111,7 @@ def render_html(summary: Summary) -> str:
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
     ]
-    sections = [found for found in _sections(summary) if found.body is not None]
+    sections = [section for section in _sections(summary) if section.body is not None]
     body = [
         element("a", "Skip to the results", href="#main", class_="skip"),
         _header(summary),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.runs import DEPTH, PRIMARY
-from ragforge.evaluating.wording import MISSING, number, one_line, plural
 from ragforge.report.page.markup import Child, Html, data_block, element, join
 from ragforge.report.page.worst import grade_legend
 from ragforge.report.queries.blocks import STATES, detail_block, index_of, rows_block, texts_block
@@ -100,12 +100,12 @@ def _packed(kind: _Kind, table: QueryTable, n: int, room: int | None) -> list[Ht
     blocks: list[Html] = []
     for place, first in enumerate(range(0, n, kind.size)):
         content = kind.content(table, first, min(kind.size, n - first))
-        found = data_block(f"{kind.key}-{place}", packed(content))
+        block = data_block(f"{kind.key}-{place}", packed(content))
         if room is not None:
-            room -= len(found.code)
+            room -= len(block.code)
             if room < 0:
                 break
-        blocks.append(found)
+        blocks.append(block)
     return blocks
 
 
@@ -117,20 +117,20 @@ def queries_section(table: QueryTable) -> Html:
     """Return the table of queries with its controls, its dialog and its packed data."""
     if not table.runs and not table.systems:
         return element("p", "Nothing is measured yet: there is no run.", class_="empty")
-    shown = table.rows[:STATIC_ROWS]
+    static_rows = table.rows[:STATIC_ROWS]
     columns = _columns(table)
-    static = _table(table, shown, columns)
-    found = pack_table(table, table.max_bytes - len(static.code))
+    static = _table(table, static_rows, columns)
+    blocks = pack_table(table, table.max_bytes - len(static.code))
     return join(
         [
             element("noscript", element("p", _NO_SCRIPT, class_="notice")),
-            element("p", _told(table, found), class_="note"),
+            element("p", _contents_note(table, blocks), class_="note"),
             _tools(table),
             static,
-            element("p", _more(table, len(shown)), class_="note", id="queries-more"),
+            element("p", _more(table, len(static_rows)), class_="note", id="queries-more"),
             _pager(),
             _dialog(),
-            *found.blocks,
+            *blocks.blocks,
         ]
     )
 
@@ -146,21 +146,21 @@ def queries_script() -> str:
     return "".join(own.joinpath(part).read_text("utf-8") for part in ("drilldown.js", "page.js"))
 
 
-def _told(table: QueryTable, found: Packed) -> str:
+def _contents_note(table: QueryTable, blocks: Packed) -> str:
     """Say what is in the page, and what was left out to keep it small."""
     n = len(table.rows)
-    told = [f"{plural(n, 'query', 'queries')}, the worst of any run first."]
-    if found.n_details < n:
-        told.append(f"Rankings and grades are kept of the worst {found.n_details:,}.")
-    if found.n_texts < found.n_details:
-        told.append(f"Texts of chunks are kept of the worst {found.n_texts:,}.")
-    if found.n_texts < n:
-        told.append("The rest was left out to keep the page small.")
-    return " ".join(told)
+    sentences = [f"{plural(n, 'query', 'queries')}, the worst of any run first."]
+    if blocks.n_details < n:
+        sentences.append(f"Rankings and grades are kept of the worst {blocks.n_details:,}.")
+    if blocks.n_texts < blocks.n_details:
+        sentences.append(f"Texts of chunks are kept of the worst {blocks.n_texts:,}.")
+    if blocks.n_texts < n:
+        sentences.append("The rest was left out to keep the page small.")
+    return " ".join(sentences)
 
 
-def _more(table: QueryTable, shown: int) -> str | None:
-    left = len(table.rows) - shown
+def _more(table: QueryTable, n_static: int) -> str | None:
+    left = len(table.rows) - n_static
     return f"{plural(left, 'further query', 'further queries')} need the script." if left else None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
-from ragforge.evaluating.wording import one_line, plural
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.report.page.markup import Html, document, element, join
 
@@ -52,8 +52,8 @@ def render_review(name: str, rows: Sequence[SheetRow]) -> str:
 
 def _known(rows: Sequence[SheetRow]) -> dict[str, str]:
     """Return under what name the browser keeps the decisions: another sheet has another."""
-    told = "\n".join(f"{row.query_id}\t{row.revision}\t{row.reviewer}" for row in rows)
-    return {"data_sheet": f"ragforge-review-{hashlib.sha256(told.encode()).hexdigest()[:16]}"}
+    revisions = "\n".join(f"{row.query_id}\t{row.revision}\t{row.reviewer}" for row in rows)
+    return {"data_sheet": f"ragforge-review-{hashlib.sha256(revisions.encode()).hexdigest()[:16]}"}
 
 
 def _header(name: str, rows: Sequence[SheetRow]) -> Html:
@@ -98,7 +98,7 @@ def _item(number: int, row: SheetRow) -> Html:
 
 def _facts(row: SheetRow) -> list[Html]:
     kind = ", ".join(filter(None, (row.type.replace("_", " "), row.difficulty)))
-    shown = (
+    facts = (
         ("Said before", row.history),
         ("Asks alone", row.standalone),
         ("Answer", row.expected_answer or "(none)"),
@@ -108,7 +108,7 @@ def _facts(row: SheetRow) -> list[Html]:
         ("Id", f"{row.query_id}, revision {row.revision}"),
     )
     return [
-        join([element("dt", term), element("dd", text, dir="auto")]) for term, text in shown if text
+        join([element("dt", term), element("dd", text, dir="auto")]) for term, text in facts if text
     ]
 
 

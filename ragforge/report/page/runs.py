@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ragforge.evaluating.formatting import MISSING, number, plural, share
 from ragforge.evaluating.runs import (
     DEPTH,
     NO_HIT,
@@ -11,7 +12,6 @@ from ragforge.evaluating.runs import (
     RunSummary,
     counts,
 )
-from ragforge.evaluating.wording import MISSING, number, plural, share
 from ragforge.report.page.charts import (
     Bars,
     Chart,
@@ -105,14 +105,14 @@ def all_grades_figure(summary: Summary) -> Html | None:
     return element("div", element("figure", caption, bar_chart(chart)), class_="figures")
 
 
-def _point(found: CurvePoint) -> Point:
-    if found.interval is None:
-        return Point(_place(found.k), found.mean)
-    return Point(_place(found.k), found.mean, found.interval.low, found.interval.high)
+def _point(point: CurvePoint) -> Point:
+    if point.interval is None:
+        return Point(_place(point.k), point.mean)
+    return Point(_place(point.k), point.mean, point.interval.low, point.interval.high)
 
 
-def _reach(found: CurvePoint) -> tuple[float, ...]:
-    return (found.mean,) if found.interval is None else (found.mean, found.interval.high)
+def _reach(point: CurvePoint) -> tuple[float, ...]:
+    return (point.mean,) if point.interval is None else (point.mean, point.interval.high)
 
 
 def _place(k: int) -> float:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from ragforge.evaluating.formatting import number
 from ragforge.evaluating.runs import Estimate
 from ragforge.evaluating.text_table import Table, numeric_column
-from ragforge.evaluating.wording import number
 from ragforge.report.page.charts import meter
 from ragforge.report.page.markup import Child, Html, element, join
 
@@ -50,19 +50,23 @@ def table_row(head: Child, cells: Iterable[Html]) -> Html:
     return element("tr", element("th", head, scope="row"), *cells)
 
 
-def estimate_cell(found: Estimate, note: str = "") -> Html:
+def estimate_cell(estimate: Estimate, note: str = "") -> Html:
     """Return a cell: a mean, its interval as a bar and in brackets, and bounds on failures."""
-    ends, bounds = found.interval, None
-    if found.is_bounded:
-        bounds = f"[{number(found.low)}, {number(found.high)}]"
+    ends, bounds = estimate.interval, None
+    if estimate.is_bounded:
+        bounds = f"[{number(estimate.low)}, {number(estimate.high)}]"
     interval = f"({number(ends.low)}\u2013{number(ends.high)})" if ends else None
     lines = [element("span", text, class_="bounds") for text in (interval, bounds, note) if text]
-    mean = element("span", number(found.mean), class_="mean")
-    return element("td", mean, _meter(found), *lines, class_="num estimate")
+    mean = element("span", number(estimate.mean), class_="mean")
+    return element("td", mean, _meter(estimate), *lines, class_="num estimate")
 
 
-def _meter(found: Estimate) -> Html | None:
-    if found.mean is None or found.mean > 1:
+def _meter(estimate: Estimate) -> Html | None:
+    if estimate.mean is None or estimate.mean > 1:
         return None
-    low, high = (found.interval.low, found.interval.high) if found.interval else (found.mean,) * 2
-    return meter(found.mean, low, min(high, 1.0))
+    low, high = (
+        (estimate.interval.low, estimate.interval.high)
+        if estimate.interval
+        else (estimate.mean,) * 2
+    )
+    return meter(estimate.mean, low, min(high, 1.0))

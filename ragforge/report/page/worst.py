@@ -3,21 +3,21 @@
 from collections.abc import Iterable
 from typing import Final
 
+from ragforge.evaluating.formatting import Excerpt, number, one_line
 from ragforge.evaluating.judgments import GRADE_MEANINGS
 from ragforge.evaluating.query_details import (
     NO_GRADE_MEANINGS,
     NO_GRADE_SIGNS,
     AnswerDetail,
+    ChunkDetail,
     ChunkStart,
     QueryDetail,
     RunDetail,
-    ShownChunk,
     Texts,
     spans,
     visible_pieces,
 )
 from ragforge.evaluating.runs import DEPTH, PRIMARY
-from ragforge.evaluating.wording import Excerpt, number, one_line
 from ragforge.report.page.markup import Html, element, join
 from ragforge.report.queries.blocks import SOURCES
 from ragforge.report.queries.rows import RunCell
@@ -36,9 +36,9 @@ _TONES: Final = 6
 def worst_block(table: QueryTable) -> Html:
     """Return the worst queries of each run, folded up."""
     groups = []
-    found = list(table.worst_cells())
+    cells = list(table.worst_cells())
     for place, name in enumerate(table.runs):
-        queries = [_query(table, item) for item in found if item.run == name]
+        queries = [_query(table, item) for item in cells if item.run == name]
         dot = element("span", class_=f"dot tone-{place % _TONES}")
         heading = element("h3", dot, element("bdi", name))
         none = None if queries else element("p", NONE_BAD, class_="empty")
@@ -73,7 +73,7 @@ def _query(table: QueryTable, item: WorstCell) -> Html:
         element("span", one_line(detail.text.text, 160), class_="ask", dir="auto"),
         element("span", _facts((query.difficulty, query.type), item.cell), class_="facts"),
     )
-    run = next(one for one in detail.runs if one.name == item.run)
+    run = next(detail_of_run for detail_of_run in detail.runs if detail_of_run.name == item.run)
     body = element("div", *_body(detail, run, table.texts), class_="inside")
     return element("details", summary, body, class_="query")
 
@@ -131,7 +131,7 @@ def _answer(answer: AnswerDetail) -> Html:
     )
 
 
-def _chunk(chunk: ShownChunk, place: str, texts: Texts) -> Html:
+def _chunk(chunk: ChunkDetail, place: str, texts: Texts) -> Html:
     start = texts.starts.get(chunk.chunk_id)
     where = "" if start is None else " / ".join(filter(None, (start.doc_id, start.heading)))
     head = element(
@@ -167,7 +167,7 @@ def _reply(reply: Excerpt) -> Html:
     return element("details", element("summary", "Raw reply of the judge"), text, class_="raw")
 
 
-def _badge(chunk: ShownChunk) -> Html:
+def _badge(chunk: ChunkDetail) -> Html:
     if chunk.grade is not None:
         meaning = GRADE_MEANINGS[chunk.grade]
         label = f"grade {chunk.grade}: {meaning}"

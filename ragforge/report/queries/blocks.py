@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Final
 
+from ragforge.evaluating.formatting import Excerpt, one_line, visible
 from ragforge.evaluating.judgments import GRADE_MEANINGS
 from ragforge.evaluating.query_details import (
+    ChunkDetail,
     ChunkStart,
     QueryDetail,
     RunDetail,
-    ShownChunk,
     Texts,
     spans,
     visible_pieces,
 )
 from ragforge.evaluating.runs import DEPTH, PRIMARY
-from ragforge.evaluating.wording import Excerpt, one_line, visible
 from ragforge.report.queries.rows import FACETS, QueryRow
 from ragforge.report.queries.table import QueryTable
 
@@ -142,7 +142,7 @@ def _detail(detail: QueryDetail, places: Mapping[str, int]) -> dict[str, object]
     }
 
 
-def _chunk(chunk: ShownChunk, place: int) -> list[object]:
+def _chunk(chunk: ChunkDetail, place: int) -> list[object]:
     grade = _NO_GRADE[chunk.state] if chunk.grade is None else chunk.grade
     return [place, grade, chunk.source]
 
@@ -201,9 +201,9 @@ def _verdicts(rows: Iterable[QueryRow]) -> list[str]:
     return _values(verdict for row in rows for verdict in row.verdicts)
 
 
-def _values(found: Iterable[str]) -> list[str]:
+def _values(values: Iterable[str]) -> list[str]:
     """Return what there is, sorted, after "" for nothing."""
-    return ["", *sorted(set(found) - {""})]
+    return ["", *sorted(set(values) - {""})]
 
 
 def _places(values: Iterable[str]) -> dict[str, int]:

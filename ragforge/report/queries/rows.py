@@ -1,23 +1,13 @@
-"""A row for every query: what the page's table of queries shows, sorts and filters by.
-
-For whoever makes a page of a dataset (one pass over the chunks):
-
-- `QueryDraft(gathered, max_bytes)` in `query_table`: decides which chunks and replies are wanted,
-  as `.chunk_quotes` (chunk id to the quotes to be seen; hand it, with those of others, to
-  `take_census`) and `.call_keys` (for `stored_replies` in `replies`).
-- `.fill(starts, documents, replies, causes) -> QueryTable`: the finished model.
-- `queries_section(table) -> Html` and `worst_block(table) -> Html` draw it, `queries_script()` and
-  `queries_css()` go into `document(css=…, script=…)`, all in `html_queries`.
-"""
+"""A row for every query: what the page's table of queries shows, sorts and filters by."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from ragforge.evaluating.answers.records import SystemRecords, documents_of
-from ragforge.evaluating.gathered import Gathered
+from ragforge.evaluating.evaluation_data import EvaluationData
+from ragforge.evaluating.formatting import one_line
 from ragforge.evaluating.runs import DEPTH, PRIMARY, MeasuredRun
-from ragforge.evaluating.wording import one_line
 from ragforge.records import Query
 
 CellState: TypeAlias = Literal[
@@ -61,7 +51,7 @@ class QueryRow:
 
 
 def query_rows(
-    records: Gathered,
+    records: EvaluationData,
     documents: Mapping[str, str],
     causes: Mapping[str, Mapping[str, str]],
 ) -> tuple[QueryRow, ...]:
@@ -86,7 +76,7 @@ def query_rows(
     return tuple(sorted(rows, key=_badness))
 
 
-def worst_first(records: Gathered) -> list[str]:
+def worst_first(records: EvaluationData) -> list[str]:
     """Return the ids of all queries in the order of `query_rows`."""
     return [row.query_id for row in query_rows(records, {}, {})]
 
@@ -103,7 +93,7 @@ def _badness(row: QueryRow) -> tuple[float, float, str]:
 
 
 def _cells(
-    run: MeasuredRun, records: Gathered, causes: Mapping[str, str]
+    run: MeasuredRun, records: EvaluationData, causes: Mapping[str, str]
 ) -> Callable[[Query], RunCell]:
     states = _states(run)
     scores = run.scores
@@ -128,18 +118,18 @@ def _cells(
 
 
 def _states(run: MeasuredRun) -> dict[str, CellState]:
-    found = run.summary.attention
+    attention = run.summary.attention
     named: Iterable[tuple[CellState, Iterable[str]]] = (
-        ("no_relevant", found.without_relevant),
-        ("missing", found.missing),
-        ("not_judged", found.without_judgments),
-        ("judging_failed", found.judgments_failed),
-        ("failed", found.failed),
+        ("no_relevant", attention.without_relevant),
+        ("missing", attention.missing),
+        ("not_judged", attention.without_judgments),
+        ("judging_failed", attention.judgments_failed),
+        ("failed", attention.failed),
     )
     return {query_id: state for state, query_ids in named for query_id in query_ids}
 
 
-def _holes(chunk_ids: Iterable[str], query_id: str, records: Gathered) -> int:
+def _holes(chunk_ids: Iterable[str], query_id: str, records: EvaluationData) -> int:
     if records.task.is_complete:
         return 0
     judged = records.settled.get(query_id, {})
@@ -149,7 +139,7 @@ def _holes(chunk_ids: Iterable[str], query_id: str, records: Gathered) -> int:
 
 def _facets(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
     named = documents_of(query, documents)
-    found = (
+    facets = (
         query.difficulty,
         query.type,
         query.category,
@@ -157,7 +147,7 @@ def _facets(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
         ", ".join(named[:3]) + (" …" if len(named) > 3 else ""),
         query.split,
     )
-    return tuple(one_line(value or "", 80) for value in found)
+    return tuple(one_line(value or "", 80) for value in facets)
 
 
 def _verdict(system: SystemRecords, query_id: str) -> str:

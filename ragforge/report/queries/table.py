@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ragforge.evaluating.gathered import Gathered
+from ragforge.evaluating.evaluation_data import EvaluationData
+from ragforge.evaluating.formatting import Excerpt
 from ragforge.evaluating.query_details import (
     ChunkStart,
     QueryDetail,
@@ -14,7 +15,6 @@ from ragforge.evaluating.query_details import (
     wanted_texts,
 )
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
-from ragforge.evaluating.wording import Excerpt
 from ragforge.report.queries.rows import QueryRow, RunCell, query_rows, worst_first
 
 WORST: Final = 10
@@ -37,7 +37,7 @@ class WorstCell(NamedTuple):
 class QueryTable:
     """All queries, the worst first."""
 
-    records: Gathered
+    records: EvaluationData
     rows: tuple[QueryRow, ...]
     worst: dict[str, tuple[str, ...]]
     """By run: ids of the queries it did worst on, the worst first."""
@@ -77,7 +77,7 @@ class QueryDraft:
             are in it in any case; drill-downs of the worst queries fill what is left.
     """
 
-    def __init__(self, records: Gathered, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, records: EvaluationData, max_bytes: int = MAX_BYTES) -> None:
         self._records = records
         self._max_bytes = max_bytes
         self._worst = {run.name: _worst(run) for run in records.runs}

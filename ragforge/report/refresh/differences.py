@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 
-from ragforge.evaluating.wording import one_line, plural
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.records import Cause, Query, RenamedDocument
 from ragforge.report.refresh.words import cause_text
 
@@ -198,34 +198,34 @@ class Differences:
 
     def as_json(self) -> dict[str, object]:
         """Return one object for scripts."""
-        found = asdict(self.documents)
-        renamed = [one.model_dump() for one in self.documents.renamed]
+        documents = asdict(self.documents)
+        renamed = [item.model_dump() for item in self.documents.renamed]
         return {
             "before": asdict(self.before),
             "after": asdict(self.after),
             "is_one_line": self.is_one_line,
-            "documents": {**found, "renamed": renamed},
+            "documents": {**documents, "renamed": renamed},
             "chunks": asdict(self.chunks),
             "grades": _grades_json(self.grades),
             "counts": kind_counts(self.queries),
             "n_same": self.n_same,
-            "queries": [_query_json(one) for one in self.queries],
+            "queries": [_query_json(item) for item in self.queries],
         }
 
 
 def kind_counts(queries: Sequence[QueryDifference]) -> dict[str, int]:
     """Return in how many queries each kind of difference is found, sorted by kind."""
-    return dict(sorted(Counter(kind for one in queries for kind in one.kinds).items()))
+    return dict(sorted(Counter(kind for query in queries for kind in query.kinds).items()))
 
 
-def _query_json(one: QueryDifference) -> dict[str, object]:
+def _query_json(difference: QueryDifference) -> dict[str, object]:
     return {
-        "query_id": one.query_id,
-        "kinds": list(one.kinds),
-        "before": _side_json(one.before),
-        "after": _side_json(one.after),
-        "grades": _grades_json(one.grades),
-        "causes": [cause.model_dump() for cause in one.causes] or None,
+        "query_id": difference.query_id,
+        "kinds": list(difference.kinds),
+        "before": _side_json(difference.before),
+        "after": _side_json(difference.after),
+        "grades": _grades_json(difference.grades),
+        "causes": [cause.model_dump() for cause in difference.causes] or None,
     }
 
 
@@ -246,36 +246,39 @@ def _side_json(query: Query | None) -> Mapping[str, object] | None:
 
 
 def _grades_json(grades: Grades) -> dict[str, object]:
-    found = asdict(grades)
+    counts = asdict(grades)
     if not grades.other_judge:
-        del found["other_judge"]
-    return found
+        del counts["other_judge"]
+    return counts
 
 
-def differences_text(found: Differences, n: int) -> str:
+def differences_text(differences: Differences, n: int) -> str:
     """Return the differences on several lines, at most n queries; texts are on one line each."""
-    return "\n".join(_lines(found, n))
+    return "\n".join(_lines(differences, n))
 
 
-def _lines(found: Differences, n: int) -> Iterator[str]:
-    yield f"{_side(found.before)} -> {_side(found.after)}"
-    yield _documents_line(found.documents)
-    chunks = found.chunks
+def _lines(differences: Differences, n: int) -> Iterator[str]:
+    yield f"{_side(differences.before)} -> {_side(differences.after)}"
+    yield _documents_line(differences.documents)
+    chunks = differences.chunks
     yield (
         f"chunks: {chunks.kept:,} kept, {chunks.added:,} added, {chunks.gone:,} gone "
         f"({chunks.before:,} before, {chunks.after:,} now)"
     )
-    counts = ", ".join(f"{count:,} {kind}" for kind, count in kind_counts(found.queries).items())
-    yield (
-        f"queries: {found.before.n_accepted:,} accepted before, {found.after.n_accepted:,} now; "
-        f"{found.n_same:,} equal" + (f"; differ in: {counts}" if counts else "")
+    counts = ", ".join(
+        f"{count:,} {kind}" for kind, count in kind_counts(differences.queries).items()
     )
-    yield f"grades: {found.grades.same:,} equal, {found.grades.in_words()}"
-    for one in found.queries[:n]:
+    yield (
+        f"queries: {differences.before.n_accepted:,} accepted before, "
+        f"{differences.after.n_accepted:,} now; {differences.n_same:,} equal"
+        + (f"; differ in: {counts}" if counts else "")
+    )
+    yield f"grades: {differences.grades.same:,} equal, {differences.grades.in_words()}"
+    for difference in differences.queries[:n]:
         yield ""
-        yield from _query_lines(one)
-    if len(found.queries) > n:
-        more = plural(len(found.queries) - n, "query", "queries")
+        yield from _query_lines(difference)
+    if len(differences.queries) > n:
+        more = plural(len(differences.queries) - n, "query", "queries")
         yield f"\n… and {more} more; -n or --json shows them"
 
 
@@ -283,34 +286,38 @@ def _side(side: Side) -> str:
     return f"{one_line(side.name, 60)} version {side.version}"
 
 
-def _documents_line(found: DocumentDifferences) -> str:
+def _documents_line(documents: DocumentDifferences) -> str:
     counts = {
-        "added": len(found.added),
-        "gone": len(found.gone),
-        "changed": len(found.changed or ()),
-        "renamed": len(found.renamed),
+        "added": len(documents.added),
+        "gone": len(documents.gone),
+        "changed": len(documents.changed or ()),
+        "renamed": len(documents.renamed),
     }
-    told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-    unknown = "" if found.changed is not None else "; which changed is not recorded"
-    return (
-        f"documents: {told or 'the same'} ({found.before:,} before, {found.after:,} now){unknown}"
-    )
+    counted = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    unknown = "" if documents.changed is not None else "; which changed is not recorded"
+    there = f"{documents.before:,} before, {documents.after:,} now"
+    return f"documents: {counted or 'the same'} ({there}){unknown}"
 
 
-def _query_lines(one: QueryDifference) -> Iterator[str]:
-    query = one.after or one.before
+def _query_lines(difference: QueryDifference) -> Iterator[str]:
+    query = difference.after or difference.before
     assert query is not None
-    yield f"{one_line(one.query_id, 60)} ({', '.join(one.kinds)}): {one_line(query.query, _TEXT)}"
-    if one.before is not None and one.after is not None:
-        for name, old, new in _changed_texts(one.before, one.after):
+    kinds = ", ".join(difference.kinds)
+    yield f"{one_line(difference.query_id, 60)} ({kinds}): {one_line(query.query, _TEXT)}"
+    if difference.before is not None and difference.after is not None:
+        for name, old, new in _changed_texts(difference.before, difference.after):
             yield f"  {name}: {_quoted(old)} -> {_quoted(new)}"
-    elif "added" in one.kinds:
+    elif "added" in difference.kinds:
         yield f"  answer: {_quoted(query.expected_answer or '')}"
-    if "grades" in one.kinds and one.before is not None and one.after is not None:
-        yield f"  grades: {one.grades.in_words()}{_examples(one.grades)}"
-    told = "; ".join(one_line(cause_text(cause), 160) for cause in one.causes)
-    is_of_pool = one.kinds == ("grades",) and not one.grades.changed
-    yield f"  cause: {told or (_OF_POOL if is_of_pool else _NOT_KNOWN)}"
+    if (
+        "grades" in difference.kinds
+        and difference.before is not None
+        and difference.after is not None
+    ):
+        yield f"  grades: {difference.grades.in_words()}{_examples(difference.grades)}"
+    causes = "; ".join(one_line(cause_text(cause), 160) for cause in difference.causes)
+    is_of_pool = difference.kinds == ("grades",) and not difference.grades.changed
+    yield f"  cause: {causes or (_OF_POOL if is_of_pool else _NOT_KNOWN)}"
 
 
 def _changed_texts(before: Query, after: Query) -> Iterator[tuple[str, str, str]]:
@@ -346,11 +353,11 @@ def _quoted(text: str) -> str:
 
 
 def _examples(grades: Grades) -> str:
-    shown = [
-        f"{one_line(one.chunk_id, 40)} {_grade(one.before)} -> {_grade(one.after)}"
-        for one in grades.examples[:_EXAMPLES_SHOWN]
+    examples = [
+        f"{one_line(grade.chunk_id, 40)} {_grade(grade.before)} -> {_grade(grade.after)}"
+        for grade in grades.examples[:_EXAMPLES_SHOWN]
     ]
-    return f" ({', '.join(shown)})" if shown else ""
+    return f" ({', '.join(examples)})" if examples else ""
 
 
 def _grade(value: int | None) -> str:

@@ -1,11 +1,11 @@
-"""What happened to documents and queries, in words."""
+"""What a refresh did or would do, as data, text, JSON and a changelog entry."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ragforge.evaluating.wording import one_line, plural
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.manifest import Spent
 from ragforge.records import (
     Action,
@@ -64,38 +64,48 @@ _LISTED_IN_CHANGELOG: Final = 25
 """Queries that are named under an action; all are in diff.json."""
 
 
-def documents_line(found: DocumentsDiff) -> str:
+def documents_line(documents: DocumentsDiff) -> str:
     """Return what happened to documents and chunks, in a line."""
     counts = {
-        "added": len(found.added),
-        "changed": len(found.changed),
-        "removed": len(found.removed),
-        "renamed": len(found.renamed),
-        "unreadable, kept as they were": len(found.unreadable),
+        "added": len(documents.added),
+        "changed": len(documents.changed),
+        "removed": len(documents.removed),
+        "renamed": len(documents.renamed),
+        "unreadable, kept as they were": len(documents.unreadable),
     }
-    told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "no change"
-    anew = "all cut anew by other chunk settings; " if found.is_cut_anew else ""
+    counted = (
+        ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "no change"
+    )
+    anew = "all cut anew by other chunk settings; " if documents.is_cut_anew else ""
     return (
-        f"documents: {anew}{told} ({found.n_before:,} before, {found.n_now:,} now); chunks: "
-        f"{found.chunks_kept:,} kept, {found.chunks_added:,} added, {found.chunks_removed:,} gone"
+        f"documents: {anew}{counted} ({documents.n_before:,} before, {documents.n_now:,} now); "
+        f"chunks: {documents.chunks_kept:,} kept, {documents.chunks_added:,} added, "
+        f"{documents.chunks_removed:,} gone"
     )
 
 
 def items_line(items: Mapping[str, int]) -> str:
     """Return what became of the queries, in a line."""
     order = ("kept", *ACTIONS)
-    told = [f"{items[name]:,} {_spoken(name)}" for name in order if items.get(name)]
-    return f"queries: {', '.join(told) or 'none'}"
+    counted = [f"{items[name]:,} {_spoken(name)}" for name in order if items.get(name)]
+    return f"queries: {', '.join(counted) or 'none'}"
 
 
-def grades_line(found: JudgmentsDiff) -> str:
+def grades_line(judgments: JudgmentsDiff) -> str:
     """Return what became of grades, in a line."""
-    rows = found.kept + found.carried + found.judged + found.evidence + found.failed
-    waiting = f", {found.dormant:,} of people wait for theirs" if found.dormant else ""
+    rows = (
+        judgments.kept
+        + judgments.carried
+        + judgments.judged
+        + judgments.evidence
+        + judgments.failed
+    )
+    waiting = f", {judgments.dormant:,} of people wait for theirs" if judgments.dormant else ""
     return (
-        f"grades: {found.kept:,} kept, {found.carried:,} carried, {found.judged:,} new, "
-        f"{found.evidence:,} from evidence, {found.failed:,} failed ({rows:,} in all); "
-        f"{found.dropped:,} dropped with their chunks{waiting}"
+        f"grades: {judgments.kept:,} kept, {judgments.carried:,} carried, "
+        f"{judgments.judged:,} new, {judgments.evidence:,} from evidence, "
+        f"{judgments.failed:,} failed ({rows:,} in all); "
+        f"{judgments.dropped:,} dropped with their chunks{waiting}"
     )
 
 
@@ -119,8 +129,8 @@ def check_text(check: VersionCheck) -> str:
     figures = ""
     if check.found is not None and check.limit is not None:
         figures = f" ({check.found:.3g}, limit {check.limit:.3g})"
-    said = f": {check.detail}" if check.detail else ""
-    return f"{check.name} {'passed' if check.passed else 'FAILED'}{figures}{said}"
+    detail = f": {check.detail}" if check.detail else ""
+    return f"{check.name} {'passed' if check.passed else 'FAILED'}{figures}{detail}"
 
 
 def bridge_line(n_bridge: int) -> str:
@@ -170,8 +180,8 @@ class RefreshPlan:
     def lines(self) -> Iterator[str]:
         """Yield the plan for the terminal."""
         yield documents_line(self.documents)
-        told = [f"{n:,} {name.replace('_', ' ')}" for name, n in self.items.items() if n]
-        yield f"queries: {', '.join(told) or 'none'}, {self.n_new:,} to generate"
+        counted = [f"{n:,} {name.replace('_', ' ')}" for name, n in self.items.items() if n]
+        yield f"queries: {', '.join(counted) or 'none'}, {self.n_new:,} to generate"
         pairs = plural(self.n_pairs, "pair")
         yield (
             f"to judge: {pairs} of new chunks, more where pools grow; and checks of new relevant "
@@ -227,7 +237,7 @@ class RefreshSummary:
 
     def as_json(self) -> dict[str, object]:
         """Return one object for machines; the published diff is in it whole but for the bridge."""
-        found: dict[str, object] = {
+        summary: dict[str, object] = {
             "status": self.status,
             "exit_code": self.exit_code,
             "dataset": self.dataset,
@@ -244,11 +254,11 @@ class RefreshSummary:
             "unreadable": list(self.unreadable),
         }
         if self.plan is not None:
-            found["plan"] = self.plan.as_json()
+            summary["plan"] = self.plan.as_json()
         if self.diff is not None:
             diff = self.diff.model_dump(mode="json", exclude={"version", "parent", "bridge"})
-            found |= {**diff, "n_bridge": len(self.diff.bridge)}
-        return found
+            summary |= {**diff, "n_bridge": len(self.diff.bridge)}
+        return summary
 
 
 def refresh_text(summary: RefreshSummary) -> str:
@@ -277,8 +287,8 @@ def _unreadable_line(doc_ids: Sequence[str]) -> str:
     some = ", ".join(doc_ids[:_SHOWN])
     more = f" and {len(doc_ids) - _SHOWN:,} more" if len(doc_ids) > _SHOWN else ""
     stay = "stays as it was" if len(doc_ids) == 1 else "stay as they were"
-    told = plural(len(doc_ids), "document")
-    return one_line(f"{told} cannot be read now and {stay}: {some}{more}", 400)
+    counted = plural(len(doc_ids), "document")
+    return one_line(f"{counted} cannot be read now and {stay}: {some}{more}", 400)
 
 
 def diff_lines(diff: VersionDiff) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pipeline.refreshing.two_versions import (
 )
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluating.history.of_run import moved
+from ragforge.evaluating.history.run_history import moved
 from ragforge.files.set.history import read_history
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, run_histories

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ragforge.evaluating.answers.rates import LengthCheck
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.formatting import MISSING
 from ragforge.measures.rates import Slope
 from ragforge.records import Answer, Query
 from ragforge.report.answer_tables import (

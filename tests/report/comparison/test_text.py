@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from comparisons import LOW, better, doubtful, report_of, three
 
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.formatting import MISSING
 from ragforge.report.comparison.text import render_comparison
 
 

@@ -9,9 +9,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from ragforge.evaluating.comparison import MovedQuery
-from ragforge.evaluating.gate import Check, CheckPower, Refusal, Verdict, as_json, power_text
+from ragforge.evaluating.formatting import harmless
+from ragforge.evaluating.gate import Check, CheckPower, Refusal, Verdict, power_text, verdict_json
 from ragforge.evaluating.history.changes import Change
-from ragforge.evaluating.wording import harmless
 from ragforge.records import Digests, Evaluation, Spending
 from ragforge.report.gate.markdown import (
     annotations,
@@ -154,7 +154,7 @@ def test_power_of_a_check_that_passed_says_that_it_was_close():
 
 def test_json_holds_verdict_checks_and_power(verdict):
     """Scripts read this rather than the table."""
-    found = json.loads(json.dumps(as_json(verdict), allow_nan=False))
+    found = json.loads(json.dumps(verdict_json(verdict), allow_nan=False))
 
     assert found["verdict"] == "FAIL"
     assert found["checks"][0]["name"] == "min nDCG@10"
@@ -163,7 +163,7 @@ def test_json_holds_verdict_checks_and_power(verdict):
 
 def test_json_names_the_flag_of_each_refusal(refused):
     """A script may decide to allow it."""
-    assert as_json(refused)["refusals"] == [
+    assert verdict_json(refused)["refusals"] == [
         {"reason": "3 queries have a value", "flag": "--allow-few"},
         {"reason": "nothing is the same", "flag": ""},
     ]

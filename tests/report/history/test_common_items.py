@@ -3,8 +3,8 @@
 import pytest
 from evaluations import evaluation
 
-from ragforge.evaluating.history.common_items import Yardstick, common_items
-from ragforge.evaluating.one_judge import Reading
+from ragforge.evaluating.history.common_items import RescoringBasis, common_items
+from ragforge.evaluating.same_judge import Reading
 from ragforge.records import Baseline, ItemValues, MeasuredMean
 
 MEASURES = ("RR", "P@2", "AP", "Judged@2", "NumRet")
@@ -31,8 +31,8 @@ def read():
     def score(ranking, qrels, *, known=("a", "b", "c"), of_now="new", **fields):
         corpus = "c1" if known is None else "c2"
         now = of_item((), grades=of_now, judgments="j2", corpus=corpus, rankings="r2")
-        yardstick = Yardstick({"q": qrels}, 2, corpus, "j2", lambda: set(known or ()))
-        return common_items(of_item(ranking, **fields), now, yardstick)["q"].before
+        basis = RescoringBasis({"q": qrels}, 2, corpus, "j2", lambda: set(known or ()))
+        return common_items(of_item(ranking, **fields), now, basis)["q"].before
 
     return score
 
@@ -115,10 +115,10 @@ def test_failed_judgments_of_today_are_bounds_of_the_earlier_ranking_too(read):
 
 def test_failed_judgments_move_one_and_the_same_ranking_equally():
     """They are no reason to doubt that nothing differs."""
-    yardstick = Yardstick({"q": {"a": None, "b": 3}}, 2, "c1", "j2", set)
+    basis = RescoringBasis({"q": {"a": None, "b": 3}}, 2, "c1", "j2", set)
     now = of_item(("a", "b"), grades="new", judgments="j2", rankings="r2")
 
-    found = common_items(of_item(("a", "b")), now, yardstick)["q"]
+    found = common_items(of_item(("a", "b")), now, basis)["q"]
 
     assert (found.before["RR"], found.alike) == (exactly(0.5), frozenset(MEASURES))
 

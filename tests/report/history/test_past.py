@@ -1,14 +1,14 @@
 from evaluations import evaluation
 
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.formatting import MISSING
 from ragforge.files.set.history import History
 from ragforge.report.past import (
-    Since,
+    ChangesSince,
     changes_at,
+    changes_since,
+    changes_since_last,
     changes_table,
-    latest_changes,
-    since,
-    sittings,
+    evaluation_rounds,
     trends_table,
 )
 
@@ -21,7 +21,7 @@ def of(*evaluations):
 
 def test_runs_evaluated_one_after_the_other_are_one_sitting():
     """A chart over time has one place for what was looked at together."""
-    found = sittings(of(BEFORE, evaluation(run="dense"), AFTER))
+    found = evaluation_rounds(of(BEFORE, evaluation(run="dense"), AFTER))
 
     assert [list(one.evaluations) for one in found] == [["bm25", "dense"], ["bm25"]]
 
@@ -30,7 +30,7 @@ def test_an_evaluation_that_repeats_another_hides_no_change():
     """Evaluating twice is not to make the page forget what changed."""
     again = evaluation(0.9, digests={"rankings": "r2"}, at="2026-01-02T00:00:00+00:00")
 
-    found = since(of(BEFORE, AFTER, again), ["bm25"])
+    found = changes_since(of(BEFORE, AFTER, again), ["bm25"])
 
     assert found.evaluation == BEFORE
     assert [item.change.what for item in found.changed] == ["retriever"]
@@ -40,8 +40,8 @@ def test_where_nothing_ever_changed_that_is_said_of_the_last_sitting():
     """No change is a finding, and no history is none."""
     again = evaluation(0.6, at="2026-01-02T00:00:00+00:00")
 
-    assert since(of(BEFORE, again), ["bm25"]) == Since(BEFORE, ())
-    assert since(of(BEFORE), ["bm25"]) is None
+    assert changes_since(of(BEFORE, again), ["bm25"]) == ChangesSince(BEFORE, ())
+    assert changes_since(of(BEFORE), ["bm25"]) is None
 
 
 def test_a_change_of_all_runs_is_told_once():
@@ -50,7 +50,7 @@ def test_a_change_of_all_runs_is_told_once():
         evaluation(run=run, tool_version=version) for version in ("1", "2") for run in ("a", "b")
     ]
 
-    [found] = latest_changes(of(*pairs), ["a", "b"])
+    [found] = changes_since_last(of(*pairs), ["a", "b"])
 
     assert (found.change.what, found.runs) == ("tool", ())
 
@@ -67,7 +67,7 @@ def test_a_change_of_one_run_names_it():
 
 def test_changes_of_a_sitting_are_against_the_evaluation_of_that_run_before():
     """A run may have been left out in between."""
-    found = sittings(of(BEFORE, evaluation(run="dense"), evaluation(run="dense"), AFTER))
+    found = evaluation_rounds(of(BEFORE, evaluation(run="dense"), evaluation(run="dense"), AFTER))
 
     assert [item.change.what for item in changes_at(found, 1)] == ["retriever"]
 

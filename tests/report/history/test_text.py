@@ -2,7 +2,7 @@
 
 from evaluations import evaluation
 
-from ragforge.evaluating.history.of_run import run_history
+from ragforge.evaluating.history.run_history import run_history
 from ragforge.evaluating.history.trends import trend_of_means
 from ragforge.records import BridgeMean, MeasuredMean
 from ragforge.report.history_text import history_text

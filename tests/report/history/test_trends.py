@@ -4,7 +4,7 @@ import pytest
 from evaluations import JUDGE, baseline, evaluation
 
 from ragforge.evaluating.history.changes import changes
-from ragforge.evaluating.history.of_run import moved, run_history, steps
+from ragforge.evaluating.history.run_history import moved, run_history, steps
 from ragforge.evaluating.history.trends import (
     QueriesNeeded,
     bridge,

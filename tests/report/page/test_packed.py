@@ -5,7 +5,7 @@ from base64 import b64decode
 
 import pytest
 
-from ragforge.evaluating.gathered import gather
+from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.report.page.queries import pack_table
 from ragforge.report.queries.table import QueryDraft
 from ragforge.report.summary import take_census
@@ -16,7 +16,7 @@ def packed():
     """Pack a dataset and read its blocks again, by key."""
 
     def run(dataset, room=1_000_000):
-        draft = QueryDraft(gather(dataset))
+        draft = QueryDraft(load_evaluation_data(dataset))
         chunks = take_census(dataset, draft.chunk_quotes, set())
         found = pack_table(draft.fill(chunks.starts, {}, {}, {}), room)
         blocks = {}

@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.formatting import MISSING
 from ragforge.records import Judgment, Provenance, Query
 from ragforge.report.page.page import render_html
 from ragforge.report.summary import summarise

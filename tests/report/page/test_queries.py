@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from ragforge.evaluating.gathered import gather
-from ragforge.evaluating.wording import MISSING
+from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluating.formatting import MISSING
 from ragforge.report.page.queries import STATIC_ROWS, difference, queries_script, queries_section
 from ragforge.report.queries.table import QueryDraft
 from ragforge.report.summary import take_census
@@ -14,7 +14,7 @@ def section():
     """Draw the table of a dataset."""
 
     def run(dataset, **options):
-        draft = QueryDraft(gather(dataset), **options)
+        draft = QueryDraft(load_evaluation_data(dataset), **options)
         chunks = take_census(dataset, draft.chunk_quotes, set())
         return queries_section(draft.fill(chunks.starts, {}, {}, {})).code
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.evaluating.gathered import gather
+from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.records import Chunk, Evidence, Judgment, Query
 from ragforge.report.queries.rows import RunCell
 from ragforge.report.queries.table import QueryDraft
@@ -12,7 +12,7 @@ def table_of():
     """Make the table of a dataset."""
 
     def make(dataset, causes=None, **options):
-        draft = QueryDraft(gather(dataset), **options)
+        draft = QueryDraft(load_evaluation_data(dataset), **options)
         chunks = take_census(dataset, draft.chunk_quotes, set())
         return draft.fill(chunks.starts, chunks.documents, {}, causes or {})
 

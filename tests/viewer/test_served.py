@@ -5,7 +5,7 @@ from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.store import roll_back
 from ragforge.viewer.reports import Reports
-from ragforge.viewer.shelf import Shelf, check_roots
+from ragforge.viewer.served import ServedDatasets, check_roots
 
 
 @pytest.fixture
@@ -16,35 +16,35 @@ def home(folder):
     return path
 
 
-def shown_versions(shelf):
+def shown_versions(served):
     """Return the versions of all datasets that are shown."""
-    return [shown.manifest.version for shown in shelf.datasets()]
+    return [shown.manifest.version for shown in served.datasets()]
 
 
 def test_a_refreshed_set_is_shown_once(folder, home):
     """Its versions are no sets of their own."""
-    shelf = Shelf([folder])
+    served = ServedDatasets([folder])
 
-    assert [(shown.name, shown.title) for shown in shelf.datasets()] == [("set", "set")]
-    assert shown_versions(shelf) == [2]
+    assert [(shown.name, shown.title) for shown in served.datasets()] == [("set", "set")]
+    assert shown_versions(served) == [2]
 
 
 def test_a_version_published_meanwhile_is_shown(home):
     """The page is open all night."""
-    shelf = Shelf([home])
-    before = shown_versions(shelf)
+    served = ServedDatasets([home])
+    before = shown_versions(served)
     refreshed(home, "c")
-    after = shown_versions(shelf)
+    after = shown_versions(served)
     roll_back(home, 1)
 
-    assert (before, after, shown_versions(shelf)) == ([2], [3], [1])
+    assert (before, after, shown_versions(served)) == ([2], [3], [1])
 
 
 def test_a_version_has_the_history_of_its_set(home, add, make_evaluation):
     """Evaluations are compared across versions."""
     add(Dataset(home), make_evaluation())
 
-    [shown] = Shelf([home / "versions" / "000001"]).datasets()
+    [shown] = ServedDatasets([home / "versions" / "000001"]).datasets()
 
     assert len(shown.history.evaluations) == 1
     assert shown.manifest.version == 1
@@ -54,7 +54,7 @@ def test_a_set_whose_link_leads_nowhere_is_shown_with_what_is_wrong(home):
     """The others must still be shown."""
     (home / "current").unlink()
 
-    [shown] = Shelf([home]).datasets()
+    [shown] = ServedDatasets([home]).datasets()
 
     assert "expected a link to a version" in shown.problem
 
@@ -69,41 +69,41 @@ def test_a_folder_without_a_set_is_refused(folder):
 
 def test_a_report_is_made_anew_for_another_version(home, render, rendered):
     """A report of yesterday's set must not stand for that of today."""
-    reports, shelf = Reports(render), Shelf([home])
-    reports.html(shelf.find("set"))
-    reports.html(shelf.find("set"))
+    reports, served = Reports(render), ServedDatasets([home])
+    reports.html(served.find("set"))
+    reports.html(served.find("set"))
     refreshed(home, "c")
-    reports.html(shelf.find("set"))
+    reports.html(served.find("set"))
 
     assert rendered == ["set", "set"]
 
 
 def test_a_run_that_is_added_to_a_version_makes_its_report_anew(home, render, rendered):
     """The folder of runs is a link there."""
-    reports, shelf = Reports(render), Shelf([home])
-    reports.html(shelf.find("set"))
+    reports, served = Reports(render), ServedDatasets([home])
+    reports.html(served.find("set"))
     (home / "runs").resolve().mkdir()
     (home / "runs" / "new.jsonl").write_text("", "utf-8")
-    reports.html(shelf.find("set"))
+    reports.html(served.find("set"))
 
     assert rendered == ["set", "set"]
 
 
 def test_an_evaluation_makes_the_report_anew(home, render, rendered, add, make_evaluation):
     """The history belongs to all versions."""
-    reports, shelf = Reports(render), Shelf([home / "versions" / "000001"])
-    reports.html(shelf.find("000001"))
+    reports, served = Reports(render), ServedDatasets([home / "versions" / "000001"])
+    reports.html(served.find("000001"))
     add(Dataset(home), make_evaluation())
-    reports.html(shelf.find("000001"))
+    reports.html(served.find("000001"))
 
     assert rendered == ["000001", "000001"]
 
 
 def test_a_run_of_another_version_leaves_a_report_as_it_is(home, render, rendered):
     """Seven versions would be read for each look."""
-    reports, shelf = Reports(render), Shelf([home])
-    reports.html(shelf.find("set"))
+    reports, served = Reports(render), ServedDatasets([home])
+    reports.html(served.find("set"))
     (home / "versions" / "000001" / "runs" / "new.jsonl").write_text("", "utf-8")
-    reports.html(shelf.find("set"))
+    reports.html(served.find("set"))
 
     assert rendered == ["set"]

@@ -1,4 +1,4 @@
-"""What a report rests on: the records of a dataset, read once, and its runs, measured once."""
+"""Loading a dataset for evaluation: its records, read once, and its runs, measured once."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +10,8 @@ from ragforge.evaluating.judgments import (
     LEAST_OF_JUDGES,
     LabelReading,
     Settled,
+    binary_gains,
     failed_by_name,
-    gaining_one,
     grades_in,
     judges_differ,
     label_reading,
@@ -31,7 +31,7 @@ from ragforge.records import Failure, Judgment, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class EvaluationData:
     """The records of a dataset but for its chunks."""
 
     queries: dict[str, Query]
@@ -48,13 +48,13 @@ class Gathered:
     """Which runs are left out because they were made on other chunks, and the like."""
 
 
-def gather(
+def load_evaluation_data(
     dataset: Dataset,
     *,
     measures: Sequence[str] = (),
     rel_threshold: int | Literal["auto"] = "auto",
     run_names: Sequence[str] = (),
-) -> Gathered:
+) -> EvaluationData:
     """Read all but the chunks, and measure the runs.
 
     Args:
@@ -79,7 +79,7 @@ def gather(
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     usable = usable_runs(dataset, run_names)
     runs = measure_runs(dataset, failures, task, usable)
-    return Gathered(
+    return EvaluationData(
         queries=queries,
         judgments=judgments,
         settled=settled,
@@ -109,11 +109,11 @@ def settle_judgments(
     threshold = dataset.authors_threshold(rel_threshold)
     settled = settle(level.judgments(on_authors_scale(judgments, threshold)))
     is_binary = dataset.manifest.is_binary and rel_threshold == "auto"
-    return gaining_one(settled) if is_binary else settled
+    return binary_gains(settled) if is_binary else settled
 
 
 def _parts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
-    """Say which runs are measured on a part of the queries."""
+    """Yield a warning for each run that is measured on a part of the queries."""
     for run in runs:
         if run.task is not None and run.task.chosen is not None and run.scores is not None:
             measured = frozenset(run.scores.query_ids)
@@ -136,7 +136,7 @@ def reading_in_force(dataset: Dataset, judgments: Iterable[Judgment]) -> LabelRe
 def reading_words(
     dataset: Dataset, judgments: Iterable[Judgment], task: Task, asked: int | Literal["auto"]
 ) -> str:
-    """Say what is relevant, and what a chunk without a label is where that is not a pool's.
+    """Return a sentence on what is relevant, and on what an unlabelled chunk is if not pooled.
 
     Args:
         dataset: Whose manifest may say both.

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ragforge.evaluating.wording import (
+from ragforge.evaluating.formatting import (
     MISSING,
     duration,
     escaped_json,

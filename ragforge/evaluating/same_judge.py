@@ -37,7 +37,7 @@ _NO_LACK: Final[Mapping[str, int]] = {}
 
 
 class Reading(NamedTuple):
-    """The value of an item on some grades."""
+    """The value of a measure for one query, on some grades."""
 
     value: float | None
     """None where it cannot be told."""
@@ -65,7 +65,7 @@ class PairJudges:
 
 
 @dataclass(frozen=True, slots=True)
-class Couple:
+class RankingPair:
     """Two rankings of a query."""
 
     query_id: str
@@ -75,7 +75,7 @@ class Couple:
     """Chunks of `before` that had a grade and have none any more."""
 
 
-class OneJudge(NamedTuple):
+class SameJudgeValues(NamedTuple):
     """Two values on the grades of one judge."""
 
     before: Reading
@@ -86,7 +86,7 @@ class OneJudge(NamedTuple):
 
 
 def pair_judges(settled: Settled) -> PairJudges:
-    """Return which judge gave the grades that count."""
+    """Return the judges of the grades that count, and the queries that several of them graded."""
     counts: Counter[JudgeKey] = Counter()
     names: dict[JudgeKey, Provenance] = {}
     several: dict[str, dict[str, JudgeKey]] = {}
@@ -98,7 +98,7 @@ def pair_judges(settled: Settled) -> PairJudges:
         for chunk_id, key in of_query.items():
             if key not in names:
                 names[key] = _named(judged[chunk_id])
-    same = one_key_a_judge(counts)
+    same = canonical_judge_keys(counts)
     judges = sorted(set(same.values()))
     number = {key: judges.index(same[key]) for key in counts}
     totals = [0] * len(judges)
@@ -112,21 +112,21 @@ def pair_judges(settled: Settled) -> PairJudges:
     )
 
 
-def on_one_judge(
-    couples: Sequence[Couple],
+def measure_on_same_judge(
+    pairs: Sequence[RankingPair],
     qrels: Mapping[str, _Grades],
     by: PairJudges,
     measures: Iterable[str],
     rel_threshold: int,
     n_bounded: float = inf,
-) -> dict[str, dict[str, OneJudge]]:
-    """Measure couples of rankings, both of a couple on the grades of one and the same judge.
+) -> dict[str, dict[str, SameJudgeValues]]:
+    """Measure pairs of rankings, both of a pair on the grades of one and the same judge.
 
     Chunks that another judge graded are left out of ideals and counts where neither ranking has
     them as far up as the measure looks; where one has, and it matters, there is no value.
 
     Args:
-        couples: One a query, of queries with grades.
+        pairs: One a query, of queries with grades.
         qrels: All grades, by query and chunk.
         by: Who gave them.
         measures: Canonical names.
@@ -137,28 +137,28 @@ def on_one_judge(
     Returns:
         By query and measure; measures that tell nothing of grades are left out.
     """
-    found: dict[str, dict[str, OneJudge]] = {couple.query_id: {} for couple in couples}
+    values: dict[str, dict[str, SameJudgeValues]] = {pair.query_id: {} for pair in pairs}
     by_reach: dict[float, list[str]] = {}
     for name in measures:
         measure = parse_measure(name)
         if measure.name not in NOT_BY_GRADES:
             by_reach.setdefault(measure.cutoff or inf, []).append(name)
     for reach, names in by_reach.items():
-        views = [_View(couple, qrels[couple.query_id], by, reach) for couple in couples]
-        for name, query_id, one in _at_reach(views, names, rel_threshold, n_bounded):
-            found[query_id][name] = one
-    return found
+        views = [_View(pair, qrels[pair.query_id], by, reach) for pair in pairs]
+        for name, query_id, value in _at_reach(views, names, rel_threshold, n_bounded):
+            values[query_id][name] = value
+    return values
 
 
 def mixed_grades(
     lacking: Mapping[str, Mapping[str, Mapping[str, int]]], n_items: int, by: PairJudges
 ) -> MixedGrades | None:
-    """Return what is missing for two evaluations, or runs, to be held against each other.
+    """Return the grades that are missing for comparing two evaluations, or runs, on one judge.
 
     The judge to ask is the one that has the least left to do; a model goes before a baseline.
 
     Args:
-        lacking: As in `OneJudge`, by query and measure.
+        lacking: As in `SameJudgeValues`, by query and measure.
         n_items: Items in common.
         by: Who graded.
 
@@ -194,7 +194,7 @@ def mixed_grades(
 
 
 def judge_key(judgment: Judgment) -> JudgeKey | None:
-    """Return what tells judges apart; None for grades that count beside those of any."""
+    """Return the identity of a grade's judge; None for grades that count beside any judge's."""
     by = judgment.provenance
     if judgment.grade is None or judgment.source in _ANY_JUDGE:
         return None
@@ -205,10 +205,10 @@ def judge_key(judgment: Judgment) -> JudgeKey | None:
     return by.kind, by.model, by.protocol, by.prompt_sha256
 
 
-def are_of_two_judges(one: Judgment, other: Judgment) -> bool:
+def have_different_judges(judgment: Judgment, other: Judgment) -> bool:
     """Whether two grades are of different judges; those that count beside any are of none."""
-    keys = [key for item in (one, other) if (key := judge_key(item)) is not None]
-    return len(set(one_key_a_judge(keys).values())) > 1
+    keys = [key for item in (judgment, other) if (key := judge_key(item)) is not None]
+    return len(set(canonical_judge_keys(keys).values())) > 1
 
 
 def _named(judgment: Judgment) -> Provenance:
@@ -216,29 +216,29 @@ def _named(judgment: Judgment) -> Provenance:
     return _UNRECORDED if by is None else by.model_copy(update={"call_key": ""})
 
 
-def one_key_a_judge(keys: Iterable[JudgeKey]) -> dict[JudgeKey, JudgeKey]:
-    """Return by which key a judge goes: what was asked alone goes by that of its batches."""
+def canonical_judge_keys(keys: Iterable[JudgeKey]) -> dict[JudgeKey, JudgeKey]:
+    """Return each key's canonical one: pairs asked alone are of the judge of the batches."""
     keys = set(keys)
-    found = {key: key for key in keys}
+    canonical = {key: key for key in keys}
     for kind, model, protocol, prompt in keys:
         if protocol.endswith(_ALONE):
             base = kind, model, protocol.removesuffix(_ALONE)
             batches = [key for key in keys if key[:3] == base]
             if len(batches) == 1:
-                found[kind, model, protocol, prompt] = batches[0]
-    return found
+                canonical[kind, model, protocol, prompt] = batches[0]
+    return canonical
 
 
 class _View:
-    """What a measure sees of a couple, and by which judges it could be measured."""
+    """The part of a ranking pair within a measure's cutoff, and the judges that graded it."""
 
-    __slots__ = ("by", "couple", "grades", "is_same", "judges", "looked", "seen", "tops")
+    __slots__ = ("by", "grades", "is_same", "judges", "looked", "pair", "seen", "tops")
 
-    def __init__(self, couple: Couple, grades: _Grades, by: PairJudges, reach: float) -> None:
-        self.couple = couple
+    def __init__(self, pair: RankingPair, grades: _Grades, by: PairJudges, reach: float) -> None:
+        self.pair = pair
         self.grades = grades
-        self.by = by.mixed.get(couple.query_id, {})
-        before, now = _top(couple.before, reach), _top(couple.now, reach)
+        self.by = by.mixed.get(pair.query_id, {})
+        before, now = _top(pair.before, reach), _top(pair.now, reach)
         self.tops = before, now
         self.is_same = before == now
         self.looked = {*before, *now}
@@ -248,14 +248,14 @@ class _View:
         self.judges = [judge for judge in order if self.seen[judge]] or order[:1] or [NOBODY]
 
     def lacking(self, judge: int) -> dict[str, int]:
-        """Return what is seen and not graded by a judge, with the judge that did."""
-        lost = dict.fromkeys(self.couple.lost & self.looked, NOBODY)
+        """Return the chunks in reach that a judge did not grade, with the judge that did."""
+        lost = dict.fromkeys(self.pair.lost & self.looked, NOBODY)
         others = {c: by for c in self.looked if (by := self.by.get(c, judge)) != judge}
         return {**others, **lost}
 
     def everything(self) -> dict[str, int]:
-        """Return what stands in the way of all judges."""
-        lost = dict.fromkeys(self.couple.lost & self.looked, NOBODY)
+        """Return the chunks in reach that keep any single judge from covering both rankings."""
+        lost = dict.fromkeys(self.pair.lost & self.looked, NOBODY)
         return {**{c: self.by[c] for c in self.looked if c in self.by}, **lost}
 
     def judge_for(self, measure: Measure, rel: int) -> int | None:
@@ -267,7 +267,7 @@ class _View:
         return None
 
     def _is_settled(self, measure: Measure, lacking: Container[str], rel: int) -> bool:
-        """Whether a relevant chunk in each ranking says all, whatever lacks a grade of a judge."""
+        """Whether a relevant chunk in each ranking settles the measure, whatever is not graded."""
         if measure.name not in _FIRST_HIT:
             return False
         return all(
@@ -284,7 +284,7 @@ class _View:
         return {c: grade for c, grade in self.grades.items() if self.by.get(c, judge) == judge}
 
     def open(self, judge: int) -> dict[str, int | None]:
-        """Return these with what is seen and lacks a grade of the judge as not known."""
+        """Return the same, with chunks in reach that lack a grade of the judge as unknown."""
         return {**self.of(judge), **dict.fromkeys(self.lacking(judge))}
 
 
@@ -298,12 +298,12 @@ def _top(ranking: Sequence[str], reach: float) -> Sequence[str]:
 
 def _at_reach(
     views: Sequence[_View], names: Sequence[str], rel_threshold: int, n_bounded: float
-) -> Iterator[tuple[str, str, OneJudge]]:
-    """Yield what measures of one cutoff come to: by the first judge of which enough is known."""
+) -> Iterator[tuple[str, str, SameJudgeValues]]:
+    """Yield the values of measures of one cutoff, each by the first judge that graded enough."""
     same = [view for view in views if view.is_same]
-    grades = {view.couple.query_id: view.grades for view in same}
+    grades = {view.pair.query_id: view.grades for view in same}
     for view, name, before, now in _measured(same, grades, names, rel_threshold):
-        yield name, view.couple.query_id, OneJudge(before, now)
+        yield name, view.pair.query_id, SameJudgeValues(before, now)
     others = [view for view in views if not view.is_same]
     open_: dict[str, list[_View]] = {}
     chosen: dict[int, dict[str, set[str]]] = {}
@@ -313,11 +313,11 @@ def _at_reach(
         if judge is None:
             open_.setdefault(name, []).append(view)
         else:
-            chosen.setdefault(judge, {}).setdefault(view.couple.query_id, set()).add(name)
+            chosen.setdefault(judge, {}).setdefault(view.pair.query_id, set()).add(name)
     yield from _chosen(others, chosen, names, rel_threshold)
     for name, of_name in open_.items():
         for view, before, now in _bounded(of_name, name, rel_threshold, n_bounded):
-            yield name, view.couple.query_id, OneJudge(before, now, view.everything())
+            yield name, view.pair.query_id, SameJudgeValues(before, now, view.everything())
 
 
 def _chosen(
@@ -325,24 +325,24 @@ def _chosen(
     chosen: Mapping[int, Mapping[str, Container[str]]],
     names: Sequence[str],
     rel_threshold: int,
-) -> Iterator[tuple[str, str, OneJudge]]:
-    """Yield what measures come to by the judge that was chosen for each, by judge and query."""
+) -> Iterator[tuple[str, str, SameJudgeValues]]:
+    """Yield the values by the judge chosen for each measure, by judge and query."""
     for judge, wanted in sorted(chosen.items()):
-        some = [view for view in views if view.couple.query_id in wanted]
-        grades = {view.couple.query_id: view.of(judge) for view in some}
+        some = [view for view in views if view.pair.query_id in wanted]
+        grades = {view.pair.query_id: view.of(judge) for view in some}
         for view, name, before, now in _measured(some, grades, names, rel_threshold):
-            if name in wanted[view.couple.query_id]:
-                yield name, view.couple.query_id, OneJudge(before, now)
+            if name in wanted[view.pair.query_id]:
+                yield name, view.pair.query_id, SameJudgeValues(before, now)
 
 
 def _bounded(
     views: Sequence[_View], name: str, rel_threshold: int, n_bounded: float
 ) -> Iterator[tuple[_View, Reading, Reading]]:
-    """Yield what could be of rankings that no one judge graded."""
+    """Yield the bounds of the values of rankings that no single judge graded."""
     if len(views) > n_bounded:
         yield from ((view, _OPEN, _OPEN) for view in views)
         return
-    grades = {view.couple.query_id: view.open(view.judges[0]) for view in views}
+    grades = {view.pair.query_id: view.open(view.judges[0]) for view in views}
     for view, _, before, now in _measured(views, grades, [name], rel_threshold):
         yield view, _without_value(before), _without_value(now)
 
@@ -363,14 +363,14 @@ def _measured(
     scored = [
         evaluate(qrels, run, names, rel_threshold=rel_threshold)
         for run in (
-            {view.couple.query_id: view.couple.before for view in views},
-            {view.couple.query_id: view.couple.now for view in views},
+            {view.pair.query_id: view.pair.before for view in views},
+            {view.pair.query_id: view.pair.now for view in views},
         )
     ]
     tables = [[_Column(scores, name) for name in names] for scores in scored]
     for view in views:
         for place, name in enumerate(names):
-            before, now = (table[place](view.couple.query_id) for table in tables)
+            before, now = (table[place](view.pair.query_id) for table in tables)
             yield view, name, before, now
 
 

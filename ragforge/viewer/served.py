@@ -1,4 +1,4 @@
-"""The datasets that are shown: found again at every look, read again when they changed."""
+"""The datasets that are served: found again at every request, read again when they changed."""
 
 import hashlib
 import re
@@ -23,9 +23,11 @@ _MANIFEST: Final = "manifest.json"
 Stamp = tuple[int, ...] | None
 """What tells that a file is another: size, time and inode; None where there is none."""
 
+_Stamps = tuple[Path, Stamp, Stamp]
+
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ServedDataset:
     """A dataset as it is right now."""
 
     name: str
@@ -46,14 +48,14 @@ class Shown:
 def stamp(path: Path) -> Stamp:
     """Return what changes when a file is written; None where it cannot be seen."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 @dataclass(slots=True)
-class Shelf:
+class ServedDatasets:
     """Datasets, and folders whose children are datasets; may be asked by several threads.
 
     Args:
@@ -61,23 +63,25 @@ class Shelf:
     """
 
     roots: Sequence[Path]
-    _known: dict[Path, tuple[tuple[Path, Stamp, Stamp], Shown]] = field(default_factory=dict)
+    _known: dict[Path, tuple[tuple[Path, Stamp, Stamp], ServedDataset]] = field(
+        default_factory=dict
+    )
     _lock: Lock = field(default_factory=Lock)
 
-    def datasets(self) -> list[Shown]:
+    def datasets(self) -> list[ServedDataset]:
         """Return all datasets, sorted by name."""
         with self._lock:
             named = self._named()
             self._known = {path: self._known[path] for path in named if path in self._known}
-            found = [self._shown(path, name) for path, name in named.items()]
-        return sorted(found, key=lambda shown: shown.name)
+            datasets = [self._current(path, name) for path, name in named.items()]
+        return sorted(datasets, key=lambda dataset: dataset.name)
 
-    def find(self, name: str) -> Shown | None:
+    def find(self, name: str) -> ServedDataset | None:
         """Return a dataset by its name; None where there is none."""
         with self._lock:
             return next(
                 (
-                    self._shown(path, known)
+                    self._current(path, known)
                     for path, known in self._named().items()
                     if known == name
                 ),
@@ -94,7 +98,7 @@ class Shelf:
             for path, name in zip(paths, plain, strict=True)
         }
 
-    def _shown(self, path: Path, name: str) -> Shown:
+    def _current(self, path: Path, name: str) -> ServedDataset:
         files = files_of(path)
         stamps = files, stamp(files / _MANIFEST), stamp(home_of(path) / FILE)
         known = self._known.get(path)
@@ -103,18 +107,18 @@ class Shelf:
         return known[1]
 
 
-def _read(path: Path, name: str) -> Shown:
+def _read(path: Path, name: str) -> ServedDataset:
     manifest, history, problems = None, History(), []
     try:
         manifest = open_dataset(path).manifest
     except (RagforgeError, OSError, ValueError) as error:
-        problems.append(_said(path, error))
+        problems.append(_problem_text(path, error))
     try:
         require_inside(path)
         history = read_history(home_of(path))
     except (RagforgeError, OSError, ValueError) as error:
-        problems.append(_said(path, error))
-    return Shown(name, path, manifest, history, "; ".join(dict.fromkeys(problems)))
+        problems.append(_problem_text(path, error))
+    return ServedDataset(name, path, manifest, history, "; ".join(dict.fromkeys(problems)))
 
 
 def check_roots(roots: Iterable[Path]) -> None:
@@ -130,13 +134,13 @@ def check_roots(roots: Iterable[Path]) -> None:
             raise DataError(f"{root}: holds no dataset, nor does a folder directly in it")
 
 
-def open_shown(shown: Shown) -> Dataset:
+def open_served(served: ServedDataset) -> Dataset:
     """Return the dataset for reading all of it.
 
     Raises:
         DataError: It is not there any more.
     """
-    return open_dataset(shown.path)
+    return open_dataset(served.path)
 
 
 def _places(root: Path) -> list[Path]:
@@ -163,5 +167,5 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:6]
 
 
-def _said(path: Path, error: Exception) -> str:
+def _problem_text(path: Path, error: Exception) -> str:
     return str(error) if isinstance(error, RagforgeError) else f"{path}: {error}"

@@ -5,13 +5,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragforge.evaluating.judgments import settle
-from ragforge.evaluating.one_judge import (
+from ragforge.evaluating.same_judge import (
     NOBODY,
-    Couple,
+    RankingPair,
     Reading,
-    are_of_two_judges,
+    have_different_judges,
+    measure_on_same_judge,
     mixed_grades,
-    on_one_judge,
     pair_judges,
 )
 from ragforge.records import Judgment, Provenance
@@ -39,8 +39,8 @@ def settled(*grades):
 def read(found, before, now, measures=MEASURES, lost=()):
     """Measure a couple of rankings on settled grades."""
     qrels = {q: {c: one.grade for c, one in of.items()} for q, of in found.items()}
-    couple = Couple("q", before, now, frozenset(lost))
-    return on_one_judge([couple], qrels, pair_judges(found), measures, 2)["q"]
+    couple = RankingPair("q", before, now, frozenset(lost))
+    return measure_on_same_judge([couple], qrels, pair_judges(found), measures, 2)["q"]
 
 
 def exactly(value):
@@ -246,4 +246,4 @@ def test_a_grade_that_differs_may_be_another_judge_s(other, is_other):
     """Who compares two versions of a set is to see what only the judge changed."""
     [old], [new] = (settled(("a", grade, by))["q"].values() for grade, by in ((3, ONE), (1, other)))
 
-    assert are_of_two_judges(old, new) == is_other
+    assert have_different_judges(old, new) == is_other

@@ -1,17 +1,17 @@
-"""What is said of the queries on which runs do badly: causes by number, and single queries."""
+"""The queries on which runs do badly: by cause, and the worst of them with their details."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
 from ragforge.evaluating.causes.catalogue import BLAMELESS, CauseCode, CauseGroup, Causes, grouped
-from ragforge.evaluating.gathered import Gathered
+from ragforge.evaluating.evaluation_data import EvaluationData
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.query_details import (
+    ChunkDetail,
     ChunkStart,
     QueryDetail,
     RunDetail,
-    ShownChunk,
     query_detail,
 )
 
@@ -27,19 +27,19 @@ class BadQuery:
     """Rank; None where no relevant chunk came."""
 
     @property
-    def top(self) -> list[ShownChunk]:
+    def top(self) -> list[ChunkDetail]:
         """What was retrieved, best first."""
         return [self.detail.chunks[chunk_id] for chunk_id in self.run.top]
 
     @property
-    def missed(self) -> list[ShownChunk]:
+    def missed(self) -> list[ChunkDetail]:
         """Relevant chunks that are not in the top ranks, best grade first."""
         return [self.detail.chunks[chunk_id] for chunk_id in self.run.missed]
 
 
 @dataclass(frozen=True, slots=True)
-class RunFindings:
-    """What was found of one run."""
+class BadQueriesOfRun:
+    """The queries on which one run does badly."""
 
     name: str
     n_queries: int
@@ -58,7 +58,7 @@ class RunFindings:
 
 @dataclass(frozen=True, slots=True)
 class WorstReport:
-    """All that was found."""
+    """The bad queries of several runs, with the texts of their chunks."""
 
     dataset: str
     measure: str
@@ -66,7 +66,7 @@ class WorstReport:
     """Lowest relevant grade for this measure, where it goes by grades."""
     cause: CauseCode | None
     """The only cause of which queries are listed; None for all that a run is to blame for."""
-    runs: tuple[RunFindings, ...]
+    runs: tuple[BadQueriesOfRun, ...]
     starts: Mapping[str, ChunkStart]
     """Of the chunks of the listed queries that the dataset holds."""
     warnings: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class WorstReport:
     """What is relevant, and what a chunk without a label is, in words."""
 
 
-def worst_of(
+def worst_causes(
     causes: Iterable[Causes], n: int | None, cause: CauseCode | None, below: float | None = None
 ) -> list[Causes]:
     """Return the worst of the queries that did badly, those without a value last.
@@ -91,21 +91,32 @@ def worst_of(
             the run is not to blame.
     """
     wanted = [
-        found for found in causes if (found.code == cause if cause else found.code not in BLAMELESS)
+        query_causes
+        for query_causes in causes
+        if (query_causes.code == cause if cause else query_causes.code not in BLAMELESS)
     ]
     if below is not None:
-        wanted = [found for found in wanted if found.value is not None and found.value < below]
-    wanted.sort(key=lambda found: (inf if found.value is None else found.value, found.query_id))
+        wanted = [
+            query_causes
+            for query_causes in wanted
+            if query_causes.value is not None and query_causes.value < below
+        ]
+    wanted.sort(
+        key=lambda query_causes: (
+            inf if query_causes.value is None else query_causes.value,
+            query_causes.query_id,
+        )
+    )
     return wanted[:n]
 
 
-def run_findings(
-    records: Gathered,
+def find_bad_queries(
+    records: EvaluationData,
     causes: Mapping[str, Causes],
     listed: Iterable[Causes],
     mean: float | None,
-) -> RunFindings:
-    """Return what was found of the one run of the records.
+) -> BadQueriesOfRun:
+    """Return the bad queries of the one run of the records, by cause, and those to be listed.
 
     Args:
         records: With that run alone.
@@ -115,7 +126,7 @@ def run_findings(
     """
     [run] = records.runs
     queries = run.task.queries if run.task else records.queries.values()
-    return RunFindings(
+    return BadQueriesOfRun(
         name=run.name,
         n_queries=sum(query.answerable for query in queries),
         mean=mean,
@@ -124,7 +135,7 @@ def run_findings(
     )
 
 
-def _bad_query(records: Gathered, causes: Causes) -> BadQuery:
+def _bad_query(records: EvaluationData, causes: Causes) -> BadQuery:
     detail = query_detail(records, causes.query_id)
     relevant = records.task.relevant_in(causes.query_id)
     ranked = records.runs[0].ranked.get(causes.query_id, ())

@@ -1,4 +1,4 @@
-"""The history of one run, as it is shown: what changed, where it is going, its evaluations."""
+"""The history of one run: what changed, how its measures moved, and its evaluations."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,13 +72,13 @@ def _cause_beside_judges(
 
 
 def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) -> Cause:
-    found = trend_on_bridge(before, now, measure, same)
-    if same.low is None or same.high is None or found.verdict == "UNKNOWN":
+    movement = trend_on_bridge(before, now, measure, same)
+    if same.low is None or same.high is None or movement.verdict == "UNKNOWN":
         return "unknown"
     old, new = before.measures[measure], now.measures[measure]
     least, full, most = _differences(old, new)
     of_set = not is_same_set(before, now) and (most < same.low or least > same.high)
-    if found.verdict != "STABLE":
+    if movement.verdict != "STABLE":
         return "both" if of_set else "system"
     if of_set:
         is_same = before.digests.queries == now.digests.queries and stands_for_same(before, now)

@@ -1,4 +1,4 @@
-"""How data is shown: hidden characters made visible, long texts cut, numbers in one format."""
+"""Text and numbers for readers: hidden characters visible, long texts cut, one number format."""
 
 import json
 import re
