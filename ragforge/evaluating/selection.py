@@ -29,14 +29,16 @@ class Part:
     @property
     def head(self) -> str:
         """What it was measured on, and what its means are of."""
-        queries = plural(len(self.measured), "query", "queries")
-        where = f"on {self.selection.in_words}: {queries}"
+        counts = self._drawn if self.design is not None else None
+        n_drawn = len(self.measured) if counts is None else sum(counts.values())
+        where = f"on {self.chosen.in_words}: {plural(n_drawn, 'query', 'queries')}"
         if self.design is None:
             return where
         total = sum(self.design.sizes.values())
+        valued = f", {len(self.measured):,} with a value" if self._lacks_values else ""
         return (
-            f"{where} of the {total:,} that count; means are of all of these, each stratum by its "
-            "weight"
+            f"{where} of the {total:,} that count{valued}; means are of all of these, each stratum "
+            "by its weight"
         )
 
     @property
@@ -44,24 +46,37 @@ class Part:
         """Its description: a sentence, and a table with the weights of the strata."""
         if self.design is None:
             return [self.head]
-        return [self.head, *_table(self.design.sizes, self._counts), *_remarks(self)]
+        valued = self._valued if self._lacks_values else None
+        return [self.head, *_table(self.design.sizes, self._drawn, valued), *_remarks(self)]
 
     @property
     def sentences(self) -> list[str]:
         """The same without a table."""
         if self.design is None:
             return [self.head]
-        total, counts = sum(self.design.sizes.values()), self._counts
+        total, drawn, valued = sum(self.design.sizes.values()), self._drawn, self._valued
         strata = ", ".join(
-            f"{name} {size / total:.3f} ({counts.get(name, 0):,} of {size:,})"
+            f"{name} {size / total:.3f} ({drawn.get(name, 0):,} of {size:,}"
+            f"{f', {valued.get(name, 0):,} with a value' if self._lacks_values else ''})"
             for name, size in self.design.sizes.items()
         )
         return [self.head, f"weights: {strata}", *_remarks(self)]
 
     @property
-    def _counts(self) -> Mapping[str, int]:
+    def _drawn(self) -> Mapping[str, int]:
+        """Queries by stratum that were drawn and count, with a value or not."""
+        assert self.design is not None
+        drawn = self.chosen.query_ids & self.design.stratum_of.keys()
+        return Counter(self.design.stratum_of[key] for key in drawn | self.measured)
+
+    @property
+    def _valued(self) -> Mapping[str, int]:
         assert self.design is not None
         return Counter(self.design.stratum_of[key] for key in self.measured)
+
+    @property
+    def _lacks_values(self) -> bool:
+        return self._drawn != self._valued
 
 
 def drawn_lines(chosen: Chosen) -> list[str]:
@@ -99,13 +114,25 @@ def selection_json(selection: Selection | None) -> dict[str, object] | None:
     return {**fields, "strata": strata}
 
 
-def _table(sizes: Mapping[str, int], counts: Mapping[str, int]) -> Iterable[str]:
-    return render_table(
-        ["stratum", "queries", "drawn", "weight"], list(_rows(sizes, counts))
-    ).splitlines()
+def part_json(part: Part) -> dict[str, object] | None:
+    """Return what was chosen as JSON has it; several samples where it is what they share."""
+    found = selection_json(part.selection)
+    if found is None or not part.chosen.common_to:
+        return found
+    shared = {key: value for key, value in found.items() if key not in ("sample", "seed")}
+    return {"common_to": list(part.chosen.common_to), **shared}
 
 
-def _rows(sizes: Mapping[str, int], counts: Mapping[str, int]) -> Iterator[list[str]]:
+def _table(
+    sizes: Mapping[str, int], drawn: Mapping[str, int], valued: Mapping[str, int] | None = None
+) -> Iterable[str]:
+    counts = {"drawn": drawn} if valued is None else {"drawn": drawn, "with a value": valued}
+    headers = ["stratum", "queries", *counts, "weight"]
+    return render_table(headers, list(_rows(sizes, *counts.values()))).splitlines()
+
+
+def _rows(sizes: Mapping[str, int], *counts: Mapping[str, int]) -> Iterator[list[str]]:
     total = sum(sizes.values())
     for name, size in sizes.items():
-        yield [name, f"{size:,}", f"{counts.get(name, 0):,}", f"{size / total:.3f}"]
+        shown = [f"{of.get(name, 0):,}" for of in counts]
+        yield [name, f"{size:,}", *shown, f"{size / total:.3f}"]

@@ -18,7 +18,7 @@ from ragforge.evaluating.answers.rates import (
     LengthCheck,
 )
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
-from ragforge.evaluating.selection import selection_json
+from ragforge.evaluating.selection import part_json
 from ragforge.evaluating.text_table import Table
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
@@ -83,7 +83,7 @@ JsonObject = dict[str, object]
 def answers_json(item: AnswerSummary) -> JsonObject:
     """Return all numbers about the answers of a system."""
     return {
-        **({"selection": selection_json(item.part.selection)} if item.part else {}),
+        **({"selection": part_json(item.part)} if item.part else {}),
         "rates": _rates(item.rates),
         "slices": [_slice_json(part) for part in item.slices],
         "length": _length(item.length),

@@ -37,6 +37,10 @@ def broken(query, k):
     if number(query) % 8 == 0:
         raise RuntimeError("no index")
     return search(query, k)
+def no_refunds(query, k):
+    if number(query) % 4 == 0:
+        raise RuntimeError("no index")
+    return search(query, k)
 def answer(query):
     n = number(query)
     return "I do not know." if n % 4 == 0 else f"Fact {n}"
@@ -322,6 +326,32 @@ def test_two_samples_are_compared_on_what_they_share(home, capsys):
 
     [found] = json.loads(out)["comparisons"]
     assert (found["n"], found["mean_a"]) == (n, pytest.approx(0.875))
+
+
+def test_what_two_samples_share_is_named_so(home, capsys):
+    """It is no sample of 20 with seed 7, which has 20 queries."""
+    retrieve("seven", "--sample", "20", "--seed", "7")
+    retrieve("eight", "--sample", "20", "--seed", "8", by="worse")
+    n = len(ids(home, "seven") & ids(home, "eight"))
+    names = [f"sample 20, seed {seed}, by category" for seed in (7, 8)]
+
+    _, out, _ = run(capsys, "compare", "seven", "eight", "-m", "RR")
+
+    words = " ".join(out.split())
+    assert f"on what {' and '.join(names)} have in common: {n} queries of the 40" in words
+    _, out, _ = run(capsys, "compare", "seven", "eight", "-m", "RR", "--json")
+    selection = json.loads(out)["selection"]
+    assert (sorted(selection["common_to"]), "seed" in selection) == (sorted(names), False)
+
+
+def test_what_was_drawn_and_failed_counts_as_drawn(home, capsys):
+    """All refunds fail: two or more of them were drawn all the same, and none has a value."""
+    retrieve("part", *SAMPLE, by="no_refunds")
+
+    _, out, _ = run(capsys, "evaluate", "--no-history", "-m", "RR")
+
+    assert "10 queries of the 40 that count, 8 with a value" in out
+    assert ["refunds", "10", "2", "0", "0.250"] in [line.split() for line in out.splitlines()]
 
 
 def test_runs_alike_in_a_sample_may_differ_beyond_it(home, capsys):

@@ -7,7 +7,7 @@ asked, nor takes the mean of a sample for that of the set.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ragforge.errors import DataError, UsageError
@@ -55,6 +55,15 @@ class Chosen:
     design: Design | None
     """What was drawn from; None where nothing was drawn, so that all queries weigh the same."""
     warnings: tuple[str, ...] = ()
+    common_to: tuple[str, ...] = ()
+    """The samples, in words, whose queries in common these are; () where they are of one."""
+
+    @property
+    def in_words(self) -> str:
+        """How they are named in a sentence."""
+        if self.common_to:
+            return f"what {' and '.join(self.common_to)} have in common"
+        return self.selection.in_words
 
 
 def choose(queries: Sequence[Query], wanted: Wanted) -> Chosen | None:
@@ -165,7 +174,9 @@ def shared(chosen: Iterable[Chosen | None]) -> Chosen | None:
         whole_splits = [item.query_ids for item in parts if item.design is None]
         for query_ids in whole_splits:
             design = design.within(query_ids)
-    return _chosen(selection, common, design, first.warnings)
+    names = tuple(dict.fromkeys(item.selection.in_words for item in samples))
+    found = _chosen(selection, common, design, first.warnings)
+    return replace(found, common_to=names) if len(names) > 1 else found
 
 
 def split_in_words(queries: Iterable[Query]) -> str:

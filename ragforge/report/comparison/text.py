@@ -9,7 +9,7 @@ from typing import Final
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.evaluating.graded_by import graded_json, graded_line
-from ragforge.evaluating.selection import selection_json
+from ragforge.evaluating.selection import part_json
 from ragforge.evaluating.text_table import Table, render_table
 from ragforge.measures.intervals import Ends
 from ragforge.report.comparison.words import (
@@ -53,7 +53,7 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
         "means": report.means,
         "n_values": report.n_values,
         "warnings": list(report.warnings),
-        **({"selection": selection_json(report.part.selection)} if report.part else {}),
+        **({"selection": part_json(report.part)} if report.part else {}),
         "rel_threshold": report.rel_threshold,
         "judged_by": list(report.judged_by),
         "graded_by": graded_json(report.graded_by),
