@@ -30,6 +30,9 @@ _MOST_DISTINCT: Final = 1024
 """Beyond so many, values are rounded to the worse side, by at most one in so many."""
 _NOTHING: Final = 1e-12
 """A mean below it is 0 as far as its lower end goes."""
+_FEW: Final = 5
+"""Values with fewer of which the resamples are far too much alike: a worse one of two would lift
+the lower end, as it alone would have a spread."""
 _LOG_LOW: Final = -36.0
 _LOG_HIGH: Final = 12.0
 _STEP: Final = 0.05
@@ -73,7 +76,8 @@ def bounded_interval(values: Values, level: float = 0.95) -> ConfidenceInterval:
 
     Returns:
         BCa of the ideal bootstrap, as far as the values show enough spread; that of Clopper and
-        Pearson where all are 0 or 1. None for low and high where n is below 2.
+        Pearson where all are 0 or 1, and the like with fewer than five values. None for low and
+        high where n is below 2.
 
     Raises:
         UsageError: A value lies outside of [0, 1], or the level cannot be taken.
@@ -89,9 +93,10 @@ def bounded_interval(values: Values, level: float = 0.95) -> ConfidenceInterval:
     ends = _ends(usual)
     if ends is None or usual.mean is None:
         return usual
-    if np.isin(array, (0.0, 1.0)).all():
+    is_binary = bool(np.isin(array, (0.0, 1.0)).all())
+    if is_binary or len(array) < _FEW:
         guarded = Ends(_low_end(array, level), 1 - _low_end(1 - array, level))
-        method = "Clopper and Pearson"
+        method = "Clopper and Pearson" if is_binary else "allowing for unseen values"
     else:
         guarded = _guarded(array, level, ends, _MEAN)
         method = f"{usual.method}, allowing for unseen values"

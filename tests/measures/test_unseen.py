@@ -131,3 +131,14 @@ def test_differences_with_an_ordinary_spread_keep_the_wider_of_both():
         found, 0.95, bounded=False
     )
     assert difference_interval(found, 0.95, bounded=True).low <= student.low
+
+
+@pytest.mark.parametrize("better", [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.5]])
+def test_a_worse_value_of_few_never_lifts_an_end(better):
+    """A gate would let the worse run pass: 1 and 0.5 had the low end 0.5, 1 and 1 have 0.158."""
+    worse = [*better[:-1], better[-1] / 2]
+
+    of_better, of_worse = bounded_interval(better), bounded_interval(worse)
+
+    assert of_worse.low < of_better.low
+    assert of_worse.high <= of_better.high
