@@ -208,7 +208,7 @@ def _cut_at(deadline: float, connection: socket.socket) -> Iterator[None]:
         timer.cancel()
 
 
-def address_of(spec: str, what: str) -> str:
+def parse_address(spec: str, what: str) -> str:
     """Return the address of a spec that is one, or is one behind `http:`.
 
     Raises:

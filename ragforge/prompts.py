@@ -71,7 +71,13 @@ def holes_of(text: str) -> set[str]:
 
 def prompt_names(folder: str = "") -> list[str]:
     """Return the names of the prompts there are, the user's and the shipped ones, sorted."""
-    return sorted({path.stem for place in _places(folder) for path in place.glob("*.toml")})
+    return sorted(
+        {
+            path.stem
+            for prompt_folder in _prompt_folders(folder)
+            for path in prompt_folder.glob("*.toml")
+        }
+    )
 
 
 def load_prompt(name: str, folder: str = "") -> Prompt:
@@ -85,10 +91,10 @@ def load_prompt(name: str, folder: str = "") -> Prompt:
         ConfigError: There is no such prompt, its file does not hold to the format, or no stage
             could fill its holes or read its replies.
     """
-    place = _place_of(name, folder)
-    prompt = _parse(name, place / f"{name}.toml")
-    if place != _shipped():
-        _check_override(prompt, place / f"{name}.toml")
+    prompt_folder = _folder_of(name, folder)
+    prompt = _parse(name, prompt_folder / f"{name}.toml")
+    if prompt_folder != _shipped():
+        _check_override(prompt, prompt_folder / f"{name}.toml")
     return prompt
 
 
@@ -137,7 +143,7 @@ def diff_override(name: str, folder: str) -> str:
     """
     path = Path(folder) / f"{name}.toml"
     shipped_text = _source(name, "")
-    if _place_of(name, folder) == _shipped():
+    if _folder_of(name, folder) == _shipped():
         raise ConfigError(
             f"{path}: no such file; `ragforge prompts copy {name} --to {folder}` makes one"
         )
@@ -157,24 +163,28 @@ def _shipped() -> Path:
     return shipped("prompts")
 
 
-def _places(folder: str) -> list[Path]:
+def _prompt_folders(folder: str) -> list[Path]:
     if folder and not Path(folder).is_dir():
         raise ConfigError(f"--prompts-dir {folder}: no such folder")
     return [*([Path(folder)] if folder else []), _shipped()]
 
 
-def _place_of(name: str, folder: str) -> Path:
+def _folder_of(name: str, folder: str) -> Path:
     """Return the folder that a prompt is taken from."""
     names = prompt_names(folder)
     if name in names:
-        return next(place for place in _places(folder) if (place / f"{name}.toml").is_file())
+        return next(
+            prompt_folder
+            for prompt_folder in _prompt_folders(folder)
+            if (prompt_folder / f"{name}.toml").is_file()
+        )
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise ConfigError(f"no prompt {name!r}; there are: {', '.join(names)}{hint}")
 
 
 def _source(name: str, folder: str) -> str:
-    path = _place_of(name, folder) / f"{name}.toml"
+    path = _folder_of(name, folder) / f"{name}.toml"
     try:
         return read_text(path)
     except DataError as error:
@@ -191,7 +201,7 @@ def _diff(first: str, first_text: str, second: str, second_text: str) -> str:
 
 
 def _listed(prompt: Prompt, folder: str) -> ListedPrompt:
-    if _place_of(prompt.name, folder) == _shipped():
+    if _folder_of(prompt.name, folder) == _shipped():
         return ListedPrompt(prompt, "shipped")
     if prompt.name not in prompt_names():
         return ListedPrompt(prompt, folder)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from ragforge.errors import CallError, UsageError
-from ragforge.http_service import Service, address_of
+from ragforge.http_service import Service, parse_address
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_messages_name_the_thing(post):
 @pytest.mark.parametrize("spec", ["http://h/x", "http:http://h/x"])
 def test_an_address_may_have_a_prefix(spec):
     """Both ways of writing it are in use."""
-    assert address_of(spec, "thing") == "http://h/x"
+    assert parse_address(spec, "thing") == "http://h/x"
 
 
 @pytest.mark.parametrize(

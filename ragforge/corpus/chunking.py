@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import Block, text_blocks
-from ragforge.corpus.packing import ChunkSpan, Limits, Section, chunk_spans, sections
+from ragforge.corpus.packing import ChunkLimits, ChunkSpan, Section, chunk_spans, sections
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 
@@ -48,7 +48,7 @@ def chunk_document(
         raise UsageError(f"max_chars: expected at least {_LEAST_MAX_CHARS}, got {max_chars}")
     if min_chars < 0:
         raise UsageError(f"min_chars: expected at least 0, got {min_chars}")
-    limits = Limits(max_chars, min_chars, _WHOLE_FACTOR * max_chars)
+    limits = ChunkLimits(max_chars, min_chars, _WHOLE_FACTOR * max_chars)
     sections = sections_of(document, max_chars)
     return list(chunks_at(document, chunk_spans(document.text, sections, limits)))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragforge.corpus.formats import FORMATS, Format, Page
+from ragforge.corpus.formats import FORMATS, ExtractedText, Format
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
@@ -141,15 +141,15 @@ def _read(source: FileSource) -> Iterator[Document]:
         case "pdf":
             from ragforge.corpus.pdf import read_pdf
 
-            yield _paged(source.doc_id, read_pdf(_file(source)), "pdf")
+            yield _extracted_document(source.doc_id, read_pdf(_file(source)), "pdf")
         case "docx":
             from ragforge.corpus.docx import read_docx
 
-            yield _paged(source.doc_id, read_docx(_file(source)), "docx")
+            yield _extracted_document(source.doc_id, read_docx(_file(source)), "docx")
         case "html":
             from ragforge.corpus.html import read_page
 
-            yield _paged(source.doc_id, read_page(normalise(_text(source))), "html")
+            yield _extracted_document(source.doc_id, read_page(normalise(_text(source))), "html")
         case "export":
             yield from _exported(source)
         case form:
@@ -166,7 +166,9 @@ def _exported(source: FileSource) -> Iterator[Document]:
             from ragforge.corpus.html import read_page
 
             page = read_page(normalise(row.text))
-            yield _paged(doc_id, Page(row.title or page.title, page.text), "html")
+            yield _extracted_document(
+                doc_id, ExtractedText(row.title or page.title, page.text), "html"
+            )
         else:
             yield _plain(doc_id, row.title, row.text, row.format)
 
@@ -197,7 +199,7 @@ def _file(source: FileSource) -> Path:
     return source.path
 
 
-def _paged(doc_id: str, page: Page, form: Format) -> Document:
+def _extracted_document(doc_id: str, page: ExtractedText, form: Format) -> Document:
     from ragforge.corpus.html import html_title
 
     text = normalise(page.text)

@@ -4,7 +4,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from ragforge.corpus.formats import Page, UnreadableError
+from ragforge.corpus.formats import ExtractedText, UnreadableError
 from ragforge.corpus.html import html_blocks, read_page
 
 _MAX_UNPACKED_BYTES = 50_000_000
@@ -29,7 +29,7 @@ _STYLES = "\n".join(
 """The title is above all headings. The names of styles are the same in all languages of Word."""
 
 
-def read_docx(path: Path) -> Page:
+def read_docx(path: Path) -> ExtractedText:
     """Return title and text of a Word document; pictures and comments are left out.
 
     Raises:
@@ -52,7 +52,7 @@ def read_docx(path: Path) -> Page:
     except Exception as error:  # the parsers below may raise anything
         raise UnreadableError(_reason(path, error)) from error
     text = read_page(_with_bars_escaped(converted.value)).text
-    return Page(_first_heading(text), text)
+    return ExtractedText(_first_heading(text), text)
 
 
 def _check_size(path: Path) -> None:

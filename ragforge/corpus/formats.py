@@ -61,7 +61,7 @@ def _installed(library: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ExtractedText:
     """Title and text of a document as a reader of it sees them; headings are `#` lines."""
 
     title: str

@@ -7,7 +7,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from ragforge.corpus.formats import Block, Kind, Lines, Page, UnreadableError
+from ragforge.corpus.formats import Block, ExtractedText, Kind, Lines, UnreadableError
 
 DEEPEST: Final = 10_000
 """Elements that may be open at once. The parser looks through all of them at each new one: 100,000
@@ -38,7 +38,7 @@ _FENCE_LINE = re.compile(r"`{3,}\Z")
 _TICKS = re.compile(r"^`{3,}", re.MULTILINE)
 
 
-def read_page(html: str) -> Page:
+def read_page(html: str) -> ExtractedText:
     """Return title and text of a page; scripts, styles, navigation and templates are left out.
 
     Raises:
@@ -51,7 +51,7 @@ def read_page(html: str) -> Page:
     writer = _Writer()
     if tree.body is not None:
         _walk(tree.body, writer)
-    return Page(title, writer.text())
+    return ExtractedText(title, writer.text())
 
 
 def _require_shallow(html: str) -> None:

@@ -43,7 +43,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChunkLimits:
     """Sizes in code points.
 
     Attributes:
@@ -137,7 +137,7 @@ def _root(title: str, sections: list[Section]) -> tuple[str, ...]:
     return () if not title or first in {title, *_TITLE_PARTS.split(title)} else (title,)
 
 
-def chunk_spans(text: str, sections: Iterable[Section], limits: Limits) -> list[ChunkSpan]:
+def chunk_spans(text: str, sections: Iterable[Section], limits: ChunkLimits) -> list[ChunkSpan]:
     """Return the spans of all chunks in order; together they leave out nothing but blanks."""
     spans = [
         ChunkSpan(span, section.path)
@@ -147,7 +147,7 @@ def chunk_spans(text: str, sections: Iterable[Section], limits: Limits) -> list[
     return _merged_backward(_merged_forward(spans, limits), limits)
 
 
-def _packed(text: str, blocks: Sequence[Block], limits: Limits) -> list[Span]:
+def _packed(text: str, blocks: Sequence[Block], limits: ChunkLimits) -> list[Span]:
     groups: list[list[Span]] = []
     for atom in _atoms(text, blocks, limits):
         if groups and atom.end - groups[-1][0].start <= limits.max_chars:
@@ -174,7 +174,7 @@ def _evened(atoms: list[Span], max_chars: int) -> list[list[Span]]:
     return [atoms[:cut], atoms[cut:]]
 
 
-def _atoms(text: str, blocks: Sequence[Block], limits: Limits) -> Iterator[Span]:
+def _atoms(text: str, blocks: Sequence[Block], limits: ChunkLimits) -> Iterator[Span]:
     for unit in _units(text, blocks, limits.max_chars):
         span = trim(text, unit.start, unit.end)
         whole = unit.kind in {"code", "table"} and span.size <= limits.whole_chars
@@ -211,7 +211,7 @@ def _belongs(text: str, unit: _Unit, block: Block) -> bool:
     return tail.rstrip().endswith(":")
 
 
-def _merged_forward(spans: Iterable[ChunkSpan], limits: Limits) -> list[ChunkSpan]:
+def _merged_forward(spans: Iterable[ChunkSpan], limits: ChunkLimits) -> list[ChunkSpan]:
     """Join small spans to those that follow them."""
     merged: list[ChunkSpan] = []
     for chunk_span in spans:
@@ -226,7 +226,7 @@ def _merged_forward(spans: Iterable[ChunkSpan], limits: Limits) -> list[ChunkSpa
     return merged
 
 
-def _merged_backward(spans: Iterable[ChunkSpan], limits: Limits) -> list[ChunkSpan]:
+def _merged_backward(spans: Iterable[ChunkSpan], limits: ChunkLimits) -> list[ChunkSpan]:
     """Join spans that are small still to those before them."""
     merged: list[ChunkSpan] = []
     for chunk_span in spans:
@@ -241,7 +241,7 @@ def _merged_backward(spans: Iterable[ChunkSpan], limits: Limits) -> list[ChunkSp
     return merged
 
 
-def _may_merge(first: ChunkSpan, second: ChunkSpan, limits: Limits) -> bool:
+def _may_merge(first: ChunkSpan, second: ChunkSpan, limits: ChunkLimits) -> bool:
     """Whether two neighbours fit and are siblings, or one is around the other."""
     shared = _shared(first.path, second.path)
     related = len(shared) >= min(len(first.path), len(second.path)) or (

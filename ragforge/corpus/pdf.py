@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.corpus.formats import Page, UnreadableError
+from ragforge.corpus.formats import ExtractedText, UnreadableError
 from ragforge.corpus.html import escape_markup
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SECTION_NUMBER = re.compile(r"(?<!\s)\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,9}\.?\
 _DEEPEST = 6
 
 
-def read_pdf(path: Path) -> Page:
+def read_pdf(path: Path) -> ExtractedText:
     """Return title and text of a PDF file; entries of its outline become headings.
 
     A line that stands at the top or bottom of most pages is left out, as page numbers are. A page
@@ -51,7 +51,7 @@ def read_pdf(path: Path) -> Page:
             reader = PdfReader(stream)
             _unlock(reader)
             title = str((reader.metadata.title if reader.metadata else "") or "")
-            return Page(_usable(title), _text(reader))
+            return ExtractedText(_usable(title), _text(reader))
     except UnreadableError:
         raise
     except Exception as error:  # what is broken raises whatever comes first

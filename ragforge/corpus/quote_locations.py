@@ -126,8 +126,8 @@ class Page:
         def likeness(spot: Location) -> tuple[bool, int]:
             placed = self.placed(spot)
             at_home = placed.start is not None and placed.start == evidence.start
-            around = alike(placed.before[::-1], evidence.prefix[::-1])
-            return at_home, around + alike(placed.after, evidence.suffix)
+            around = common_prefix_length(placed.before[::-1], evidence.prefix[::-1])
+            return at_home, around + common_prefix_length(placed.after, evidence.suffix)
 
         return max(self._folded.spots(evidence.quote), key=likeness, default=None)
 
@@ -196,7 +196,7 @@ def _shared(place: Location, quote: Location) -> int:
     return max(0, min(place.end, quote.end) - max(place.start, quote.start))
 
 
-def alike(first: str, second: str) -> int:
+def common_prefix_length(first: str, second: str) -> int:
     """Return how many characters two texts have in common from their beginnings."""
     if first == second:
         return len(first)

@@ -148,7 +148,7 @@ def _folder_sources(folder: Path, search: _Search) -> list[FileSource]:
     files = [FileSource(_relative(path, folder), path, True) for path in _files(folder, search)]
     sources = [file for file in files if search.wanted(file.doc_id)]
     if not sources:
-        raise no_documents(str(folder), [file.doc_id for file in files])
+        raise no_documents_error(str(folder), [file.doc_id for file in files])
     kept, passed = list[FileSource](), defaultdict[str, list[FileSource]](list)
     for source in sources:
         if not is_unicode(source.doc_id):
@@ -159,9 +159,9 @@ def _folder_sources(folder: Path, search: _Search) -> list[FileSource]:
         else:
             kept.append(source)
     for reason, some in passed.items():
-        search.skipped(_some(some), reason)
+        search.skipped(_describe_files(some), reason)
     if not kept:
-        reasons = "; ".join(f"{_some(some)}: {reason}" for reason, some in passed.items())
+        reasons = "; ".join(f"{_describe_files(some)}: {reason}" for reason, some in passed.items())
         raise DataError(f"{folder}: no document in it is read: {escaped(reasons)}")
     return kept
 
@@ -170,7 +170,7 @@ def _leads_out(path: Path, folder: Path) -> bool:
     return path.is_symlink() and not is_within(path, folder)
 
 
-def _some(sources: Sequence[FileSource]) -> str:
+def _describe_files(sources: Sequence[FileSource]) -> str:
     """Return the path of a file, or how many there are with those of the first."""
     if len(sources) == 1:
         return str(sources[0].path)
@@ -205,7 +205,7 @@ def _unreadable(error: OSError) -> None:
     raise DataError(f"{error.filename}: cannot be read: {error.strerror}") from error
 
 
-def no_documents(place: str, paths: Collection[str]) -> DataError:
+def no_documents_error(place: str, paths: Collection[str]) -> DataError:
     """Return the error about a place in which no file is taken; the paths are what it has."""
     seen = Counter(suffix_of(path) or "no suffix" for path in paths)
     kinds = ", ".join(f"{suffix}: {count}" for suffix, count in sorted(seen.items()))

@@ -32,7 +32,7 @@ _ERROR_FAULTS = {"500": 500, "503": 503}
 _AUTH_SHOWN = 4
 
 
-class Ledger:
+class BilledCalls:
     """Billed replies, by the sha256 of the request's canonical JSON."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class App:
         self._start_s = self._clock()
         self._limits = Limits(self.script, self._clock)
         self._number = 0
-        self.ledger = Ledger()
+        self.ledger = BilledCalls()
         self.stats = Stats(self.stats.in_flight, self.stats.open_requests)
 
     @property

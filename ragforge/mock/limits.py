@@ -10,7 +10,7 @@ from ragforge.mock.script import RetryAfter, Script
 _HUGE_S = 3600
 
 
-class Bucket:
+class RefillingBucket:
     """Room that refills at a rate.
 
     Args:
@@ -67,14 +67,16 @@ class Limits:
 
     Args:
         script: Says which.
-        clock: As of `Bucket`.
+        clock: As of `RefillingBucket`.
     """
 
     def __init__(self, script: Script, clock: Callable[[], float]) -> None:
         self._sends_headers = script.rl_headers == "on"
         rates = {"requests": script.rpm, "tokens": script.tpm}
         self._buckets = {
-            what: Bucket(rate, script.burst_s, clock) for what, rate in rates.items() if rate
+            what: RefillingBucket(rate, script.burst_s, clock)
+            for what, rate in rates.items()
+            if rate
         }
 
     def take(self, tokens: int) -> Shortage | None:

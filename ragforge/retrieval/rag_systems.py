@@ -50,9 +50,9 @@ def make_answerer(spec: str, chunks: Iterable[Chunk] = (), *, timeout_s: float =
         UsageError: There is no such system, or it cannot be loaded.
     """
     if spec.startswith(("http:", "https:")):
-        from ragforge.http_service import address_of
+        from ragforge.http_service import parse_address
 
-        return HttpSystem(address_of(spec, "system"), timeout_s=timeout_s)
+        return HttpSystem(parse_address(spec, "system"), timeout_s=timeout_s)
 
     return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, timeout_s=timeout_s)
 
@@ -111,10 +111,10 @@ def adapt(
         target = construct(target, where, {"chunks": list(chunks)}, _ADVICE)
     function = method_of(target, _METHODS, where, "f(query)")
     _refuse_other_arguments(function, where)
-    return _Adapter(function, where, timeout_s)
+    return _UserSystem(function, where, timeout_s)
 
 
-class _Adapter:
+class _UserSystem:
     def __init__(self, function: Callable[..., object], where: str, timeout_s: float) -> None:
         self._function = function
         self._where = where

@@ -46,10 +46,12 @@ def make_retriever(
         case "dense":
             return _dense(chunks, embedder)
     if spec.startswith(("http:", "https:")):
-        from ragforge.http_service import address_of
+        from ragforge.http_service import parse_address
         from ragforge.retrieval.user_retrievers import HttpRetriever
 
-        return HttpRetriever(address_of(spec, "retriever"), chunks, timeout_s=timeout_s, note=note)
+        return HttpRetriever(
+            parse_address(spec, "retriever"), chunks, timeout_s=timeout_s, note=note
+        )
     from ragforge.plugins import find
     from ragforge.retrieval.user_retrievers import adapt
 

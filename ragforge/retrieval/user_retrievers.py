@@ -229,10 +229,10 @@ def adapt(
         target = construct(target, f"retriever {name}", {"chunks": corpus}, _ADVICE)
     search = method_of(target, _METHODS, f"retriever {name}", "f(query, k)")
     reader = ResultReader(f"retriever {name}", corpus, note)
-    return _Adapter(search, reader, f"retriever {name}", timeout_s)
+    return _UserRetriever(search, reader, f"retriever {name}", timeout_s)
 
 
-class _Adapter:
+class _UserRetriever:
     def __init__(
         self, search: Callable[..., object], reader: ResultReader, where: str, timeout_s: float
     ) -> None:

@@ -7,7 +7,7 @@ from ragforge.corpus import docx
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import read_documents
 from ragforge.corpus.docx import read_docx
-from ragforge.corpus.formats import Page, UnreadableError
+from ragforge.corpus.formats import ExtractedText, UnreadableError
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def file(tmp_path):
 
 def test_headings_lists_and_tables_are_kept(file):
     """Structure is what chunks are cut by."""
-    assert read_docx(file) == Page(
+    assert read_docx(file) == ExtractedText(
         "Handbook",
         "# Handbook\n\nHow to send things back.\n\n## Returns\n\n- Unopened goods\n- Opened goods"
         "\n\n### Fees\n\nkind | fee\nopened | 10 %",

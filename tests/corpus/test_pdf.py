@@ -4,7 +4,7 @@ from pdf_pages import write_pdf
 from ragforge.corpus import pdf
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import read_documents
-from ragforge.corpus.formats import Page, UnreadableError
+from ragforge.corpus.formats import ExtractedText, UnreadableError
 from ragforge.corpus.pdf import read_pdf, whole_words
 
 
@@ -12,7 +12,7 @@ def test_page_break_is_no_paragraph_break(tmp_path):
     """A sentence that runs over two pages is one sentence."""
     file = write_pdf(tmp_path / "a.pdf", [["The fee is ten"], ["percent of the price."]])
 
-    assert read_pdf(file) == Page("", "The fee is ten\npercent of the price.")
+    assert read_pdf(file) == ExtractedText("", "The fee is ten\npercent of the price.")
 
 
 def test_words_at_line_ends_become_whole():
@@ -44,7 +44,7 @@ def test_headers_and_page_numbers_are_left_out(tmp_path):
     text = read_pdf(write_pdf(tmp_path / "a.pdf", pages)).text
 
     assert "Handbook" not in text
-    assert "Page" not in text
+    assert "ExtractedText" not in text
     assert len(text.split("\n")) == 28
 
 
@@ -132,7 +132,7 @@ def test_file_cut_off_anywhere_is_read_or_unreadable(tmp_path):
         except UnreadableError as error:
             outcomes.add(type(error))
 
-    assert outcomes <= {Page, UnreadableError}
+    assert outcomes <= {ExtractedText, UnreadableError}
 
 
 def test_text_beyond_the_limit_is_unreadable(tmp_path, monkeypatch):

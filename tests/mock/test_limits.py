@@ -4,7 +4,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from ragforge.mock.limits import Bucket, Limits, duration, retry_after_headers
+from ragforge.mock.limits import Limits, RefillingBucket, duration, retry_after_headers
 from ragforge.mock.script import Script
 
 
@@ -26,7 +26,7 @@ def clock():
 @pytest.fixture
 def bucket(clock):
     """Two a second, ten at once."""
-    return Bucket(120, 5.0, clock)
+    return RefillingBucket(120, 5.0, clock)
 
 
 def test_a_bucket_starts_full(bucket):
@@ -85,7 +85,7 @@ def test_an_overdraft_is_paid_back(bucket, clock):
 
 def test_one_always_fits(clock):
     """A rate of one a minute with a burst of a second would else let nothing through."""
-    assert Bucket(1, 1.0, clock).wait_s(1) == 0
+    assert RefillingBucket(1, 1.0, clock).wait_s(1) == 0
 
 
 def test_the_scarcer_limit_is_named(clock):

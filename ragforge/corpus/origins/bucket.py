@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ragforge.corpus.origins.origin import Address, Origin, address_of
+from ragforge.corpus.origins.origin import Address, Origin, resolve_address
 from ragforge.errors import DataError, UsageError
 
 _AT_ONCE: Final = 8
@@ -36,7 +36,7 @@ class BucketSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class BucketFiles:
     """What is there.
 
     Args:
@@ -54,11 +54,11 @@ def parse_bucket(spec: str) -> BucketSpec:
     Raises:
         UsageError: A variable of it is not set, or it holds a password.
     """
-    return BucketSpec(address_of(spec), spec)
+    return BucketSpec(resolve_address(spec), spec)
 
 
 @contextmanager
-def opened_bucket(spec: BucketSpec) -> Iterator[Bucket]:
+def opened_bucket(spec: BucketSpec) -> Iterator[BucketFiles]:
     """Lend the files of a bucket.
 
     Raises:
@@ -90,7 +90,7 @@ def opened_bucket(spec: BucketSpec) -> Iterator[Bucket]:
             raise _unreachable(spec, error, path) from error
         return ""
 
-    yield Bucket(Origin(states, fetch, _AT_ONCE), is_file)
+    yield BucketFiles(Origin(states, fetch, _AT_ONCE), is_file)
 
 
 def _reached(spec: BucketSpec) -> tuple[Any, str]:
@@ -105,7 +105,7 @@ def _reached(spec: BucketSpec) -> tuple[Any, str]:
     try:
         system, root = url_to_fs(spec.address.full, skip_instance_cache=True)
     except ImportError as error:
-        reason = spec.address.cleared(error).rstrip(".")
+        reason = spec.address.redacted(error).rstrip(".")
         raise UsageError(f"{spec.shown}: needs a package: {reason}") from error
     except Exception as error:
         raise _unreachable(spec, error) from error
@@ -113,8 +113,8 @@ def _reached(spec: BucketSpec) -> tuple[Any, str]:
 
 
 def _unreachable(spec: BucketSpec, error: Exception, path: str = "") -> DataError:
-    reason = spec.address.cleared(error) or type(error).__name__
-    what = f"{spec.address.cleared(path)}: cannot be fetched" if path else "cannot be listed"
+    reason = spec.address.redacted(error) or type(error).__name__
+    what = f"{spec.address.redacted(path)}: cannot be fetched" if path else "cannot be listed"
     return DataError(f"{spec.shown}: {what}: {type(error).__name__}: {reason}")
 
 

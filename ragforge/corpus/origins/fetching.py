@@ -22,7 +22,7 @@ from ragforge.corpus.origins.git import GitSpec, opened_git, parse_git
 from ragforge.corpus.origins.origin import PROPER, Origin, looks_like_address
 from ragforge.corpus.origins.sql import PREFIX as SQL
 from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
-from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents
+from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents_error
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import OWN_FOLDER, write_whole
 from ragforge.files.set.containment import require_own_place
@@ -204,7 +204,7 @@ def _chosen(
         passed(path, "is the name of a folder too")
         del files[path]
     if not files:
-        raise no_documents(spec.shown, list(origin.files))
+        raise no_documents_error(spec.shown, list(origin.files))
     return replace(origin, files=files)
 
 

@@ -49,7 +49,7 @@ class Address:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Longest first."""
 
-    def cleared(self, message: object) -> str:
+    def redacted(self, message: object) -> str:
         """Return a message of another library in one line, without secrets."""
         text = " ".join(str(message).split()).replace(self.full, self.shown)
         for secret in self.secrets:
@@ -60,7 +60,7 @@ class Address:
         return text
 
 
-def address_of(url: str) -> Address:
+def resolve_address(url: str) -> Address:
     """Fill in the variables `${NAME}` of a URL; in its user and password they are escaped.
 
     Raises:
@@ -88,7 +88,7 @@ def address_of(url: str) -> Address:
         return escaped if match.end() <= ends else setting
 
     full = _VARIABLE.sub(value, url)
-    hidden = {*secrets, *_hidden(full)}
+    hidden = {*secrets, *_secret_parts(full)}
     return Address(full, safe_url, tuple(sorted(hidden - {""}, key=len, reverse=True)))
 
 
@@ -128,7 +128,7 @@ def _is_proper(url: str) -> bool:
     return not (":" in host and "@" in behind and not scheme.startswith("http"))
 
 
-def _hidden(url: str) -> Iterator[str]:
+def _secret_parts(url: str) -> Iterator[str]:
     """Yield the parts of a URL that are never shown."""
     user = _user_of(url)
     password = user.partition(":")[2]

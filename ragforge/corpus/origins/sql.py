@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from ragforge.corpus.origins.origin import PROPER, Address, Origin, address_of, shown_url
+from ragforge.corpus.origins.origin import PROPER, Address, Origin, resolve_address, shown_url
 from ragforge.corpus.row_documents import (
     BODY,
     DELETED,
@@ -72,7 +72,7 @@ def parse_sql(spec: str) -> SqlSpec:
     url, _, rest = spec.removeprefix(PREFIX).partition("#")
     if "@" in re.split(r"\s", rest.lstrip(), maxsplit=1)[0]:  # A password that holds a #.
         raise UsageError(f"{PREFIX}…: {PROPER}")
-    address = address_of(url)
+    address = resolve_address(url)
     named = _NAMED.fullmatch(rest)
     query = (named[2] if named else rest).strip().rstrip(";").rstrip()
     if not url or not query:
@@ -156,7 +156,7 @@ def _sqlite_opener(spec: SqlSpec, database: str) -> "Callable[[], sqlite3.Connec
     import sqlite3
 
     if not database or not Path(database).is_file():
-        shown_path = spec.address.cleared(database) or "no file named"
+        shown_path = spec.address.redacted(database) or "no file named"
         raise DataError(f"{spec.shown}: {shown_path}: no such file")
     name = f"file:{quote(str(Path(database).absolute()))}?mode=ro"
 
@@ -262,4 +262,4 @@ def _refuse_twins(spec: SqlSpec, path: Path) -> None:
 def _told(spec: SqlSpec, error: Exception) -> str:
     """Return the driver's message without the query and the password."""
     cause = getattr(error, "orig", None) or error
-    return spec.address.cleared(cause) or type(cause).__name__
+    return spec.address.redacted(cause) or type(cause).__name__

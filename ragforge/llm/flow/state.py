@@ -56,7 +56,7 @@ _LIMIT_SHARE = 0.98
 
 
 @dataclass(slots=True)
-class Bucket:
+class TokenBucket:
     """Fills evenly up to a capacity; what is taken may be settled later.
 
     Times are seconds of one monotonic clock: a step of the wall clock changes nothing, and a
@@ -135,10 +135,10 @@ class Flow:
     rejections: int = field(default=0, init=False)
     overloads: int = field(default=0, init=False)
     hold_until: float = field(default=-math.inf, init=False)
-    measured: Bucket | None = field(default=None, init=False)
+    measured: TokenBucket | None = field(default=None, init=False)
     """The rate found out by refusals; None while there was no need."""
-    requests: Bucket | None = field(default=None, init=False)
-    tokens: Bucket | None = field(default=None, init=False)
+    requests: TokenBucket | None = field(default=None, init=False)
+    tokens: TokenBucket | None = field(default=None, init=False)
     reply_tokens: float = field(default=_FIRST_REPLY_TOKENS, init=False)
     """What nine of ten replies stay below, as a running estimate."""
     _reserved: float = field(default=0.0, init=False)
@@ -308,7 +308,7 @@ class Flow:
             blind = max(_LEAST_SEARCHED_PER_S, 0.5 * self.measured.per_s)
             per_s = min(self.measured.per_s, between if self._rate_known else blind)
         per_s = max(_LEAST_PER_S, per_s)
-        self.measured = Bucket(per_s, max(1.0, per_s * _MEASURED_BURST_S), now)
+        self.measured = TokenBucket(per_s, max(1.0, per_s * _MEASURED_BURST_S), now)
         self._grown_at = now
         self._cut_per_s = per_s
 
@@ -348,13 +348,18 @@ class Flow:
         per_s = self.measured.per_s * growth ** min(since_s, most_s)
         self.measured.change(per_s, max(1.0, per_s * _MEASURED_BURST_S), now)
 
-    def _bucket(self, per_minute: float, now: float) -> Bucket:
+    def _bucket(self, per_minute: float, now: float) -> TokenBucket:
         per_s = per_minute / 60
-        return Bucket(per_s, max(1.0, per_s * _BURST_S), now)
+        return TokenBucket(per_s, max(1.0, per_s * _BURST_S), now)
 
     def _limited_bucket(
-        self, old: Bucket | None, limit: RateLimit, mine: float | None, now: float, under_way: float
-    ) -> Bucket:
+        self,
+        old: TokenBucket | None,
+        limit: RateLimit,
+        mine: float | None,
+        now: float,
+        under_way: float,
+    ) -> TokenBucket:
         per_minute = min(_LIMIT_SHARE * limit.per_minute, mine or math.inf)
         per_s = per_minute / 60
         bucket = old or self._bucket(per_minute, now)

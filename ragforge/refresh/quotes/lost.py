@@ -12,7 +12,7 @@ from ragforge.corpus.quote_locations import (
     Page,
     Placement,
     Surroundings,
-    alike,
+    common_prefix_length,
     fold,
     standing_at,
 )
@@ -108,8 +108,8 @@ def _place(spot: Location, was: Standing, page: Page, chars: int) -> Place:
         placement,
         is_same_chunks=was.placement is not None and _read(was.placement) == _read(placement),
         is_same_around=was.placement is not None and was.around == around,
-        n_alike=alike(was.around.before[::-1], around.before[::-1])
-        + alike(was.around.after, around.after),
+        n_alike=common_prefix_length(was.around.before[::-1], around.before[::-1])
+        + common_prefix_length(was.around.after, around.after),
     )
 
 

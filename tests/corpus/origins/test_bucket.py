@@ -10,7 +10,7 @@ from ragforge.errors import DataError, UsageError
 fsspec = pytest.importorskip("fsspec")
 
 
-class Bucket:
+class BucketFiles:
     """A folder of fsspec's file system in memory."""
 
     def __init__(self, name):
@@ -29,7 +29,7 @@ class Bucket:
 
 @pytest.fixture
 def bucket(tmp_path):
-    found = Bucket(tmp_path.name)
+    found = BucketFiles(tmp_path.name)
     yield found
     fsspec.filesystem("memory").store.clear()
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.origins.origin import address_of, shown_url
+from ragforge.corpus.origins.origin import resolve_address, shown_url
 from ragforge.errors import UsageError
 
 
@@ -33,7 +33,7 @@ def test_variables_are_filled_in_and_escaped_where_they_must(monkeypatch):
     monkeypatch.setenv("PW", "p@s/s")
     monkeypatch.setenv("HOST", "db:5432")
 
-    found = address_of("postgresql://${USER_X}:${PW}@${HOST}/kb")
+    found = resolve_address("postgresql://${USER_X}:${PW}@${HOST}/kb")
 
     assert found.full == "postgresql://me%40corp:p%40s%2Fs@db:5432/kb"
 
@@ -42,7 +42,7 @@ def test_whole_address_may_come_from_the_environment(monkeypatch):
     """Platforms hand it over as one variable."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://me:top-secret@db/kb")
 
-    found = address_of("${DATABASE_URL}")
+    found = resolve_address("${DATABASE_URL}")
 
     assert found.full == "postgresql://me:top-secret@db/kb"
     assert "secret" not in f"{found} {found.shown}"
@@ -59,13 +59,13 @@ def test_whole_address_may_come_from_the_environment(monkeypatch):
 def test_what_a_driver_says_is_cleared_of_secrets(monkeypatch, said):
     """Some repeat the address in full."""
     monkeypatch.setenv("PW", "top-secret")
-    found = address_of("postgresql://me:${PW}@db/kb?sslkey=abcdef")
+    found = resolve_address("postgresql://me:${PW}@db/kb?sslkey=abcdef")
 
-    cleared = found.cleared(f"{said}\nand more")
+    redacted = found.redacted(f"{said}\nand more")
 
-    assert "top-secret" not in cleared
-    assert "abcdef" not in cleared
-    assert cleared.endswith("and more")
+    assert "top-secret" not in redacted
+    assert "abcdef" not in redacted
+    assert redacted.endswith("and more")
 
 
 @pytest.mark.parametrize("password", ["hunter2", "x${PW}", "a/b", "a@b"])
@@ -74,7 +74,7 @@ def test_password_in_the_address_is_refused_and_not_repeated(monkeypatch, passwo
     monkeypatch.setenv("PW", "y")
 
     with pytest.raises(UsageError, match=r"^postgresql://…: expected the password in the envir"):
-        address_of(f"postgresql://me:{password}@db/kb")
+        resolve_address(f"postgresql://me:{password}@db/kb")
 
 
 def test_variable_that_is_not_set_is_named(monkeypatch):
@@ -82,14 +82,14 @@ def test_variable_that_is_not_set_is_named(monkeypatch):
     monkeypatch.delenv("PW", raising=False)
 
     with pytest.raises(UsageError, match=r"…@db/kb: the environment has no variable PW"):
-        address_of("postgresql://me:${PW}@db/kb")
+        resolve_address("postgresql://me:${PW}@db/kb")
 
 
 @pytest.mark.parametrize("url", ["postgresql:me:hunter2@db/kb", "a::s3://b/hunter2", "db/hunter2"])
 def test_what_is_no_address_is_refused_and_not_repeated(url):
     """Where the password begins in it, nobody can tell."""
     with pytest.raises(UsageError, match=r"^…: expected an address such as") as caught:
-        address_of(url)
+        resolve_address(url)
 
     assert "hunter2" not in str(caught.value)
 
@@ -109,8 +109,8 @@ def test_nothing_but_scheme_host_and_path_is_in_what_a_driver_says(monkeypatch, 
     monkeypatch.setenv("PW", "top-secret")
     monkeypatch.setenv("SHORT", "xyz")
 
-    cleared = address_of(url).cleared(said)
+    redacted = resolve_address(url).redacted(said)
 
-    assert "…" in cleared
-    assert "secret" not in cleared
-    assert "xyz" not in cleared
+    assert "…" in redacted
+    assert "secret" not in redacted
+    assert "xyz" not in redacted

@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.llm.flow.state import Bucket
+from ragforge.llm.flow.state import TokenBucket
 
 
 @pytest.fixture
 def bucket():
     """Two a second, four at most, full at 10 s."""
-    return Bucket(per_s=2.0, capacity=4.0, now=10.0)
+    return TokenBucket(per_s=2.0, capacity=4.0, now=10.0)
 
 
 def test_a_full_bucket_gives_what_it_holds_at_once(bucket):
@@ -97,7 +97,7 @@ def test_another_rate_counts_from_the_change(bucket):
 )
 def test_never_more_flows_than_the_capacity_and_the_rate_allow(steps, per_s, capacity):
     """This is the one promise a limit is about."""
-    bucket, now, taken = Bucket(per_s, capacity, 0.0), 0.0, 0.0
+    bucket, now, taken = TokenBucket(per_s, capacity, 0.0), 0.0, 0.0
     for pause_s, amount in steps:
         now += pause_s
         now += bucket.wait_s(amount, now)
