@@ -26,6 +26,30 @@ _CLAUSE = "[^,;:\uff0c\u3001\uff1b\uff1a]"
 """What any text may be in a pattern: behind a comma something else may be said."""
 
 
+def abstains(answer: str, query: str = "") -> bool:
+    """Whether an answer says that it does not know and nothing else, or is empty.
+
+    Args:
+        answer: What the system said.
+        query: What it was asked; a number that does not come from there is a statement.
+    """
+    folded = normalize("NFC", answer).replace("\u2019", "'")
+    parts = [part.strip(_ENDS) for part in _SENTENCE_END.split(folded)]
+    sentences = [part for part in parts if part]
+    if not sentences:
+        return not answer.strip()
+    if len(folded.split()) > _MOST_WORDS or len(folded) > _MOST_CHARS:
+        return False
+    if not set(_NUMBER.findall(folded)) <= set(_NUMBER.findall(query)):
+        return False
+    rests = [_opening().sub("", sentence, count=1) for sentence in sentences]
+    if any(_contrast().search(rest) for rest in rests):
+        return False
+    silent = [any(pattern.fullmatch(rest) for pattern in _saying_nothing()) for rest in rests]
+    polite = [_courtesy().fullmatch(sentence) is not None for sentence in sentences]
+    return any(silent) and all(map(max, silent, polite))
+
+
 @cache
 def _saying_nothing() -> tuple[re.Pattern[str], ...]:
     """Return what says nothing; compiled when first needed, which takes a while."""
@@ -55,27 +79,3 @@ def _contrast() -> re.Pattern[str]:
     words = "|".join(all_entries("abstaining.contrast"))
     within = "|".join(all_entries("abstaining.contrast_within"))
     return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
-
-
-def abstains(answer: str, query: str = "") -> bool:
-    """Whether an answer says that it does not know and nothing else, or is empty.
-
-    Args:
-        answer: What the system said.
-        query: What it was asked; a number that does not come from there is a statement.
-    """
-    folded = normalize("NFC", answer).replace("\u2019", "'")
-    parts = [part.strip(_ENDS) for part in _SENTENCE_END.split(folded)]
-    sentences = [part for part in parts if part]
-    if not sentences:
-        return not answer.strip()
-    if len(folded.split()) > _MOST_WORDS or len(folded) > _MOST_CHARS:
-        return False
-    if not set(_NUMBER.findall(folded)) <= set(_NUMBER.findall(query)):
-        return False
-    rests = [_opening().sub("", sentence, count=1) for sentence in sentences]
-    if any(_contrast().search(rest) for rest in rests):
-        return False
-    silent = [any(pattern.fullmatch(rest) for pattern in _saying_nothing()) for rest in rests]
-    polite = [_courtesy().fullmatch(sentence) is not None for sentence in sentences]
-    return any(silent) and all(map(max, silent, polite))

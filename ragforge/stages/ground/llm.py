@@ -35,71 +35,6 @@ _TOKENS_A_SENTENCE = 120
 _MOST_MORE_TOKENS = 6000
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimPlaces:
-    """Places in an answer of its claims and of the parts that claim nothing.
-
-    Args:
-        claimed: The places of each claim; at least one each.
-        passed_over: The places of each part that claims nothing.
-    """
-
-    claimed: Sequence[Sequence[Location]]
-    passed_over: Sequence[Sequence[Location]]
-
-
-def broken_cover(claims: Sequence[str], cited: CitedText, located: ClaimPlaces) -> str | None:
-    """Return the rule that is broken where a judge passes over, or lumps together, sentences.
-
-    Args:
-        claims: Their words as the judge gives them.
-        cited: The answer.
-        located: Where the claims stand, and the rest.
-    """
-    words = cited.words
-    sentences = [part for part in spans(cited.text) if is_statement(part, words)]
-    whole = [part for part in sentences if _n_words(part, words) >= _WHOLE_SENTENCE]
-    for claim, places in zip(claims, located.claimed, strict=True):
-        if sum(_holds(places[0], part) for part in whole) > 1:
-            return f"the claim {claim!r} holds several sentences; give each its own claim"
-    claimed = [place for places in located.claimed for place in places]
-    either = claimed + [place for places in located.passed_over for place in places]
-    missing = next((part for part in sentences if left_out(part, words, either)), None)
-    if missing is not None:
-        return (
-            f"{_text(missing, cited)!r} of the answer is found neither in claims nor in no_claim; "
-            "every sentence has to be"
-        )
-    for part in sentences:
-        if _claims_by_citing(part, cited, words) and left_out(part, words, claimed):
-            return (
-                f"{_text(part, cited)!r} of the answer makes a statement; it belongs in claims, "
-                "not in no_claim"
-            )
-    return None
-
-
-def _claims_by_citing(part: Location, cited: CitedText, words: str) -> bool:
-    """Whether a sentence cites a source for something: a greeting does not."""
-    if not any(mark.scope == part for mark in cited.marks):
-        return False
-    said = words[part.start : part.end]
-    says = bool(numbers(said)) or _n_words(part, words) >= _WHOLE_SENTENCE
-    return says and not abstains(said)
-
-
-def _n_words(part: Location, words: str) -> int:
-    return len(set(content_stems(words[part.start : part.end])))
-
-
-def _text(part: Location, cited: CitedText) -> str:
-    return cited.text[part.start : part.end]
-
-
-def _holds(place: Location, part: Location) -> bool:
-    return place.start <= part.start and part.end - 1 <= place.end
-
-
 class EvidenceReply(BaseModel):
     """Words of a passage that say the same as a claim."""
 
@@ -126,6 +61,103 @@ class ClaimsReply(BaseModel):
 
     claims: Annotated[list[CheckedClaim], Field(max_length=MOST_PARTS)]
     no_claim: Annotated[list[Annotated[str, upto(400)]], Field(max_length=MOST_PARTS)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPlaces:
+    """Places in an answer of its claims and of the parts that claim nothing.
+
+    Args:
+        claimed: The places of each claim; at least one each.
+        passed_over: The places of each part that claims nothing.
+    """
+
+    claimed: Sequence[Sequence[Location]]
+    passed_over: Sequence[Sequence[Location]]
+
+
+@dataclass(frozen=True, slots=True)
+class LLMGrounder:
+    """Checks answers by asking a model.
+
+    The judge sees the answer without its marks of citation: what a sentence cites must not move it
+    to find support there.
+    """
+
+    asker: Asker
+
+    @property
+    def provenance(self) -> Provenance:
+        """The model and its prompt."""
+        return self.asker.provenance()
+
+    async def judge(self, exchange: Exchange) -> Grounding:
+        """Return the grounding of an answer; see `Judge`."""
+        cited = read_marks(exchange.answer, [passage.chunk_id for passage in exchange.passages])
+        grounding = settled_by_rule(exchange, cited)
+        if grounding is not None:
+            return grounding
+        passages = opaque(exchange)
+        holes = {
+            "question": quoted(exchange.question),
+            "answer": quoted(cited.text),
+            "passages": _shown(passages),
+        }
+        more = min(_MOST_MORE_TOKENS, _TOKENS_A_SENTENCE * len(spans(cited.text)))
+        answered = await self.asker.ask(
+            holes,
+            ClaimsReply,
+            lambda reply: broken_rule(reply, cited, passages),
+            Way(more_tokens=more),
+        )
+        grounding = settle(
+            exchange,
+            cited,
+            counted_once(_checked(answered.value, cited, passages), cited.words),
+            _texts(answered.value.no_claim, cited),
+            self.asker.provenance(answered.reply),
+        )
+        return grounding.model_copy(update={"flags": _flags([exchange.answer, *passages.values()])})
+
+
+def opaque(exchange: Exchange) -> dict[str, str]:
+    """Return the texts of the passages by ids that tell a model nothing, in their order."""
+    return {f"p{number}": passage.text for number, passage in enumerate(exchange.passages, start=1)}
+
+
+def _shown(passages: Mapping[str, str]) -> str:
+    """Return passages as a JSON list, cleaned like `quoted`."""
+    entries = (
+        f'{{"id": {quoted(name)}, "text": {quoted(text)}}}' for name, text in passages.items()
+    )
+    return f"[{', '.join(entries)}]"
+
+
+def _flags(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({flag for text in texts for flag in flags(text)}))
+
+
+def _checked(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) -> list[Checked]:
+    names, wording = list(passages), cited.wording
+    checked = []
+    for item in reply.claims:
+        evidence = [(one.passage, one.quote) for one in item.evidence]
+        quote = ""
+        if evidence:
+            text = passages[evidence[0][0]]
+            at = find_evidence(evidence[0][1], text)
+            assert at is not None
+            quote = text[at.start : at.end]
+        places = dict.fromkeys(names.index(name) for name, _ in evidence)
+        checked.append(Checked(tuple(wording.locations(item.claim)), tuple(places), quote))
+    return checked
+
+
+def _texts(parts: list[str], cited: CitedText) -> list[str]:
+    """Return the answer's own words for parts of it; those that stand in the same place once."""
+    wording = cited.wording
+    places = dict.fromkeys(wording.locations(part)[0] for part in parts)
+    return [cited.text[place.start : place.end] for place in places]
 
 
 def broken_rule(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) -> str | None:
@@ -225,85 +257,53 @@ def _shares_content(place: Location, words: str, claimed: set[int]) -> bool:
     return bool(content_stems(shared))
 
 
-@dataclass(frozen=True, slots=True)
-class LLMGrounder:
-    """Checks answers by asking a model.
+def broken_cover(claims: Sequence[str], cited: CitedText, located: ClaimPlaces) -> str | None:
+    """Return the rule that is broken where a judge passes over, or lumps together, sentences.
 
-    The judge sees the answer without its marks of citation: what a sentence cites must not move it
-    to find support there.
+    Args:
+        claims: Their words as the judge gives them.
+        cited: The answer.
+        located: Where the claims stand, and the rest.
     """
-
-    asker: Asker
-
-    @property
-    def provenance(self) -> Provenance:
-        """The model and its prompt."""
-        return self.asker.provenance()
-
-    async def judge(self, exchange: Exchange) -> Grounding:
-        """Return the grounding of an answer; see `Judge`."""
-        cited = read_marks(exchange.answer, [passage.chunk_id for passage in exchange.passages])
-        grounding = settled_by_rule(exchange, cited)
-        if grounding is not None:
-            return grounding
-        passages = opaque(exchange)
-        holes = {
-            "question": quoted(exchange.question),
-            "answer": quoted(cited.text),
-            "passages": _shown(passages),
-        }
-        more = min(_MOST_MORE_TOKENS, _TOKENS_A_SENTENCE * len(spans(cited.text)))
-        answered = await self.asker.ask(
-            holes,
-            ClaimsReply,
-            lambda reply: broken_rule(reply, cited, passages),
-            Way(more_tokens=more),
+    words = cited.words
+    sentences = [part for part in spans(cited.text) if is_statement(part, words)]
+    whole = [part for part in sentences if _n_words(part, words) >= _WHOLE_SENTENCE]
+    for claim, places in zip(claims, located.claimed, strict=True):
+        if sum(_holds(places[0], part) for part in whole) > 1:
+            return f"the claim {claim!r} holds several sentences; give each its own claim"
+    claimed = [place for places in located.claimed for place in places]
+    either = claimed + [place for places in located.passed_over for place in places]
+    missing = next((part for part in sentences if left_out(part, words, either)), None)
+    if missing is not None:
+        return (
+            f"{_text(missing, cited)!r} of the answer is found neither in claims nor in no_claim; "
+            "every sentence has to be"
         )
-        grounding = settle(
-            exchange,
-            cited,
-            counted_once(_checked(answered.value, cited, passages), cited.words),
-            _texts(answered.value.no_claim, cited),
-            self.asker.provenance(answered.reply),
-        )
-        return grounding.model_copy(update={"flags": _flags([exchange.answer, *passages.values()])})
+    for part in sentences:
+        if _claims_by_citing(part, cited, words) and left_out(part, words, claimed):
+            return (
+                f"{_text(part, cited)!r} of the answer makes a statement; it belongs in claims, "
+                "not in no_claim"
+            )
+    return None
 
 
-def _flags(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted({flag for text in texts for flag in flags(text)}))
+def _claims_by_citing(part: Location, cited: CitedText, words: str) -> bool:
+    """Whether a sentence cites a source for something: a greeting does not."""
+    if not any(mark.scope == part for mark in cited.marks):
+        return False
+    said = words[part.start : part.end]
+    says = bool(numbers(said)) or _n_words(part, words) >= _WHOLE_SENTENCE
+    return says and not abstains(said)
 
 
-def opaque(exchange: Exchange) -> dict[str, str]:
-    """Return the texts of the passages by ids that tell a model nothing, in their order."""
-    return {f"p{number}": passage.text for number, passage in enumerate(exchange.passages, start=1)}
+def _n_words(part: Location, words: str) -> int:
+    return len(set(content_stems(words[part.start : part.end])))
 
 
-def _checked(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) -> list[Checked]:
-    names, wording = list(passages), cited.wording
-    checked = []
-    for item in reply.claims:
-        evidence = [(one.passage, one.quote) for one in item.evidence]
-        quote = ""
-        if evidence:
-            text = passages[evidence[0][0]]
-            at = find_evidence(evidence[0][1], text)
-            assert at is not None
-            quote = text[at.start : at.end]
-        places = dict.fromkeys(names.index(name) for name, _ in evidence)
-        checked.append(Checked(tuple(wording.locations(item.claim)), tuple(places), quote))
-    return checked
+def _text(part: Location, cited: CitedText) -> str:
+    return cited.text[part.start : part.end]
 
 
-def _texts(parts: list[str], cited: CitedText) -> list[str]:
-    """Return the answer's own words for parts of it; those that stand in the same place once."""
-    wording = cited.wording
-    places = dict.fromkeys(wording.locations(part)[0] for part in parts)
-    return [cited.text[place.start : place.end] for place in places]
-
-
-def _shown(passages: Mapping[str, str]) -> str:
-    """Return passages as a JSON list, cleaned like `quoted`."""
-    entries = (
-        f'{{"id": {quoted(name)}, "text": {quoted(text)}}}' for name, text in passages.items()
-    )
-    return f"[{', '.join(entries)}]"
+def _holds(place: Location, part: Location) -> bool:
+    return place.start <= part.start and part.end - 1 <= place.end

@@ -27,9 +27,8 @@ _ROLES: Final = (
     r"|this\b|\{|[0-9])",
     r"^\s{0,8}(?:human|user) ?: [^\n]{0,300}\n{1,2}\s{0,8}(?:assistant|ai) ?:",
 )
-_ROLES_HAVE: Final = (
-    *("<|", "inst]", "sys>", "_of_turn", "system", "assistant", "developer", "ai:", "ai :"),
-    *("instruction", "response"),
+_ROLES_HAVE: Final = tuple(
+    "<|,inst],sys>,_of_turn,system,assistant,developer,ai:,ai :,instruction,response".split(",")
 )
 _VERDICTS: Final = (
     r"[\"'](?:grade|relevance|relevance_?(?:score|grade)|relevancy|is_?relevant|contains_?answer"
@@ -44,7 +43,7 @@ _VERDICTS: Final = (
     r"\brelevance(?: (?:to|for) (?:the|this|your) (?:query|question))? ?[:=] ?"
     r"(?:perfect|full|maximal|maximum|highest)\b",
 )
-_VERDICTS_HAVE: Final = (*("grade", "relevan", "contains", "verdict", "score", "rating", "label"),)
+_VERDICTS_HAVE: Final = ("grade", "relevan", "contains", "verdict", "score", "rating", "label")
 _RULERS: Final = (
     r"^\s{0,8}[-=<\[#*]{2,12}\s?(?:begin|end|start|stop) (?:of )?"
     r"(?:the )?(?:data|passage|document|context|query|user input|untrusted)",
@@ -55,10 +54,11 @@ _FENCES: Final = (
     r"\"\s{0,4}\n\s{0,4}(?:query|passage|answer|reasoning)\s?: ?\"",
     r"\"\s{0,4}\}\s{0,4}\n{1,2}[^\n]{0,40}\bgrade the passage\b",
 )
-_FENCES_HAVE: Final = (
-    *("data-", "grade the passage", "query:", "query :", "passage:", "passage :"),
-    *("answer:", "answer :", "reasoning:", "reasoning :"),
+_FENCES_HAVE: Final = tuple(
+    "data-,grade the passage,query:,query :,passage:,passage :,answer:,answer :,reasoning:,"
+    "reasoning :".split(",")
 )
+"""Words of which each match has one."""
 
 _SMUGGLED: Final = re.compile(
     "[\U000e0020-\U000e007e]{8}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}"
@@ -70,6 +70,15 @@ six tags, and an emoji one variation selector."""
 
 FLAGS: Final = ("relevance claim", "instruction", "role marker", "verdict", "fence", "hidden text")
 """All there are, in the order in which they are given."""
+
+
+def flags(text: str) -> tuple[str, ...]:
+    """Return the flags of a chunk, in the order of `FLAGS`; () for none."""
+    shown = visible(text)
+    folded = (shown if shown.isascii() else normalize("NFKC", shown)).lower()
+    found = dict.fromkeys(wire.flag for wire in _tripwires() if wire.is_in(folded))
+    is_smuggled = not text.isascii() and _SMUGGLED.search(text)
+    return (*found, "hidden text") if is_smuggled else tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +127,3 @@ def _listed(flag: str, name: str) -> _Tripwire:
 
 def _either(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.MULTILINE)
-
-
-def flags(text: str) -> tuple[str, ...]:
-    """Return the flags of a chunk, in the order of `FLAGS`; () for none."""
-    shown = visible(text)
-    folded = (shown if shown.isascii() else normalize("NFKC", shown)).lower()
-    found = dict.fromkeys(wire.flag for wire in _tripwires() if wire.is_in(folded))
-    is_smuggled = not text.isascii() and _SMUGGLED.search(text)
-    return (*found, "hidden text") if is_smuggled else tuple(found)

@@ -53,70 +53,6 @@ PROMPTS = ("check_question", "check_answer", "compare_answers", "find_answer")
 """Prompts that the checks ask with, in the order of the fields of `Askers`."""
 
 
-async def check_each(
-    under_way: Sequence[GateProgress],
-    do: Callable[[GateProgress], Awaitable[None]],
-    workers: Workers,
-) -> None:
-    """Do something with each candidate; where that fails, its next gate is unknown.
-
-    Raises:
-        EndpointError, BudgetError: Nothing can be asked any more.
-    """
-
-    async def done(progress: GateProgress) -> GateProgress:
-        await do(progress)
-        return progress
-
-    work: Work[GateProgress, GateProgress] = Work(
-        stage="check",
-        key=lambda progress: progress.item.key,
-        do=done,
-        workers=workers,
-    )
-    for outcome in await _outcomes(under_way, work):
-        if outcome.failure is not None:
-            outcome.unit.failed(outcome.failure)
-
-
-async def ask_in_batches(
-    entries: Sequence[Entry], form: Form[R, V], workers: Workers
-) -> list[SignedVerdict[V] | CallError]:
-    """Return the verdict on each entry, in their order, asked in batches.
-
-    Raises:
-        EndpointError, BudgetError: Nothing can be asked any more.
-    """
-    parts = batches(entries)
-
-    async def ask(number: int) -> list[SignedVerdict[V] | CallError]:
-        return await ask_batch(parts[number], form)
-
-    work: Work[int, list[SignedVerdict[V] | CallError]] = Work(
-        stage="check",
-        key=lambda number: f"{form.hole} {number}",
-        do=ask,
-        workers=workers,
-        size=lambda number: len(parts[number]),
-        lost=lambda verdicts: sum(isinstance(each, CallError) for each in verdicts),
-    )
-    by_part: dict[int, list[SignedVerdict[V] | CallError]] = {}
-    for outcome in await _outcomes(range(len(parts)), work):
-        if outcome.result is not None:
-            by_part[outcome.unit] = outcome.result
-        elif outcome.failure is not None:
-            lost = CallError(outcome.failure.kind, outcome.failure.message)
-            by_part[outcome.unit] = [lost] * len(parts[outcome.unit])
-    return [verdicts for number in range(len(parts)) for verdicts in by_part[number]]
-
-
-async def _outcomes(units: Sequence[U], work: Work[U, D]) -> list[Outcome[U, D]]:
-    if not units:
-        return []
-    async with aclosing(run(units, work)) as outcomes:
-        return [outcome async for outcome in outcomes]
-
-
 @dataclass(frozen=True, slots=True)
 class Askers:
     """The checking model with each of the prompts.
@@ -293,3 +229,67 @@ def _at(gate: Gate, under_way: Sequence[GateProgress]) -> list[GateProgress]:
 
 def _failure(progress: GateProgress, error: CallError) -> Failure:
     return failure_of("check", progress.item.key, error)
+
+
+async def check_each(
+    under_way: Sequence[GateProgress],
+    do: Callable[[GateProgress], Awaitable[None]],
+    workers: Workers,
+) -> None:
+    """Do something with each candidate; where that fails, its next gate is unknown.
+
+    Raises:
+        EndpointError, BudgetError: Nothing can be asked any more.
+    """
+
+    async def done(progress: GateProgress) -> GateProgress:
+        await do(progress)
+        return progress
+
+    work: Work[GateProgress, GateProgress] = Work(
+        stage="check",
+        key=lambda progress: progress.item.key,
+        do=done,
+        workers=workers,
+    )
+    for outcome in await _outcomes(under_way, work):
+        if outcome.failure is not None:
+            outcome.unit.failed(outcome.failure)
+
+
+async def ask_in_batches(
+    entries: Sequence[Entry], form: Form[R, V], workers: Workers
+) -> list[SignedVerdict[V] | CallError]:
+    """Return the verdict on each entry, in their order, asked in batches.
+
+    Raises:
+        EndpointError, BudgetError: Nothing can be asked any more.
+    """
+    parts = batches(entries)
+
+    async def ask(number: int) -> list[SignedVerdict[V] | CallError]:
+        return await ask_batch(parts[number], form)
+
+    work: Work[int, list[SignedVerdict[V] | CallError]] = Work(
+        stage="check",
+        key=lambda number: f"{form.hole} {number}",
+        do=ask,
+        workers=workers,
+        size=lambda number: len(parts[number]),
+        lost=lambda verdicts: sum(isinstance(each, CallError) for each in verdicts),
+    )
+    by_part: dict[int, list[SignedVerdict[V] | CallError]] = {}
+    for outcome in await _outcomes(range(len(parts)), work):
+        if outcome.result is not None:
+            by_part[outcome.unit] = outcome.result
+        elif outcome.failure is not None:
+            lost = CallError(outcome.failure.kind, outcome.failure.message)
+            by_part[outcome.unit] = [lost] * len(parts[outcome.unit])
+    return [verdicts for number in range(len(parts)) for verdicts in by_part[number]]
+
+
+async def _outcomes(units: Sequence[U], work: Work[U, D]) -> list[Outcome[U, D]]:
+    if not units:
+        return []
+    async with aclosing(run(units, work)) as outcomes:
+        return [outcome async for outcome in outcomes]

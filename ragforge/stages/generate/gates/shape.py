@@ -60,10 +60,143 @@ _UNSPACED: Final = re.compile(
 _STANDS_FOR_EMOJI: Final = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
 
 
+def broken_shape(candidate: Candidate, brief: Brief) -> Rejection | None:
+    """Reject a candidate that lacks a part; None where it is complete."""
+    reason = _incomplete(candidate) or _bad_quotes(candidate, brief)
+    return Rejection("schema", reason) if reason else None
+
+
+def bad_length(candidate: Candidate) -> Rejection | None:
+    """Reject a candidate with a part too short or too long; None where none is."""
+    for question in {candidate.question, candidate.asked}:
+        if not _fits(question, candidate.type, candidate.question == question != candidate.asked):
+            return Rejection("question_length", f"{len(question)} characters")
+    most = _LONGEST_ANSWER.get(candidate.type, _LONGEST_OTHER_ANSWER)
+    if len(candidate.answer) > most:
+        found = f"{len(candidate.answer)} characters, at most {most}"
+        return Rejection("answer_length", found)
+    return None
+
+
+def hidden_characters(candidate: Candidate) -> Rejection | None:
+    """Reject a candidate with characters that nobody sees; quotes are looked up, so they may."""
+    for name, text in _written(candidate):
+        found = _hidden(text)
+        if found:
+            return Rejection("hidden_characters", f"U+{ord(found):04X} in the {name}")
+        disguised = disguised_word(text)
+        if disguised:
+            return Rejection("hidden_characters", f"two scripts in {disguised!r} in the {name}")
+    return None
+
+
 def bad_form(candidate: Candidate, language: str) -> Rejection | None:
     """Reject a question without the form of its type; None where it has it."""
     why = _wrong(candidate, re.split(r"[-_]", language.lower())[0])
     return Rejection("question_form", why) if why else None
+
+
+def _incomplete(candidate: Candidate) -> str:
+    if not words(candidate.question):
+        return "no question"
+    if not candidate.answer.strip():
+        return "no answer"
+    expected = _BEHAVIOURS.get(candidate.type, "answer")
+    if candidate.behaviour != expected:
+        return f"{candidate.type} goes with {expected}, not {candidate.behaviour}"
+    if candidate.type == "follow_up":
+        return _incomplete_follow_up(candidate)
+    if candidate.standalone or candidate.history:
+        return "what was said before, but no follow-up"
+    return ""
+
+
+def _incomplete_follow_up(candidate: Candidate) -> str:
+    if not candidate.history:
+        return "a follow-up to nothing"
+    if candidate.history[-1].role != "assistant":
+        return "a follow-up before the answer"
+    if sum(len(turn.text) for turn in candidate.history) > _LONGEST_HISTORY:
+        return "too much was said before"
+    if not words(candidate.standalone):
+        return "a follow-up without the question it stands for"
+    return ""
+
+
+def _bad_quotes(candidate: Candidate, brief: Brief) -> str:
+    quotes = candidate.quotes
+    if not quotes:
+        return "no quote"
+    if len(quotes) > _MOST_QUOTES:
+        return f"{len(quotes)} quotes, at most {_MOST_QUOTES}"
+    if not all(0 <= quote.passage < len(brief.chunks) for quote in quotes):
+        return "a quote of a passage that was not shown"
+    if candidate.type not in _MULTI_HOP:
+        return ""
+    if len({" ".join(quote.text.split()) for quote in quotes}) < 2:
+        return "one quote for two hops"
+    if len(brief.chunks) > 1 and len({quote.passage for quote in quotes}) < 2:
+        return "quotes of one passage only"
+    return ""
+
+
+def _fits(question: str, query_type: QueryType, short: bool) -> bool:
+    """Whether a question has a length; what depends on the turns before it may be short."""
+    if len(question) > _QUESTION_CHARS[-1]:
+        return False
+    dense = len(_UNSPACED.findall(question))
+    length = len(question.strip()) + (_DENSE - 1) * dense
+    many = len(words(question)) - dense // 2
+    if query_type == "keyword":
+        return length in _KEYWORD_CHARS and many in _KEYWORD_WORDS
+    if short:
+        return length >= _KEYWORD_CHARS[0] and many <= _QUESTION_WORDS[-1]
+    return length >= _QUESTION_CHARS[0] and (many in _QUESTION_WORDS or dense > 1)
+
+
+def _written(candidate: Candidate) -> Iterator[tuple[str, str]]:
+    yield "question", candidate.question
+    yield "answer", candidate.answer
+    yield "question on its own", candidate.standalone
+    for turn in candidate.history:
+        yield "history", turn.text
+
+
+def _hidden(text: str) -> str:
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return ""
+    plain = _STANDS_FOR_EMOJI.sub("", text.replace("\r\n", "\n"))
+    if visible(plain) != plain:
+        return next(one for one in plain if visible(one) != one or _is_joiner(one))
+    return next((one for one in plain if one == "\ufffd" or unicodedata.category(one) == "Co"), "")
+
+
+def _is_joiner(character: str) -> bool:
+    return character in "\u200c\u200d"
+
+
+def disguised_word(text: str) -> str:
+    """Return a word that is spelt with letters of two scripts to look like one; "" if none is.
+
+    Endings on a Latin name are none, in a text in Cyrillic, nor are signs such as a delta.
+    """
+    if text.isascii():
+        return ""
+    spelt: list[str] = _WORD.findall(text)
+    mixed = [word for word in spelt if _LATIN.search(word) and _CYRILLIC.search(word)]
+    if mixed:
+        is_cyrillic = any(_CYRILLIC.search(word) and not _LATIN.search(word) for word in spelt)
+        for word in mixed:
+            if _is_disguised(word, is_cyrillic=is_cyrillic):
+                return word
+    return next((word for word in spelt if _GREEK_BETWEEN.search(word)), "")
+
+
+def _is_disguised(word: str, *, is_cyrillic: bool) -> bool:
+    scripts = ["C" if _CYRILLIC.match(letter) else "L" for letter in word]
+    changes = sum(one != other for one, other in pairwise(scripts))
+    foreign = {letter for letter in word if _CYRILLIC.match(letter)}
+    return changes > 1 or (not is_cyrillic and foreign <= _LOOKALIKES)
 
 
 def _wrong(candidate: Candidate, language: str) -> str:
@@ -116,136 +249,3 @@ def _states(question: str, prose: str, language: str) -> bool:
 def _begins(text: str, name: str, language: str) -> bool:
     phrases = entries(language, name)
     return any(re.match(phrase, text, re.IGNORECASE) for phrase in phrases)
-
-
-def disguised_word(text: str) -> str:
-    """Return a word that is spelt with letters of two scripts to look like one; "" if none is.
-
-    Endings on a Latin name are none, in a text in Cyrillic, nor are signs such as a delta.
-    """
-    if text.isascii():
-        return ""
-    spelt: list[str] = _WORD.findall(text)
-    mixed = [word for word in spelt if _LATIN.search(word) and _CYRILLIC.search(word)]
-    if mixed:
-        is_cyrillic = any(_CYRILLIC.search(word) and not _LATIN.search(word) for word in spelt)
-        for word in mixed:
-            if _is_disguised(word, is_cyrillic=is_cyrillic):
-                return word
-    return next((word for word in spelt if _GREEK_BETWEEN.search(word)), "")
-
-
-def _is_disguised(word: str, *, is_cyrillic: bool) -> bool:
-    scripts = ["C" if _CYRILLIC.match(letter) else "L" for letter in word]
-    changes = sum(one != other for one, other in pairwise(scripts))
-    foreign = {letter for letter in word if _CYRILLIC.match(letter)}
-    return changes > 1 or (not is_cyrillic and foreign <= _LOOKALIKES)
-
-
-def broken_shape(candidate: Candidate, brief: Brief) -> Rejection | None:
-    """Reject a candidate that lacks a part; None where it is complete."""
-    reason = _incomplete(candidate) or _bad_quotes(candidate, brief)
-    return Rejection("schema", reason) if reason else None
-
-
-def hidden_characters(candidate: Candidate) -> Rejection | None:
-    """Reject a candidate with characters that nobody sees; quotes are looked up, so they may."""
-    for name, text in _written(candidate):
-        found = _hidden(text)
-        if found:
-            return Rejection("hidden_characters", f"U+{ord(found):04X} in the {name}")
-        disguised = disguised_word(text)
-        if disguised:
-            return Rejection("hidden_characters", f"two scripts in {disguised!r} in the {name}")
-    return None
-
-
-def bad_length(candidate: Candidate) -> Rejection | None:
-    """Reject a candidate with a part too short or too long; None where none is."""
-    for question in {candidate.question, candidate.asked}:
-        if not _fits(question, candidate.type, candidate.question == question != candidate.asked):
-            return Rejection("question_length", f"{len(question)} characters")
-    most = _LONGEST_ANSWER.get(candidate.type, _LONGEST_OTHER_ANSWER)
-    if len(candidate.answer) > most:
-        found = f"{len(candidate.answer)} characters, at most {most}"
-        return Rejection("answer_length", found)
-    return None
-
-
-def _incomplete(candidate: Candidate) -> str:
-    if not words(candidate.question):
-        return "no question"
-    if not candidate.answer.strip():
-        return "no answer"
-    expected = _BEHAVIOURS.get(candidate.type, "answer")
-    if candidate.behaviour != expected:
-        return f"{candidate.type} goes with {expected}, not {candidate.behaviour}"
-    if candidate.type == "follow_up":
-        return _incomplete_follow_up(candidate)
-    if candidate.standalone or candidate.history:
-        return "what was said before, but no follow-up"
-    return ""
-
-
-def _incomplete_follow_up(candidate: Candidate) -> str:
-    if not candidate.history:
-        return "a follow-up to nothing"
-    if candidate.history[-1].role != "assistant":
-        return "a follow-up before the answer"
-    if sum(len(turn.text) for turn in candidate.history) > _LONGEST_HISTORY:
-        return "too much was said before"
-    if not words(candidate.standalone):
-        return "a follow-up without the question it stands for"
-    return ""
-
-
-def _bad_quotes(candidate: Candidate, brief: Brief) -> str:
-    quotes = candidate.quotes
-    if not quotes:
-        return "no quote"
-    if len(quotes) > _MOST_QUOTES:
-        return f"{len(quotes)} quotes, at most {_MOST_QUOTES}"
-    if not all(0 <= quote.passage < len(brief.chunks) for quote in quotes):
-        return "a quote of a passage that was not shown"
-    if candidate.type not in _MULTI_HOP:
-        return ""
-    if len({" ".join(quote.text.split()) for quote in quotes}) < 2:
-        return "one quote for two hops"
-    if len(brief.chunks) > 1 and len({quote.passage for quote in quotes}) < 2:
-        return "quotes of one passage only"
-    return ""
-
-
-def _written(candidate: Candidate) -> Iterator[tuple[str, str]]:
-    yield "question", candidate.question
-    yield "answer", candidate.answer
-    yield "question on its own", candidate.standalone
-    for turn in candidate.history:
-        yield "history", turn.text
-
-
-def _hidden(text: str) -> str:
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
-        return ""
-    plain = _STANDS_FOR_EMOJI.sub("", text.replace("\r\n", "\n"))
-    if visible(plain) != plain:
-        return next(one for one in plain if visible(one) != one or _is_joiner(one))
-    return next((one for one in plain if one == "\ufffd" or unicodedata.category(one) == "Co"), "")
-
-
-def _is_joiner(character: str) -> bool:
-    return character in "\u200c\u200d"
-
-
-def _fits(question: str, query_type: QueryType, short: bool) -> bool:
-    """Whether a question has a length; what depends on the turns before it may be short."""
-    if len(question) > _QUESTION_CHARS[-1]:
-        return False
-    dense = len(_UNSPACED.findall(question))
-    length = len(question.strip()) + (_DENSE - 1) * dense
-    many = len(words(question)) - dense // 2
-    if query_type == "keyword":
-        return length in _KEYWORD_CHARS and many in _KEYWORD_WORDS
-    if short:
-        return length >= _KEYWORD_CHARS[0] and many <= _QUESTION_WORDS[-1]
-    return length >= _QUESTION_CHARS[0] and (many in _QUESTION_WORDS or dense > 1)

@@ -45,6 +45,56 @@ def points_away(candidate: Candidate, language: str) -> Rejection | None:
     return None
 
 
+def given_away(candidate: Candidate, language: str) -> Rejection | None:
+    """Reject a question that says its own answer; None where it does not.
+
+    One of two things that the question offers is no answer given away, and neither is what an
+    unanswerable question lacks.
+    """
+    if candidate.behaviour == "abstain":
+        return None
+    said = " ".join(words(candidate.answer))
+    asked = candidate.asked
+    if _UNSPACED.search(said):
+        bare = said.replace(" ", "")
+        given = len(bare) > 1 and bare in "".join(words(asked))
+        share = len(bare) / max(1, len("".join(words(asked))))
+    else:
+        answer = _content(candidate.answer, language)
+        question = _content(asked, language)
+        given = bool(answer) and answer <= question
+        share = len(answer) / max(1, len(question))
+    given = given and _names_all(candidate.answer, asked)
+    if not given or (share <= 0.5 and _choice().search(asked)):
+        return None
+    return Rejection("answer_in_question", repr(candidate.answer.strip()[:60]))
+
+
+def copied_run(candidate: Candidate, brief: Brief) -> Rejection | None:
+    """Reject a question with a long run of words of its text; None where runs are short.
+
+    Nine words in a row are too many, and so is more than half of a question, unless it is a name
+    in capitals or a keyword query, which has nothing but the words of the text. An error message
+    in quotation marks is what users paste.
+    """
+    question = candidate.asked
+    if candidate.type == "troubleshooting":
+        question = spoken_of(question)
+    asked = words(question)
+    weights = [_weight(word) for word in asked]
+    for chunk in brief.chunks:
+        run = _longest_run(asked, weights, _told(chunk.text))
+        size = sum(weights[run.start : run.stop])
+        shared = asked[run.start : run.stop]
+        if size >= _LONGEST_RUN or (
+            candidate.type != "keyword"
+            and size >= max(_LEAST_RUN, _LONGEST_SHARE * sum(weights))
+            and not _is_name(shared, question)
+        ):
+            return Rejection("copied", repr(" ".join(shared)[:80]))
+    return None
+
+
 def _pointer(text: str, language: str, *, alone: bool) -> str | None:
     prose = spoken_of(text.replace("\u2019", "'"))
     prose = " ".join(_ARABIC_MARKS.sub("", prose).split())
@@ -74,63 +124,6 @@ def _said_before() -> re.Pattern[str]:
     return re.compile("|".join(all_entries("pointing.said_before")), re.IGNORECASE)
 
 
-def given_away(candidate: Candidate, language: str) -> Rejection | None:
-    """Reject a question that says its own answer; None where it does not.
-
-    One of two things that the question offers is no answer given away, and neither is what an
-    unanswerable question lacks.
-    """
-    if candidate.behaviour == "abstain":
-        return None
-    said = " ".join(words(candidate.answer))
-    asked = candidate.asked
-    if _UNSPACED.search(said):
-        bare = said.replace(" ", "")
-        given = len(bare) > 1 and bare in "".join(words(asked))
-        share = len(bare) / max(1, len("".join(words(asked))))
-    else:
-        answer = _content(candidate.answer, language)
-        question = _content(asked, language)
-        given = bool(answer) and answer <= question
-        share = len(answer) / max(1, len(question))
-    given = given and _names_all(candidate.answer, asked)
-    if not given or (share <= 0.5 and _choice().search(asked)):
-        return None
-    return Rejection("answer_in_question", repr(candidate.answer.strip()[:60]))
-
-
-@cache
-def _choice() -> re.Pattern[str]:
-    words = "|".join(all_entries("questions.choice"))
-    within = "|".join(all_entries("questions.choice_within"))
-    return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
-
-
-def copied_run(candidate: Candidate, brief: Brief) -> Rejection | None:
-    """Reject a question with a long run of words of its text; None where runs are short.
-
-    Nine words in a row are too many, and so is more than half of a question, unless it is a name
-    in capitals or a keyword query, which has nothing but the words of the text. An error message
-    in quotation marks is what users paste.
-    """
-    question = candidate.asked
-    if candidate.type == "troubleshooting":
-        question = spoken_of(question)
-    asked = words(question)
-    weights = [_weight(word) for word in asked]
-    for chunk in brief.chunks:
-        run = _longest_run(asked, weights, _told(chunk.text))
-        size = sum(weights[run.start : run.stop])
-        shared = asked[run.start : run.stop]
-        if size >= _LONGEST_RUN or (
-            candidate.type != "keyword"
-            and size >= max(_LEAST_RUN, _LONGEST_SHARE * sum(weights))
-            and not _is_name(shared, question)
-        ):
-            return Rejection("copied", repr(" ".join(shared)[:80]))
-    return None
-
-
 def _names_all(answer: str, question: str) -> bool:
     """Whether the identifiers of an answer stand in a question whole: `NO_PROXY` is no proxy."""
     folded = question.casefold()
@@ -143,6 +136,13 @@ def _names_all(answer: str, question: str) -> bool:
 def _content(text: str, language: str) -> set[str]:
     known = function_words(re.split(r"[-_]", language.lower())[0])
     return {found for found in content_stems(text) if found not in known}
+
+
+@cache
+def _choice() -> re.Pattern[str]:
+    words = "|".join(all_entries("questions.choice"))
+    within = "|".join(all_entries("questions.choice_within"))
+    return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
 
 
 def _weight(word: str) -> float:
