@@ -270,7 +270,7 @@ def visible(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class VisibleText:
     """A text as a model sees it.
 
     Args:
@@ -282,14 +282,14 @@ class Shown:
     places: Sequence[int]
 
 
-def as_shown(text: str) -> Shown:
+def visible_text(text: str) -> VisibleText:
     """Return a text as `visible` leaves it, with where everything stands in the original."""
     plain = _SEPARATORS.sub("\n", text)
     hidden = {match.start() for match in _HIDDEN.finditer(plain)}
     if not hidden:
-        return Shown(plain, range(len(plain)))
+        return VisibleText(plain, range(len(plain)))
     places = [index for index in range(len(plain)) if index not in hidden]
-    return Shown("".join(plain[index] for index in places), places)
+    return VisibleText("".join(plain[index] for index in places), places)
 
 
 def locate_shown(quote: str, text: str) -> Location | None:
@@ -300,7 +300,7 @@ def locate_shown(quote: str, text: str) -> Location | None:
     place = locate(quote, text)
     if place is not None:
         return place
-    shown = as_shown(text)
+    shown = visible_text(text)
     place = locate(quote, shown.text)
     return Location(shown.places[place.start], shown.places[place.end - 1] + 1) if place else None
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.files.text import normalize
-from ragforge.stages.asking import as_shown
+from ragforge.stages.asking import visible_text
 from ragforge.stages.values import CURRENCIES, is_unit
 from ragforge.stages.words import (
     content_stems,
@@ -214,7 +214,7 @@ def find_proof(
     Returns:
         The place in `text`; None where the quote stands nowhere, or proves nothing anywhere.
     """
-    shown = as_shown(text)
+    shown = visible_text(text)
     for place in FoldedText(shown.text).locations(quote):
         if accepts(quote, place, shown.text):
             return Location(shown.places[place.start], shown.places[place.end - 1] + 1)

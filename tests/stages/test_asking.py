@@ -10,7 +10,7 @@ from fakes import saying
 from ragforge.errors import ConfigError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.structured import reply_schema
-from ragforge.stages.asking import Way, as_shown, locate_shown, quoted, quoted_list, visible
+from ragforge.stages.asking import Way, locate_shown, quoted, quoted_list, visible, visible_text
 from ragforge.stages.judge.reply import RelevanceReply
 
 GOOD = json.dumps({"reasoning": "", "evidence": "", "contains_answer": False, "grade": 0})
@@ -196,7 +196,7 @@ def test_a_quote_is_found_in_what_the_model_did_not_get_to_see(quote, text, stan
 
 def test_what_is_shown_knows_where_it_stands():
     """What a model quotes must be found in the text that holds more than it saw."""
-    shown = as_shown("a\u200bb\r\nc")
+    shown = visible_text("a\u200bb\r\nc")
 
     assert shown.text == visible("a\u200bb\r\nc") == "ab\nc"
     assert list(shown.places) == [0, 2, 4, 5]

@@ -164,7 +164,7 @@ class FactJudge:
         facts = opaque(self._facts(case))
         holes = {
             "question": quoted(case.query.asked),
-            "facts": _shown(facts),
+            "facts": _as_json(facts),
             "answer": quoted(case.answer),
             "passages": quoted_list(list(case.contexts)),
         }
@@ -352,7 +352,7 @@ def _cut(text: str, at: Location | None) -> str:
     return text[at.start : at.end] if at else ""
 
 
-def _shown(facts: Mapping[str, Fact]) -> str:
+def _as_json(facts: Mapping[str, Fact]) -> str:
     """Return facts as a JSON list, cleaned like `quoted`."""
     entries = (
         f'{{"id": {quoted(name)}, "fact": {quoted(fact.text)}}}' for name, fact in facts.items()

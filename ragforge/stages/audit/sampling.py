@@ -68,7 +68,7 @@ def others(
     Returns:
         The others by pair; a pair for which there is none is left out.
     """
-    found = {}
+    partners = {}
     for pair in drawn:
         strange = [
             other
@@ -76,8 +76,8 @@ def others(
             if other.query_id != pair.query_id and other.chunk_id not in known[pair.query_id]
         ]
         if strange:
-            found[pair] = min(strange, key=lambda other: _hash(seed, *pair, *other))
-    return found
+            partners[pair] = min(strange, key=lambda other: _hash(seed, *pair, *other))
+    return partners
 
 
 def _spread(of_query: Mapping[str, Sequence[PairId]], n: int, seed: int) -> list[PairId]:

@@ -149,9 +149,9 @@ def _around(chunk_id: str, ids: Sequence[str]) -> Sequence[str]:
 
 
 def _across(
-    seen: _Seen, found: Iterable[Chunk], survey: Survey, common: Collection[str]
+    seen: _Seen, candidates: Iterable[Chunk], survey: Survey, common: Collection[str]
 ) -> Chunk | None:
-    others = [chunk for chunk in found if chunk.doc_id != seen.chunk.doc_id]
+    others = [chunk for chunk in candidates if chunk.doc_id != seen.chunk.doc_id]
     all_terms = [frozenset(terms(chunk.text)) for chunk in others]
     spread = Counter(term for its_terms in all_terms for term in its_terms)
     most = max(_FEWEST_SHARED, len(others) // _RARE_SHARE)

@@ -64,11 +64,11 @@ def _most(items: int) -> FieldInfo:
     return found
 
 
-class _Said(BaseModel):
+class _StrictReply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class SaidQuote(_Said):
+class SaidQuote(_StrictReply):
     """Words that are said to stand in a passage; passages are numbered from 1."""
 
     passage: int
@@ -78,7 +78,7 @@ class SaidQuote(_Said):
 SaidQuotes = Annotated[list[SaidQuote], _most(_MOST_QUOTES)]
 
 
-class Proposal(_Said):
+class Proposal(_StrictReply):
     """A query."""
 
     quotes: SaidQuotes
@@ -87,7 +87,7 @@ class Proposal(_Said):
     difficulty: Difficulty
 
 
-class FollowUp(_Said):
+class FollowUp(_StrictReply):
     """A query that is put after another one."""
 
     quotes: SaidQuotes
@@ -99,7 +99,7 @@ class FollowUp(_Said):
     difficulty: Difficulty
 
 
-class NearMiss(_Said):
+class NearMiss(_StrictReply):
     """A query that the passage does not answer."""
 
     quotes: SaidQuotes
@@ -125,7 +125,7 @@ def _salvaging(blank: _P) -> WrapValidator:
     def salvage(value: object, handler: ValidatorFunctionWrapHandler) -> object:
         if not isinstance(value, list):
             return handler(value)
-        taken = [_one(item, handler) for item in value]
+        taken = [_whole_or_blank(item, handler) for item in value]
         if value and not any(taken):
             return handler(value)
         return [
@@ -136,7 +136,7 @@ def _salvaging(blank: _P) -> WrapValidator:
     return WrapValidator(salvage)
 
 
-class QueriesReply(_Said):
+class QueriesReply(_StrictReply):
     """Reply schema of `generate_queries`."""
 
     candidates: Annotated[list[Proposal], _salvaging(_BLANK)]
@@ -147,7 +147,7 @@ class QueriesReply(_Said):
         return self.candidates
 
 
-class FollowUpsReply(_Said):
+class FollowUpsReply(_StrictReply):
     """Reply schema of `generate_follow_ups`."""
 
     follow_ups: Annotated[list[FollowUp], _salvaging(_BLANK_FOLLOW_UP)]
@@ -158,7 +158,7 @@ class FollowUpsReply(_Said):
         return self.follow_ups
 
 
-class NearMissesReply(_Said):
+class NearMissesReply(_StrictReply):
     """Reply schema of `generate_unanswerable`."""
 
     near_misses: Annotated[list[NearMiss], _salvaging(_BLANK_NEAR_MISS)]
@@ -200,7 +200,7 @@ def lacking(proposal: AnyProposal) -> str | None:
     return f"{blank} is empty" if blank else None
 
 
-def _one(item: object, handler: ValidatorFunctionWrapHandler) -> object:
+def _whole_or_blank(item: object, handler: ValidatorFunctionWrapHandler) -> object:
     try:
         [found] = handler([item])
     except ValidationError:
@@ -326,16 +326,16 @@ def _history(proposal: FollowUp) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _quoted(said: SaidQuote, brief: Brief) -> Quoted:
+def _quoted(named: SaidQuote, brief: Brief) -> Quoted:
     """Return a quote with the passage that it stands in, be it another than is said."""
     if len(brief.chunks) == 1:
-        return Quoted(said.quote)
-    stated = said.passage - 1
+        return Quoted(named.quote)
+    stated = named.passage - 1
     places = sorted(range(len(brief.chunks)), key=lambda place: place != stated)
     there = (
-        place for place in places if locate_shown(said.quote, brief.chunks[place].text) is not None
+        place for place in places if locate_shown(named.quote, brief.chunks[place].text) is not None
     )
-    return Quoted(said.quote, next(there, places[0]))
+    return Quoted(named.quote, next(there, places[0]))
 
 
 def _one_line(text: str) -> str:

@@ -147,23 +147,29 @@ class _Places:
         """
         kinds = ((split, True),) if moved else ((split, False), (split, True))
         return next(
-            (taken[kind] for taken in self._of(documents) for kind in kinds if kind in taken), ""
+            (
+                taken[kind]
+                for taken in self._groups_with(documents)
+                for kind in kinds
+                if kind in taken
+            ),
+            "",
         )
 
     def is_mixed(self, documents: Sequence[str]) -> bool:
         """Whether one of the documents is connected with queries of both splits already."""
-        return any(len({split for split, _ in taken}) > 1 for taken in self._of(documents))
+        return any(len({split for split, _ in taken}) > 1 for taken in self._groups_with(documents))
 
     def take(self, documents: Sequence[str], split: Split, name: str, *, moved: bool) -> None:
         """Connect the documents, with a query of a split on them."""
         together: dict[tuple[Split, bool], str] = {}
-        for taken in self._of(documents):
+        for taken in self._groups_with(documents):
             together |= {kind: other for kind, other in taken.items() if kind not in together}
         together.setdefault((split, moved), name)
         self._groups.join(documents)
         self._taken[self._groups.first(documents[0])] = together
 
-    def _of(self, documents: Sequence[str]) -> list[dict[tuple[Split, bool], str]]:
+    def _groups_with(self, documents: Sequence[str]) -> list[dict[tuple[Split, bool], str]]:
         roots = sorted({self._groups.first(name) for name in documents})
         return [self._taken[root] for root in roots if root in self._taken]
 
@@ -180,9 +186,9 @@ def with_names(
 
 def names_of(documents: Iterable[SourceDocument]) -> dict[str, tuple[str, ...]]:
     """Return all ids that a document has and had by each of them; only where there are several."""
-    found: dict[str, tuple[str, ...]] = {}
+    all_names: dict[str, tuple[str, ...]] = {}
     for document in documents:
         if document.aliases:
             names = (document.doc_id, *document.aliases)
-            found |= {name: (*found.get(name, ()), *names) for name in names}
-    return found
+            all_names |= {name: (*all_names.get(name, ()), *names) for name in names}
+    return all_names

@@ -336,11 +336,11 @@ def _apart(marks: list[_FoundMark]) -> Iterator[_FoundMark]:
             end = mark.end
 
 
-def _without(answer: str, found: Iterator[_FoundMark]) -> CitedText:
+def _without(answer: str, cited_marks: Iterator[_FoundMark]) -> CitedText:
     text, done = "", 0
     cited: list[tuple[int, _FoundMark]] = []
     doubtful: list[Location] = []
-    for mark in found:
+    for mark in cited_marks:
         text += answer[done : mark.start]
         behind = answer[mark.end : mark.end + 1]
         if mark.is_doubtful:

@@ -101,7 +101,7 @@ class LLMGrounder:
         holes = {
             "question": quoted(exchange.question),
             "answer": quoted(cited.text),
-            "passages": _shown(passages),
+            "passages": _passages_json(passages),
         }
         more = min(_MOST_MORE_TOKENS, _TOKENS_A_SENTENCE * len(spans(cited.text)))
         answered = await self.asker.ask(
@@ -125,7 +125,7 @@ def opaque(exchange: Exchange) -> dict[str, str]:
     return {f"p{number}": passage.text for number, passage in enumerate(exchange.passages, start=1)}
 
 
-def _shown(passages: Mapping[str, str]) -> str:
+def _passages_json(passages: Mapping[str, str]) -> str:
     """Return passages as a JSON list, cleaned like `quoted`."""
     entries = (
         f'{{"id": {quoted(name)}, "text": {quoted(text)}}}' for name, text in passages.items()

@@ -181,10 +181,10 @@ def is_statement(part: Location, answer: str) -> bool:
     return not text.rstrip(_EMPHASIS).endswith(_QUESTIONS) and bool(content_stems(text))
 
 
-def left_out(part: Location, answer: str, told: Iterable[Location]) -> bool:
+def left_out(part: Location, answer: str, covered: Iterable[Location]) -> bool:
     """Whether no more than half of a sentence's content words stand in the told parts."""
     rest = list(answer[part.start : part.end])
-    for place in told:
+    for place in covered:
         start, end = max(place.start, part.start), min(place.end, part.end)
         for at in range(start, end):
             rest[at - part.start] = " "

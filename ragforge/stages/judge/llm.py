@@ -56,7 +56,7 @@ class LLMJudge:
         Raises:
             CallError, EndpointError, BudgetError: As for `Judge.judge`.
         """
-        answered = await self._said(pair)
+        answered = await self._reply(pair)
         reply = answered.value
         odds = grade_odds(answered.reply, reply.grade)
         vote = Vote(
@@ -71,7 +71,7 @@ class LLMJudge:
         evidence = evidence_in(reply, pair.text)
         return Ballot(vote, reply.reasoning, evidence, odds, answered.reply.is_mock)
 
-    async def _said(self, pair: Pair) -> Structured[RelevanceReply] | Structured[GradeReply]:
+    async def _reply(self, pair: Pair) -> Structured[RelevanceReply] | Structured[GradeReply]:
         holes, way = holes_of(pair), Way(vote=self.vote, logprobs=self.logprobs)
         if self.asker.prompt.schema == BARE_SCHEMA:
             return await self.asker.ask(holes, GradeReply, lambda reply: None, way)

@@ -130,11 +130,11 @@ class Checks:
         asker = self.askers.question
         entries = [question_entry(progress.item) for progress in under_way]
         verdicts = await ask_in_batches(entries, question_form(asker), self.workers)
-        for progress, said in zip(under_way, verdicts, strict=True):
-            if isinstance(said, CallError):
-                progress.failed(_failure(progress, said))
+        for progress, signed in zip(under_way, verdicts, strict=True):
+            if isinstance(signed, CallError):
+                progress.failed(_failure(progress, signed))
                 continue
-            verdict, by = said.verdict, said.by
+            verdict, by = signed.verdict, signed.by
             progress.known = known_answer(verdict, progress.item.asked)
             if progress.next_gate == "ambiguity":
                 can_mean = len(distinct_readings(verdict, progress.item.asked))
@@ -183,14 +183,14 @@ class Checks:
     async def _compare(self, under_way: Sequence[GateProgress]) -> None:
         """Hold the answers from the evidence against the expected ones."""
         given = [GivenAnswer(progress.item, progress.given) for progress in under_way]
-        for progress, said in zip(under_way, await self._agreements(given), strict=True):
-            if isinstance(said, CallError):
-                progress.failed(_failure(progress, said))
-            elif said is None:
+        for progress, signed in zip(under_way, await self._agreements(given), strict=True):
+            if isinstance(signed, CallError):
+                progress.failed(_failure(progress, signed))
+            elif signed is None:
                 progress.agreement = "agrees"
                 progress.settle(True, "", progress.read_by)
             else:
-                found, by = said.verdict, said.by
+                found, by = signed.verdict, signed.by
                 progress.agreement = found.verdict
                 is_passed = is_enough(found.verdict, progress.item.type)
                 progress.settle(is_passed, f"{found.verdict}: {found.difference}", by)
@@ -202,14 +202,14 @@ class Checks:
             progress.closed_book = "not solved"
         knowing = [progress for progress in asked if progress.known]
         given = [GivenAnswer(progress.item, progress.known) for progress in knowing]
-        for progress, said in zip(knowing, await self._agreements(given), strict=True):
-            if isinstance(said, CallError):
+        for progress, signed in zip(knowing, await self._agreements(given), strict=True):
+            if isinstance(signed, CallError):
                 progress.closed_book = "unknown"
-                progress.failures.append(_failure(progress, said))
-            elif said is None or said.verdict.verdict == "agrees":
+                progress.failures.append(_failure(progress, signed))
+            elif signed is None or signed.verdict.verdict == "agrees":
                 progress.closed_book = "solved"
-            if isinstance(said, SignedVerdict):
-                progress.call_keys.add(said.by.call_key)
+            if isinstance(signed, SignedVerdict):
+                progress.call_keys.add(signed.by.call_key)
 
     async def _agreements(
         self, given: Sequence[GivenAnswer]

@@ -31,7 +31,7 @@ def no_answer(candidate: Candidate) -> Rejection | None:
     """Reject an answer that only says that there is none, where one is needed."""
     if candidate.behaviour != "answer" or not abstains(candidate.answer, candidate.asked):
         return None
-    return Rejection("no_answer", _shown(candidate))
+    return Rejection("no_answer", _start_of_answer(candidate))
 
 
 def answer_not_absent(candidate: Candidate, language: str) -> Rejection | None:
@@ -49,10 +49,10 @@ def answer_not_absent(candidate: Candidate, language: str) -> Rejection | None:
     is_absent = speaks_of_absence(candidate.answer) or any(
         re.search(phrase, candidate.answer, re.IGNORECASE) for phrase in phrases
     )
-    return None if is_absent else Rejection("answer_not_absent", _shown(candidate))
+    return None if is_absent else Rejection("answer_not_absent", _start_of_answer(candidate))
 
 
-def _shown(candidate: Candidate) -> str:
+def _start_of_answer(candidate: Candidate) -> str:
     return repr(candidate.answer.strip()[:60])
 
 

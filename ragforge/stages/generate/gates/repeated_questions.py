@@ -67,11 +67,11 @@ def _keys(word: str) -> Iterator[str]:
     yield from (word[:at] + word[at + 1 :] for at in range(1, len(word) - 1))
 
 
-def _is_slip(one: str, other: str) -> bool:
-    if len(one) == len(other):
-        apart = [at for at in range(len(one)) if one[at] != other[at]]
-        return len(apart) == 2 and one[apart[0]] == other[apart[1]] and one[-1] == other[-1]
-    short, long = sorted((one, other), key=len)
+def _is_slip(word: str, other: str) -> bool:
+    if len(word) == len(other):
+        apart = [at for at in range(len(word)) if word[at] != other[at]]
+        return len(apart) == 2 and word[apart[0]] == other[apart[1]] and word[-1] == other[-1]
+    short, long = sorted((word, other), key=len)
     at = next(place for place in range(len(long)) if short[place : place + 1] != long[place])
     more = long[at]
     return 0 < at < len(long) - 1 and (more in _VOWELS or more == long[at - 1])

@@ -83,7 +83,7 @@ def copied_run(candidate: Candidate, brief: Brief) -> Rejection | None:
     asked = words(question)
     weights = [_weight(word) for word in asked]
     for chunk in brief.chunks:
-        run = _longest_run(asked, weights, _told(chunk.text))
+        run = _longest_run(asked, weights, _spaced_words(chunk.text))
         size = sum(weights[run.start : run.stop])
         shared = asked[run.start : run.stop]
         if size >= _LONGEST_RUN or (
@@ -167,7 +167,7 @@ def _longest_run(asked: list[str], weights: list[float], text: str) -> range:
 
 
 @lru_cache(maxsize=256)
-def _told(text: str) -> str:
+def _spaced_words(text: str) -> str:
     return f" {' '.join(words(text))} "
 
 
