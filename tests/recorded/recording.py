@@ -1,6 +1,7 @@
 """Plays acts and writes down what a user sees: `PYTHONPATH=tests python -m recorded.recording`.
 
-What a model is asked for comes from recorded replies; the command above buys them again, too.
+What a model is asked for comes from recorded replies; with `buy` behind the command, they are made
+anew, too. That is for questions that changed on purpose: whoever bought the old replies buys again.
 """
 
 import contextlib
@@ -57,17 +58,15 @@ def play(act: Act, folder: Path) -> str:
         return _played(act, folder, " --offline-replay")
 
 
-def record(act: Act, folder: Path) -> str:
+def buy(act: Act, folder: Path) -> None:
     """Play an act with a model that is asked, and keep its replies."""
     with _mock(), _inside(folder):
-        written = _played(act, folder)
+        _played(act, folder)
         replies = set[str]()
-        for store in _STORES if act.needs_replies else ():
+        for store in _STORES:
             _scene(f"cache export replies.jsonl --store {store}")
             replies |= set((folder / "replies.jsonl").read_text().splitlines(keepends=True))
-    if replies:
-        _REPLIES.write_text("".join(sorted(replies)))
-    return written
+    _REPLIES.write_text("".join(sorted(replies)))
 
 
 def _played(act: Act, folder: Path, replay: str = "") -> str:
@@ -137,8 +136,9 @@ def _wait_for_port() -> None:
 if __name__ == "__main__":
     PLACE.mkdir(parents=True, exist_ok=True)
     for recorded in ACTS:
-        with tempfile.TemporaryDirectory() as place:
-            record(recorded, Path(place))
+        if recorded.needs_replies and "buy" in sys.argv:
+            with tempfile.TemporaryDirectory() as place:
+                buy(recorded, Path(place))
         with tempfile.TemporaryDirectory() as place:
             written = play(recorded, Path(place))
         (PLACE / f"{recorded.name}.txt").write_text(written, encoding="utf-8")
