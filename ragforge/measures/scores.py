@@ -184,10 +184,18 @@ class Scores:
 
     @cached_property
     def perfect(self) -> list[str]:
-        """Queries whose whole ranking could not be better: nDCG without cutoff is 1."""
-        values = self._column(Measure("nDCG"))
+        """Queries whose whole ranking could not be better: nDCG without cutoff is 1.
+
+        Where lists decide what is relevant, it is by the lists as well as by the grades.
+        """
+        sides = [judged for judged in (self._judged, self._by_list) if judged is not None]
+        columns = (judged.columns for judged in sides)
+        ndcg = (of.listed(FORMULAS["nDCG"].value(of, Measure("nDCG"), 1)) for of in columns)
+        rows = zip(*ndcg, strict=True)
         return [
-            query_id for query_id, value in zip(self.query_ids, values, strict=True) if value == 1.0
+            query_id
+            for query_id, values in zip(self.query_ids, rows, strict=True)
+            if all(value == 1.0 for value in values)
         ]
 
     @cached_property
@@ -320,11 +328,6 @@ class Scores:
         if self._by_list is not None:
             return self._by_list, LEAST_RELEVANT
         return self._judged, self.rel_threshold
-
-    def _column(self, measure: Measure) -> list[Any]:
-        columns = self._judged.columns
-        rel = measure.rel or self.rel_threshold
-        return columns.listed(FORMULAS[measure.name].value(columns, measure, rel))
 
     def _computed(self, measure: str | Measure) -> str:
         name = str(parse_measure(str(measure)))

@@ -185,3 +185,11 @@ def test_a_grade_of_0_takes_no_worth_from_a_list():
     scores = evaluate({"q": {"b": 0}}, {"q": ["b", "a"]}, ["nDCG@2"], relevant={"q": ["a"]})
 
     assert scores.mean("nDCG@2") == pytest.approx(1 / log2(3))
+
+
+def test_a_ranking_is_perfect_by_the_lists_too():
+    """The one listed chunk is at rank 2, below one that is not relevant but has a grade of 3."""
+    scores = evaluate(CONTRARY, {"q": ["b", "a"]}, ["RR"], relevant={"q": ["a"]})
+    first = evaluate({"q": {"a": 3, "b": 1}}, {"q": ["a", "b"]}, ["RR"], relevant={"q": ["a"]})
+
+    assert (scores.perfect, first.perfect) == ([], ["q"])
