@@ -23,7 +23,7 @@ from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.rates import wilson_interval
-from ragforge.measures.unseen import bounded_interval
+from ragforge.measures.unseen_values import bounded_interval
 
 MEASURES = ("nDCG@10", "RR", "R@10", "Success@1")
 SEED = 7

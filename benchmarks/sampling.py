@@ -20,7 +20,7 @@ import numpy as np
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.strata import Stratified, draw
 from ragforge.measures.stratified import sample_interval, set_interval
-from ragforge.measures.unseen import interval_by_measure
+from ragforge.measures.unseen_values import interval_by_measure
 
 SHARES: Final = {"a": 200, "b": 120, "c": 60, "d": 20}
 MEANS: Final = {"a": 0.9, "b": 0.7, "c": 0.4, "d": 0.15}

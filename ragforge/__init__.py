@@ -5,7 +5,7 @@ PYTEST_DONT_REWRITE: the pytest plugin would otherwise make pytest warn when thi
 
 _PUBLIC = {
     "evaluate": "ragforge.evaluation",
-    "parse_measure": "ragforge.measures.names",
+    "parse_measure": "ragforge.measures.measure_names",
     "Scores": "ragforge.measures.scores",
     "mean_interval": "ragforge.measures.intervals",
     "randomisation_test": "ragforge.measures.paired",
@@ -17,8 +17,8 @@ _PUBLIC = {
     "detectable_difference": "ragforge.measures.power",
     "effect_size": "ragforge.measures.power",
     "queries_needed": "ragforge.measures.power",
-    "kendall_tau": "ragforge.measures.orders",
-    "rank_biased_overlap": "ragforge.measures.orders",
+    "kendall_tau": "ragforge.measures.rank_correlation",
+    "rank_biased_overlap": "ragforge.measures.rank_correlation",
     "Answer": "ragforge.records",
     "AnswerGrade": "ragforge.records",
     "Chunk": "ragforge.records",

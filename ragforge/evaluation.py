@@ -18,11 +18,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ragforge.measures.evaluation import DEFAULT_MEASURES, evaluate_hits
-from ragforge.measures.evaluation import evaluate as evaluate_mappings
-from ragforge.measures.listed import LabelsInForce, Listed
+from ragforge.measures.listed_relevance import LabelsInForce, Listed
 from ragforge.measures.locating import Judgments, RankedChunks
-from ragforge.measures.names import Measure
+from ragforge.measures.measure_names import Measure
+from ragforge.measures.run_evaluation import DEFAULT_MEASURES, evaluate_hits
+from ragforge.measures.run_evaluation import evaluate as evaluate_mappings
 from ragforge.measures.scores import RelThreshold, Scores
 
 Source: TypeAlias = Any

@@ -26,7 +26,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
-from ragforge.measures.listed import marked_labels
+from ragforge.measures.listed_relevance import marked_labels
 from ragforge.records import Failure, Judgment, Query
 
 

@@ -11,7 +11,7 @@ from ragforge.evaluating.formatting import MISSING, number
 from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate
-from ragforge.measures.listed import Listed
+from ragforge.measures.listed_relevance import Listed
 from ragforge.measures.strata import Design
 from ragforge.records import Hit, Query, Ranking
 

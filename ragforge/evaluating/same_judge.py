@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.evaluating.judgments import Settled
 from ragforge.measures import Scores, evaluate, parse_measure
-from ragforge.measures.names import Measure
+from ragforge.measures.measure_names import Measure
 from ragforge.records import Judgment, MixedGrades, Provenance
 
 NOBODY: Final = -1

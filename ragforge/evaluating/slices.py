@@ -27,7 +27,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
-from ragforge.measures.unseen import bounded_interval
+from ragforge.measures.unseen_values import bounded_interval
 from ragforge.records import Query
 
 DIMENSIONS: Final = (

@@ -33,14 +33,14 @@ def read_records(
     seen: dict[object, int] = {}
     for number, line in _lines(path):
         try:
-            found = record.model_validate_json(line)
+            item = record.model_validate_json(line)
         except ValidationError as error:
             raise DataError(f"{path}:{number}: {explain(error)}") from error
         if key is not None:
-            first = seen.setdefault(key(found), number)
+            first = seen.setdefault(key(item), number)
             if first != number:
-                raise DataError(f"{path}:{number}: {key(found)} comes twice, first in line {first}")
-        yield found
+                raise DataError(f"{path}:{number}: {key(item)} comes twice, first in line {first}")
+        yield item
 
 
 def write_records(
@@ -62,12 +62,12 @@ def explain(error: ValidationError) -> str:
     if first["type"] == "json_invalid":
         return f"is not one complete JSON object ({first['ctx']['error']}); was it cut off?"
     field = ".".join(str(part) for part in first["loc"])
-    found = repr(first["input"])
-    if len(found) > _SHOWN:
-        found = f"{found[:_SHOWN]}…"
+    value = repr(first["input"])
+    if len(value) > _SHOWN:
+        value = f"{value[:_SHOWN]}…"
     expected = first["msg"][0].lower() + first["msg"][1:]
-    shown = "" if first["type"] == "missing" else f", got {found}"
-    return f"{field}: {expected}{shown}" if field else f"{expected}{shown}"
+    got = "" if first["type"] == "missing" else f", got {value}"
+    return f"{field}: {expected}{got}" if field else f"{expected}{got}"
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -5,8 +5,8 @@ chunks and puts them into a `table`; every measure in `formulas` is computed fro
 `columns`. `bounds` says what failures could have changed.
 """
 
-from ragforge.measures.evaluation import DEFAULT_MEASURES, evaluate, evaluate_hits
-from ragforge.measures.names import Measure, parse_measure
+from ragforge.measures.measure_names import Measure, parse_measure
+from ragforge.measures.run_evaluation import DEFAULT_MEASURES, evaluate, evaluate_hits
 from ragforge.measures.scores import Scores, Summary
 
 __all__ = [

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.samples import Floats
+from ragforge.measures.checked_samples import Floats
 
 Grades: TypeAlias = Sequence[int] | NDArray[np.integer]
 """One whole number from 0 per pair."""
@@ -240,18 +240,18 @@ def auc(
     """
     order = np.argsort(np.asarray(scores, dtype=np.float64), kind="stable")
     sorted_scores = np.asarray(scores, dtype=np.float64)[order]
-    found = np.full(len(times), np.nan)
+    areas = np.full(len(times), np.nan)
     if not len(order):
-        return found
+        return areas
     starts = np.flatnonzero(np.r_[True, sorted_scores[1:] != sorted_scores[:-1]])
     positive, batch = is_relevant[order].astype(np.float64), max(1, _BATCH // len(order))
     for first in range(0, len(times), batch):
         part = times[first : first + batch][:, groups[order]]
-        found[first : first + batch] = _auc(
+        areas[first : first + batch] = _auc(
             np.add.reduceat(part * positive, starts, axis=-1),
             np.add.reduceat(part * (1 - positive), starts, axis=-1),
         )
-    return found
+    return areas
 
 
 def _auc(positive: Floats, negative: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragforge.measures.columns import Column
-from ragforge.measures.table import Table
+from ragforge.measures.hit_table import Table
 
 
 class ArrayHits:

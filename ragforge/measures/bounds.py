@@ -20,9 +20,9 @@ from math import comb
 from typing import Final, NamedTuple
 
 from ragforge.measures.formulas import FORMULAS, Value
+from ragforge.measures.hit_table import JudgedRanking, Table
 from ragforge.measures.list_columns import ListColumns
-from ragforge.measures.names import Measure
-from ragforge.measures.table import JudgedRanking, Table
+from ragforge.measures.measure_names import Measure
 
 ENUMERATED: Final = 256
 """Outcomes of one query's failed judgments that are tried one by one; 4 ** 4."""

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_samples import checked_seed
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
-from ragforge.measures.samples import checked_seed
 
 _Totals: TypeAlias = npt.NDArray[np.float64]
 """Sums over queries, shape (…, 3)."""

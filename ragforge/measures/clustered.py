@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragforge.errors import UsageError
-from ragforge.measures.samples import Floats, check_share, checked_seed
+from ragforge.measures.checked_samples import Floats, check_share, checked_seed
 
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """From times, shape (b, m), to values, shape (b,): times[i, j] is how often query j is drawn."""

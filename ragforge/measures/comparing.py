@@ -17,17 +17,7 @@ from string import ascii_letters
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import UsageError
-from ragforge.measures.identity import is_identity
-from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
-from ragforge.measures.paired import PairedTest, randomisation_test, t_test
-from ragforge.measures.power import (
-    EffectSize,
-    detectable_by_error,
-    detectable_difference,
-    effect_size,
-    queries_needed,
-)
-from ragforge.measures.samples import (
+from ragforge.measures.checked_samples import (
     Floats,
     Values,
     check_share,
@@ -37,6 +27,15 @@ from ragforge.measures.samples import (
     sample,
     standard_deviation,
 )
+from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
+from ragforge.measures.paired import PairedTest, randomisation_test, t_test
+from ragforge.measures.power import (
+    EffectSize,
+    detectable_by_error,
+    detectable_difference,
+    effect_size,
+    queries_needed,
+)
 from ragforge.measures.strata import Design, Stratified, weighted_mean
 from ragforge.measures.stratified import (
     is_whole,
@@ -45,7 +44,7 @@ from ragforge.measures.stratified import (
     sample_t_p,
     scaled,
 )
-from ragforge.measures.unseen import difference_interval, is_bounded
+from ragforge.measures.unseen_values import difference_interval, is_bounded, is_identity
 
 Winner: TypeAlias = Literal["A", "B", "TIE"]
 ALPHA: Final = 0.05
@@ -334,24 +333,24 @@ def _test(pair: Pair, flips: int) -> PairedTest:
 def _comparison(
     pair: Pair, test: PairedTest, p_corrected: float, level: float, alpha: float
 ) -> Comparison:
-    found = differences(pair.values_a, pair.values_b)
+    diffs = differences(pair.values_a, pair.values_b)
     a, b = sample(pair.values_a), sample(pair.values_b)
     mean_a = _mean(a, pair.drawn)
-    interval = _interval(pair, found, level)
+    interval = _interval(pair, diffs, level)
     alone = min(1 - alpha, HIGHEST_LEVEL)
-    p_t = sample_t_p(found, pair.drawn) if pair.drawn else t_test(pair.values_a, pair.values_b).p
+    p_t = sample_t_p(diffs, pair.drawn) if pair.drawn else t_test(pair.values_a, pair.values_b).p
     return Comparison(
         a=pair.a,
         b=pair.b,
         measure=pair.measure,
-        n=len(found),
+        n=len(diffs),
         mean_a=mean_a,
         mean_b=_mean(b, pair.drawn),
         diff=test.mean_difference,
         percent=_percent(test.mean_difference, mean_a),
         interval=interval,
         level=level,
-        interval_alone=_interval(pair, found, alone),
+        interval_alone=_interval(pair, diffs, alone),
         p=test.p,
         p_t=p_t,
         p_corrected=p_corrected,
@@ -360,8 +359,8 @@ def _comparison(
         ties=test.ties,
         losses=test.wins if pair.lower_is_better else test.losses,
         effect=effect_size(pair.values_a, pair.values_b),
-        power=_power(pair, found, 1 - level),
-        is_identity=is_identity(found, same_rankings=pair.same_rankings),
+        power=_power(pair, diffs, 1 - level),
+        is_identity=is_identity(diffs, same_rankings=pair.same_rankings),
     )
 
 
@@ -371,12 +370,12 @@ def _mean(values: Floats, drawn: Stratified | None) -> float | None:
     return mean(values) if drawn is None else weighted_mean(values.tolist(), drawn.weights)
 
 
-def _interval(pair: Pair, found: Floats, level: float) -> Ends | None:
+def _interval(pair: Pair, diffs: Floats, level: float) -> Ends | None:
     bounded = _is_bounded(pair.measure, sample(pair.values_a), sample(pair.values_b))
     same = pair.same_rankings
     if pair.drawn is None:
-        return difference_interval(found, level, bounded=bounded, same_rankings=same)
-    return sample_difference_interval(found, pair.drawn, level, bounded=bounded, same_rankings=same)
+        return difference_interval(diffs, level, bounded=bounded, same_rankings=same)
+    return sample_difference_interval(diffs, pair.drawn, level, bounded=bounded, same_rankings=same)
 
 
 def _is_bounded(measure: str, a: Floats, b: Floats) -> bool:
@@ -396,19 +395,19 @@ def _winner(interval: Ends | None, is_significant: bool, lower_is_better: bool) 
     return "B" if (interval.low > 0) != lower_is_better else "A"
 
 
-def _power(pair: Pair, found: Floats, alpha: float) -> Power | None:
-    n = len(found)
+def _power(pair: Pair, diffs: Floats, alpha: float) -> Power | None:
+    n = len(diffs)
     if n < 2:
         return None
-    if is_constant(found):
+    if is_constant(diffs):
         return Power(0.0, None, None)
-    sd = standard_deviation(found)
+    sd = standard_deviation(diffs)
     half = None
     if pair.drawn is None or is_whole(pair.drawn):
         detectable = detectable_difference(sd, n, alpha)
         half = queries_needed(detectable / 2, sd, alpha) if detectable else None
     else:
-        off = sample_error(found, pair.drawn)
+        off = sample_error(diffs, pair.drawn)
         detectable = detectable_by_error(off.error, off.degrees, alpha)
     is_possible = _can_be(pair, detectable)
     return Power(sd, detectable if is_possible else None, half if is_possible else None)

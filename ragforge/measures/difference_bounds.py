@@ -17,8 +17,8 @@ from math import inf, log2
 from typing import Final, NamedTuple
 
 from ragforge.measures.bounds import Interval, judgment_bounds
-from ragforge.measures.names import Measure
-from ragforge.measures.table import FailedJudgments, JudgedRanking
+from ragforge.measures.hit_table import FailedJudgments, JudgedRanking
+from ragforge.measures.measure_names import Measure
 
 
 class OpenChunk(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ragforge.errors import UsageError
-from ragforge.measures.samples import check_share
+from ragforge.measures.checked_samples import check_share
 
 _STANDARD: Final = NormalDist()
 _EPS: Final = 2.0**-52

@@ -11,7 +11,7 @@ from operator import add, sub
 from typing import Final, Literal, NamedTuple
 
 from ragforge.measures.columns import Column, Columns, Hits
-from ragforge.measures.names import Measure
+from ragforge.measures.measure_names import Measure
 
 Value = Callable[[Columns, Measure, int], Column]
 """What a measure is for each query, given the lowest relevant grade."""
@@ -19,7 +19,7 @@ Value = Callable[[Columns, Measure, int], Column]
 _INFAP_EPSILON: Final = 0.00001
 
 
-def _found(columns: Columns, measure: Measure, rel: int) -> Column:
+def _n_found(columns: Columns, measure: Measure, rel: int) -> Column:
     return columns.count(columns.hits(rel), measure.cutoff)
 
 
@@ -29,21 +29,21 @@ def _n_relevant(columns: Columns, measure: Measure, rel: int) -> Column:
 
 def _precision(columns: Columns, measure: Measure, rel: int) -> Column:
     cutoff = measure.cutoff
-    return columns.each(lambda found: found / cutoff, _found(columns, measure, rel))
+    return columns.each(lambda found: found / cutoff, _n_found(columns, measure, rel))
 
 
 def _recall(columns: Columns, measure: Measure, rel: int) -> Column:
-    return columns.ratio(_found(columns, measure, rel), _n_relevant(columns, measure, rel))
+    return columns.ratio(_n_found(columns, measure, rel), _n_relevant(columns, measure, rel))
 
 
 def _f1(columns: Columns, measure: Measure, rel: int) -> Column:
     cutoff = measure.cutoff
-    found, relevant = _found(columns, measure, rel), _n_relevant(columns, measure, rel)
+    found, relevant = _n_found(columns, measure, rel), _n_relevant(columns, measure, rel)
     return columns.each(lambda part, whole: 2 * part / (cutoff + whole), found, relevant)
 
 
 def _success(columns: Columns, measure: Measure, rel: int) -> Column:
-    return columns.each(lambda found: (found > 0) * 1.0, _found(columns, measure, rel))
+    return columns.each(lambda found: (found > 0) * 1.0, _n_found(columns, measure, rel))
 
 
 def _reciprocal_rank(columns: Columns, measure: Measure, rel: int) -> Column:
@@ -116,12 +116,12 @@ def _n_retrieved(columns: Columns, measure: Measure, rel: int) -> Column:
 
 
 def _set_precision(columns: Columns, measure: Measure, rel: int) -> Column:
-    return columns.ratio(_found(columns, measure, rel), columns.n_retrieved)
+    return columns.ratio(_n_found(columns, measure, rel), columns.n_retrieved)
 
 
 def _set_f1(columns: Columns, measure: Measure, rel: int) -> Column:
     return columns.ratio(
-        columns.each(lambda found: 2 * found, _found(columns, measure, rel)),
+        columns.each(lambda found: 2 * found, _n_found(columns, measure, rel)),
         columns.each(add, columns.n_retrieved, _n_relevant(columns, measure, rel)),
     )
 
@@ -207,7 +207,7 @@ FORMULAS: Final[dict[str, Formula]] = {
     "RBP": Formula(_rbp, "rises"),
     "NumRet": Formula(_n_retrieved, "constant", unbounded=True),
     "NumRel": Formula(_n_relevant, "rises", unbounded=True),
-    "NumRelRet": Formula(_found, "rises", unbounded=True),
+    "NumRelRet": Formula(_n_found, "rises", unbounded=True),
     "SetP": Formula(_set_precision, "rises"),
     "SetR": Formula(_recall, "recall"),
     "SetF": Formula(_set_f1, "recall"),

@@ -11,8 +11,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ragforge.errors import UsageError
-from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
-from ragforge.measures.samples import (
+from ragforge.measures.checked_samples import (
     Floats,
     Values,
     check_share,
@@ -22,6 +21,7 @@ from ragforge.measures.samples import (
     mean,
     sample,
 )
+from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
 
 _GRID: Final = 2**15
 """Cells for values on no lattice: some 2,000 to a standard deviation of the mean."""

@@ -8,7 +8,7 @@ from itertools import accumulate, chain, compress, pairwise, repeat
 from typing import Any
 
 from ragforge.measures.columns import Column
-from ragforge.measures.table import Table
+from ragforge.measures.hit_table import Table
 
 
 class ListHits:

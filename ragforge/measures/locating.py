@@ -10,8 +10,7 @@ from math import inf, isnan
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.measures.hits import JudgedHits
-from ragforge.measures.table import (
+from ragforge.measures.hit_table import (
     LARGEST_GRADE,
     LEAST_GRADE,
     FailedJudgments,
@@ -20,6 +19,7 @@ from ragforge.measures.table import (
     Table,
     whole_grade,
 )
+from ragforge.measures.hits import JudgedHits
 
 Judgments = Mapping[str, int | None]
 RankedChunks = Mapping[str, float] | Sequence[str]
@@ -144,15 +144,15 @@ def _searched(judgments: dict[str, int], scores: dict[str, float]) -> dict[int, 
     except (TypeError, OverflowError):
         return None
     behind = len(ascending) + 1
-    found: dict[int, int] = {}
+    ranks: dict[int, int] = {}
     for chunk_id in judgments:
         if chunk_id in scores:
             score = scores[chunk_id]
             n_not_higher = bisect_right(ascending, score)
             if n_not_higher > 1 and ascending[n_not_higher - 2] == score:
                 return None
-            found[behind - n_not_higher] = judgments[chunk_id]
-    return found
+            ranks[behind - n_not_higher] = judgments[chunk_id]
+    return ranks
 
 
 def judged_ranking(query_id: str, judgments: Judgments, ranking: RankedChunks) -> JudgedRanking:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragforge.errors import UsageError
-from ragforge.measures.distributions import normal_sf, student_sf
-from ragforge.measures.samples import (
+from ragforge.measures.checked_samples import (
     Floats,
     Values,
     checked_seed,
@@ -22,6 +21,7 @@ from ragforge.measures.samples import (
     lattice_cells,
     mean,
 )
+from ragforge.measures.distributions import normal_sf, student_sf
 
 LARGEST_ENUMERATION: Final = 20
 """Terms of which all patterns are tried; half a million sums, as mirrored ones are alike."""
@@ -177,16 +177,16 @@ def t_test(baseline: Values, candidate: Values) -> PairedTest:
 
     Source: Student 1908; Smucker, Allan and Carterette 2007, CIKM, on its use here.
     """
-    found = differences(baseline, candidate)
-    n = len(found)
-    if n < 2 or is_constant(found):
-        return _outcome("paired t", None, float(n < 2 or not found.any()), found)
-    scale = float(np.abs(found).max())
-    scaled = found / scale
+    diffs = differences(baseline, candidate)
+    n = len(diffs)
+    if n < 2 or is_constant(diffs):
+        return _outcome("paired t", None, float(n < 2 or not diffs.any()), diffs)
+    scale = float(np.abs(diffs).max())
+    scaled = diffs / scale
     centre = mean(scaled)
     variance = fsum(((scaled - centre) ** 2).tolist()) / (n - 1)
     t = centre / sqrt(variance / n)
-    return _outcome("paired t", t, min(1.0, 2 * student_sf(abs(t), n - 1)), found)
+    return _outcome("paired t", t, min(1.0, 2 * student_sf(abs(t), n - 1)), diffs)
 
 
 def signed_rank_test(baseline: Values, candidate: Values, zeros: Zeros = "wilcox") -> PairedTest:
@@ -212,19 +212,19 @@ def signed_rank_test(baseline: Values, candidate: Values, zeros: Zeros = "wilcox
     """
     if zeros not in {"wilcox", "pratt"}:
         raise UsageError(f"no treatment {zeros!r} of zeros; there are: wilcox, pratt")
-    found = differences(baseline, candidate)
-    signed = signed_ranks(found, zeros)
+    diffs = differences(baseline, candidate)
+    signed = signed_ranks(diffs, zeros)
     lesser = min(signed.positive, signed.negative)
     name = f"Wilcoxon signed-rank, zeros as {zeros.capitalize()}"
     if len(signed.ranks) <= LARGEST_EXACT:
         # Means of ranks are whole or end in a half.
         cells = np.rint(2 * signed.ranks).astype(np.int64)
         p = lattice_p(cells, round(2 * (signed.positive - signed.negative)))
-        return _outcome(f"{name}, exact", lesser, p, found)
+        return _outcome(f"{name}, exact", lesser, p, diffs)
     # Each rank adds its square / 4: what textbooks write as n (n + 1) (2 n + 1) / 24 less the ties.
     error = sqrt(float((signed.ranks**2).sum())) / 2
     z = abs(signed.positive - signed.negative) / 2 / error
-    return _outcome(f"{name}, normal approximation", lesser, 2 * normal_sf(z), found)
+    return _outcome(f"{name}, normal approximation", lesser, 2 * normal_sf(z), diffs)
 
 
 def randomisation_test(
@@ -256,28 +256,28 @@ def randomisation_test(
 
     Source: Fisher 1935, The Design of Experiments, section 21; Smucker et al. 2007, CIKM.
     """
-    found = differences(baseline, candidate)
-    sizes = np.sort(np.abs(found[found != 0]))
-    total = fsum(found.tolist())
-    statistic = mean(found) if len(found) else None
+    diffs = differences(baseline, candidate)
+    sizes = np.sort(np.abs(diffs[diffs != 0]))
+    total = fsum(diffs.tolist())
+    statistic = mean(diffs) if len(diffs) else None
     if len(sizes) <= LARGEST_ENUMERATION:
         p = enumerated_p(sizes, total)
-        return _outcome("randomisation, exact", statistic, p, found)
-    exact = _exact_p(found)
+        return _outcome("randomisation, exact", statistic, p, diffs)
+    exact = _exact_p(diffs)
     if exact is not None:
-        return _outcome("randomisation, exact", statistic, exact, found)
+        return _outcome("randomisation, exact", statistic, exact, diffs)
     p = sampled_p(sizes, total, n_permutations, seed)
-    return _outcome(f"randomisation, {n_permutations} sign flips", statistic, p, found)
+    return _outcome(f"randomisation, {n_permutations} sign flips", statistic, p, diffs)
 
 
-def signed_ranks(found: Floats, zeros: Zeros = "wilcox") -> SignedRanks:
+def signed_ranks(diffs: Floats, zeros: Zeros = "wilcox") -> SignedRanks:
     """Rank the sizes of differences, and sum the ranks by sign.
 
     Args:
-        found: Differences, shape (n,), of which 0 stands for a tie.
+        diffs: Differences, shape (n,), of which 0 stands for a tie.
         zeros: "wilcox" does not rank zeros, "pratt" ranks them and leaves them out then.
     """
-    ranked = found[found != 0] if zeros == "wilcox" else found
+    ranked = diffs[diffs != 0] if zeros == "wilcox" else diffs
     order = np.argsort(np.abs(ranked), kind="stable")
     ordered = ranked[order]
     sizes = np.abs(ordered)
@@ -291,20 +291,20 @@ def signed_ranks(found: Floats, zeros: Zeros = "wilcox") -> SignedRanks:
     )
 
 
-def _exact_p(found: Floats) -> float | None:
+def _exact_p(diffs: Floats) -> float | None:
     """Return the p value by counting; None off the lattice or where it costs too much."""
-    sizes = np.abs(found)
+    sizes = np.abs(diffs)
     n_cells = lattice_cells(sizes)
     if n_cells is None:
         return None
-    cells: NDArray[np.int64] = np.rint(found / sizes.max() * n_cells).astype(np.int64)
+    cells: NDArray[np.int64] = np.rint(diffs / sizes.max() * n_cells).astype(np.int64)
     observed = int(cells.sum())
     cells = np.abs(cells[cells != 0])
     return lattice_p(cells, observed) if lattice_cost(cells, observed) <= _LATTICE_COST else None
 
 
-def _outcome(method: str, statistic: float | None, p: float, found: Floats) -> PairedTest:
-    n = len(found)
-    wins, losses = int(np.count_nonzero(found > 0)), int(np.count_nonzero(found < 0))
-    difference = mean(found) if n else None
+def _outcome(method: str, statistic: float | None, p: float, diffs: Floats) -> PairedTest:
+    n = len(diffs)
+    wins, losses = int(np.count_nonzero(diffs > 0)), int(np.count_nonzero(diffs < 0))
+    difference = mean(diffs) if n else None
     return PairedTest(method, statistic, p, difference, n, wins, n - wins - losses, losses)

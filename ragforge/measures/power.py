@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_samples import Values, check_share, differences, is_constant, mean
 from ragforge.measures.distributions import (
     log_gamma_ratio,
     noncentral_t_sf,
@@ -20,7 +21,6 @@ from ragforge.measures.distributions import (
     student_quantile,
 )
 from ragforge.measures.paired import signed_ranks
-from ragforge.measures.samples import Values, check_share, differences, is_constant, mean
 
 _T_IS_NORMAL: Final = 100_000
 """Queries from which on t differs from the normal distribution by a known few queries."""
@@ -54,15 +54,15 @@ def effect_size(baseline: Values, candidate: Values) -> EffectSize:
     Source: Cohen 1988, section 2.3.5 (d_z); Hedges 1981, Journal of Educational Statistics 6(2),
     equation 6e with n - 1 degrees of freedom; Kerby 2014, Comprehensive Psychology 3.
     """
-    found = differences(baseline, candidate)
-    n = len(found)
-    signed = signed_ranks(found)
+    diffs = differences(baseline, candidate)
+    n = len(diffs)
+    signed = signed_ranks(diffs)
     weight = signed.positive + signed.negative
     lean = (signed.positive - signed.negative) / weight if weight else 0.0
-    if n < 2 or is_constant(found):
-        none = 0.0 if n >= 2 and not found.any() else None
+    if n < 2 or is_constant(diffs):
+        none = 0.0 if n >= 2 and not diffs.any() else None
         return EffectSize(none, none if n > 2 else None, lean if n else None)
-    scaled = found / float(np.abs(found).max())
+    scaled = diffs / float(np.abs(diffs).max())
     centre = mean(scaled)
     effect = centre / sqrt(fsum(((scaled - centre) ** 2).tolist()) / (n - 1))
     if n == 2:

@@ -11,12 +11,12 @@ from statistics import NormalDist
 from typing import Final
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.distributions import student_sf
 from ragforge.measures.intervals import Ends
-from ragforge.measures.samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
-from ragforge.measures.unseen import bounded_interval
+from ragforge.measures.unseen_values import bounded_interval
 
 LEVEL: Final = 0.95
 LEAST_VALUES: Final = 5

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import UsageError
 from ragforge.measures.formulas import FORMULAS
-from ragforge.measures.judged import Judged
-from ragforge.measures.listed import LEAST_RELEVANT, is_by_list
-from ragforge.measures.names import Measure, parse_measure, parse_measures
+from ragforge.measures.judged_queries import Judged
+from ragforge.measures.listed_relevance import LEAST_RELEVANT, is_by_list
+from ragforge.measures.measure_names import Measure, parse_measure, parse_measures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,12 +138,12 @@ class Scores:
         """
         summaries = {
             name: _sample_summary(
-                found,
+                summary,
                 dict(zip(self.query_ids, self.columns[name], strict=True)),
-                self.possible(name) if found.n_failed else {},
+                self.possible(name) if summary.n_failed else {},
                 design,
             )
-            for name, found in self.summaries.items()
+            for name, summary in self.summaries.items()
         }
         return Scores(
             self._judged, self.columns, summaries, self.rel_threshold, self._by_list, design
@@ -229,7 +229,7 @@ class Scores:
         """Return a confidence interval of the mean over queries like these.
 
         It is the BCa interval of the ideal bootstrap, and allows for values that nobody saw, see
-        `ragforge.measures.unseen`: the same values give the same interval, as no resample is drawn.
+        `unseen_values`: the same values give the same interval, as no resample is drawn.
         Measures without bounds, such as DCG, have no interval where all values are the same.
         Failures widen it not at all; their bounds are in the `summary`.
 
@@ -237,7 +237,7 @@ class Scores:
             measure: One that was computed.
             level: Share of intervals made so that hold the true mean.
         """
-        from ragforge.measures.unseen import interval_by_measure
+        from ragforge.measures.unseen_values import interval_by_measure
 
         name = self._computed(measure)
         if self.design is not None:
@@ -413,7 +413,7 @@ def _summary(values: list[float], judged: Judged, measure: Measure, threshold: i
 
 
 def _sample_summary(
-    found: Summary,
+    summary: Summary,
     values: Mapping[str, float],
     possible: "Mapping[str, Interval]",
     design: "Design",
@@ -421,12 +421,12 @@ def _sample_summary(
     """Return the summary of a sample: each query weighs as much as it stands for."""
     mean = design.mean(values)
     if not possible:
-        return Summary(mean, found.n, found.n_failed, mean, mean)
+        return Summary(mean, summary.n, summary.n_failed, mean, mean)
     lowest = design.mean({**values, **{key: item.low for key, item in possible.items()}})
     highest = design.mean({**values, **{key: item.high for key, item in possible.items()}})
     means = [item for item in (lowest, mean, highest) if item is not None]
     return Summary(
-        mean, found.n, found.n_failed, min(means, default=None), max(means, default=None)
+        mean, summary.n, summary.n_failed, min(means, default=None), max(means, default=None)
     )
 
 

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from typing import Final, NamedTuple
 
+from ragforge.measures.checked_samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.distributions import student_quantile, student_sf
 from ragforge.measures.intervals import ConfidenceInterval, Ends
-from ragforge.measures.samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.strata import Stratified, weighted_mean
-from ragforge.measures.unseen import difference_interval, interval_by_measure, is_bounded
+from ragforge.measures.unseen_values import difference_interval, interval_by_measure, is_bounded
 
 _METHOD: Final = "stratified"
 
@@ -133,36 +133,36 @@ def set_interval(
 
 
 def sample_difference_interval(
-    found: Floats, drawn: Stratified, level: float, *, bounded: bool, same_rankings: bool = False
+    diffs: Floats, drawn: Stratified, level: float, *, bounded: bool, same_rankings: bool = False
 ) -> Ends | None:
     """Return the interval of a mean of paired differences over queries like these.
 
     Args:
-        found: Differences, shape (n,).
+        diffs: Differences, shape (n,).
         drawn: Their strata, aligned.
         level: From above 0 to 0.999999.
         bounded: As for `unseen.difference_interval`.
         same_rankings: Likewise.
     """
-    usual = difference_interval(found, level, bounded=bounded, same_rankings=same_rankings)
+    usual = difference_interval(diffs, level, bounded=bounded, same_rankings=same_rankings)
     if usual is None or is_whole(drawn) or usual.low == usual.high:
         return usual
-    return _moved(usual, found, drawn, level, of_set=False)
+    return _moved(usual, diffs, drawn, level, of_set=False)
 
 
-def sample_t_p(found: Floats, drawn: Stratified) -> float:
+def sample_t_p(diffs: Floats, drawn: Stratified) -> float:
     """Return the two-sided p value of Student's t for a mean of paired differences.
 
     Args:
-        found: Differences, shape (n,).
+        diffs: Differences, shape (n,).
         drawn: Their strata, aligned.
 
     Source: Satterthwaite 1946, Biometrics Bulletin 2(6), for the degrees of freedom.
     """
-    if len(found) < 2 or is_constant(found):
-        return float(len(found) < 2 or not found.any())
-    off = sample_error(found, drawn)
-    t = abs(weighted_mean(found.tolist(), drawn.weights)) / off.error
+    if len(diffs) < 2 or is_constant(diffs):
+        return float(len(diffs) < 2 or not diffs.any())
+    off = sample_error(diffs, drawn)
+    t = abs(weighted_mean(diffs.tolist(), drawn.weights)) / off.error
     return min(1.0, 2 * student_sf(t, off.degrees))
 
 

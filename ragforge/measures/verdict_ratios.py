@@ -8,9 +8,9 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ragforge.measures.checked_samples import Floats
 from ragforge.measures.intervals import Ends, corrected_shares
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, Rate, least_share
-from ragforge.measures.samples import Floats
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import stretch_of
 
@@ -178,16 +178,16 @@ def _ratio_interval(given: Verdicts, value: float, ratio: _Ratio) -> Ends | None
         return None
     if value in (0.0, 1.0):
         return _of_extreme(value, n, given, ratio)
-    found = _resampled(given, ratio)
-    below = float(found.mass[found.values < value - _TIE].sum())
-    same = float(found.mass[np.abs(found.values - value) <= _TIE].sum())
+    resampled = _resampled(given, ratio)
+    below = float(resampled.mass[resampled.values < value - _TIE].sum())
+    same = float(resampled.mass[np.abs(resampled.values - value) <= _TIE].sum())
     influence = [
         above - value * below for above, below in zip(ratio.above, ratio.below, strict=True)
     ]
     shares = corrected_shares(np.repeat(influence, counts), LEVEL, below + same / 2)
-    reached = np.cumsum(found.mass)
+    reached = np.cumsum(resampled.mass)
     at = np.searchsorted(reached, [shares.low - _TIE, shares.high - _TIE])
-    low, high = found.values[np.minimum(at, len(reached) - 1)]
+    low, high = resampled.values[np.minimum(at, len(reached) - 1)]
     return Ends(float(low), float(high))
 
 

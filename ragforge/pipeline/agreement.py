@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
-from ragforge.measures.graders import Agreement, Grader, agree
+from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.records import Judgment
 from ragforge.report.agreement import ALWAYS_0, BASELINE
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words

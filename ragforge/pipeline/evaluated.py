@@ -31,7 +31,7 @@ from ragforge.files.set.history import content_id
 from ragforge.files.set.query_selection import Chosen
 from ragforge.files.set.run_chunks import UsableRuns, usable_runs
 from ragforge.measures import Scores, parse_measure
-from ragforge.measures.listed import Listed
+from ragforge.measures.listed_relevance import Listed
 from ragforge.pipeline.ground_digests import (
     corpus_digest,
     grades_digest,

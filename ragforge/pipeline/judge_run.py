@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ragforge.measures.graders import Agreement
+from ragforge.measures.grader_agreement import Agreement
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judges import Bench

@@ -8,7 +8,7 @@ from typing import Final
 
 from ragforge.errors import UsageError
 from ragforge.files.formats.queries import ImportedQuery
-from ragforge.measures.drawing import inclusion_probabilities, systematic_draw
+from ragforge.measures.proportional_sampling import inclusion_probabilities, systematic_draw
 from ragforge.records import Draw, LogDraw, Query, RealQuery
 
 _DIGEST_DIGITS: Final = 16

@@ -6,7 +6,7 @@ from typing import Final
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.text_table import Table
 from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
-from ragforge.measures.graders import (
+from ragforge.measures.grader_agreement import (
     AUC_OF_SCORE,
     KAPPAS,
     Agreement,

@@ -16,11 +16,11 @@ from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.common_items import LEFT_OUT, is_read_alike
 from ragforge.evaluating.text_table import Table, render_table
+from ragforge.measures.checked_samples import Floats, is_constant
 from ragforge.measures.clustered import clustered_interval
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
-from ragforge.measures.samples import Floats, is_constant
-from ragforge.measures.unseen import interval_by_measure, is_bounded
+from ragforge.measures.unseen_values import interval_by_measure, is_bounded
 from ragforge.records import Baseline, Draw, Evaluation, LogDraw
 
 BATCH_NOTE: Final = (

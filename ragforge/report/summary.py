@@ -47,8 +47,8 @@ from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.history import History
 from ragforge.files.set.run_chunks import usable_runs
 from ragforge.files.set.versions.wholeness import require_own_chunks
-from ragforge.measures.graders import Agreement
-from ragforge.measures.listed import LEAST_RELEVANT, labels_of
+from ragforge.measures.grader_agreement import Agreement
+from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
 from ragforge.records import Chunk, JudgeAudit, Query
 from ragforge.report.batches import BatchSeries
 from ragforge.report.queries.table import MAX_BYTES, QueryDraft, QueryTable

@@ -9,8 +9,8 @@ from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.judgments import Judge
 from ragforge.evaluating.runs import RunSummary
 from ragforge.measures import parse_measure
-from ragforge.measures.listed import by_grades
-from ragforge.measures.names import SYNTAX
+from ragforge.measures.listed_relevance import by_grades
+from ragforge.measures.measure_names import SYNTAX
 from ragforge.report.agreement import BASELINE, beats_baseline
 from ragforge.report.audit import judge_in_words, of_another_judge
 from ragforge.report.summary import Summary

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.difference_bounds import OpenChunk, OpenQuery, difference_bounds
-from ragforge.measures.table import JudgedRanking
+from ragforge.measures.hit_table import JudgedRanking
 
 EXACT = (
     "nDCG", "nDCG@2", "nDCG(gain='exp')@3", "DCG@3", "P@2", "P@3", "R@2", "R", "F1@3",

@@ -3,8 +3,8 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.measures import evaluate
+from ragforge.measures.hit_table import FailedJudgments
 from ragforge.measures.locating import judged_ranking
-from ragforge.measures.table import FailedJudgments
 
 pytestmark = pytest.mark.usefixtures("columns_as")
 

@@ -4,8 +4,8 @@ import pytest
 from ragforge.measures.comparing import benjamini_hochberg
 from ragforge.measures.distributions import noncentral_t_sf, student_quantile, student_sf
 from ragforge.measures.intervals import mean_interval, resampled_interval
-from ragforge.measures.orders import kendall_tau
 from ragforge.measures.paired import randomisation_test, signed_rank_test, t_test
+from ragforge.measures.rank_correlation import kendall_tau
 
 GENERATOR = np.random.default_rng(7)
 BASELINE = GENERATOR.beta(0.8, 0.6, 300)

@@ -17,7 +17,7 @@ from ragforge.measures.stratified import (
     set_error,
     set_interval,
 )
-from ragforge.measures.unseen import difference_interval, interval_by_measure
+from ragforge.measures.unseen_values import difference_interval, interval_by_measure
 
 VALUES = [1.0, 0.0, 1.0, 0.5, 0.0]
 DRAWN = Stratified(("a", "a", "a", "b", "b"), {"a": 6, "b": 4})

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from ragforge.evaluating.formatting import MISSING
-from ragforge.measures.graders import Grader, agree
+from ragforge.measures.grader_agreement import Grader, agree
 from ragforge.report.agreement import (
     ALWAYS_0,
     BASELINE,

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ragforge.evaluating.answers.records import Grades, Relevance, SystemRecords
+from ragforge.measures.checked_samples import mean
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import (
     Difference,
@@ -17,7 +18,6 @@ from ragforge.measures.rates import (
     mean_rate,
     sample_rate,
 )
-from ragforge.measures.samples import mean
 from ragforge.measures.strata import Design
 from ragforge.records import AnswerGrade
 

@@ -14,7 +14,7 @@ from ragforge.evaluating.causes.rules import (
 )
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task
 from ragforge.measures import Measure, evaluate, parse_measure
-from ragforge.measures.listed import grounds
+from ragforge.measures.listed_relevance import grounds
 from ragforge.records import Chunk
 
 _ALIKE: Final = 1e-9

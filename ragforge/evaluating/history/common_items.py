@@ -25,8 +25,8 @@ from ragforge.evaluating.same_judge import (
 )
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.bounds import Interval
-from ragforge.measures.listed import Ground, Listed, grounds
-from ragforge.measures.names import Measure
+from ragforge.measures.listed_relevance import Ground, Listed, grounds
+from ragforge.measures.measure_names import Measure
 from ragforge.records import Baseline, Evaluation, ItemValues, MixedGrades
 
 LEFT_OUT: Final = 0.1

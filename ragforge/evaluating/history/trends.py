@@ -18,20 +18,19 @@ from ragforge.evaluating.history.common_items import (
 )
 from ragforge.evaluating.same_judge import Reading
 from ragforge.measures import parse_measure
-from ragforge.measures.identity import is_identity
-from ragforge.measures.intervals import Ends
-from ragforge.measures.power import queries_needed
-from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
-from ragforge.measures.samples import (
+from ragforge.measures.checked_samples import (
     Floats,
     differences,
     is_constant,
     mean,
     standard_deviation,
 )
+from ragforge.measures.intervals import Ends
+from ragforge.measures.power import queries_needed
+from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
 from ragforge.measures.strata import Design, Stratified, weighted_mean
 from ragforge.measures.stratified import sample_difference_interval
-from ragforge.measures.unseen import difference_interval
+from ragforge.measures.unseen_values import difference_interval, is_identity
 from ragforge.records import Baseline, BridgeMean, Evaluation, MeasuredMean, MixedGrades
 
 _UNBOUNDED: Final = frozenset({"DCG", "NumRet", "NumRel", "NumRelRet"})

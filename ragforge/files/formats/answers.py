@@ -200,15 +200,15 @@ def _verdict(row: Row) -> Verdict | None:
     is_correct, is_partial = truth_of(row, IS_CORRECT), truth_of(row, IS_PARTIAL)
     if is_correct and is_partial:
         raise row.wrong(IS_PARTIAL, "false, as is_correct is true", is_partial)
-    said = _VERDICTS.get(str(row.get(VERDICT)))
+    stated = _VERDICTS.get(str(row.get(VERDICT)))
     if is_correct is None and is_partial is None:
-        return said
+        return stated
     verdict: Verdict = "correct" if is_correct else "partial" if is_partial else "incorrect"
-    if said is None or said == verdict:
+    if stated is None or stated == verdict:
         return verdict
-    if said == "not_attempted" and verdict == "incorrect":
-        return said
-    raise row.wrong(VERDICT, f"{verdict}, as is_correct and is_partially_correct say", said)
+    if stated == "not_attempted" and verdict == "incorrect":
+        return stated
+    raise row.wrong(VERDICT, f"{verdict}, as is_correct and is_partially_correct say", stated)
 
 
 def _lone_score(row: Row) -> str:

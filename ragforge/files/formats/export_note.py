@@ -81,11 +81,11 @@ class LabelsNote(BaseModel):
 
 def grouped(graders: Mapping[tuple[str, str], Graded]) -> tuple[GradedPairs, ...]:
     """Return who graded which pairs, those of one origin together; unnamed people are left out."""
-    found: dict[Graded, dict[str, list[str]]] = {}
+    pairs_by_grader: dict[Graded, dict[str, list[str]]] = {}
     for (query_id, chunk_id), of in sorted(graders.items(), key=lambda item: item[0]):
         by = of.by.model_copy(update={"call_key": ""}) if of.by else None
         if of.source != "human" or (by is not None and by.model):
-            pairs = found.setdefault(Graded(of.source, by), {})
+            pairs = pairs_by_grader.setdefault(Graded(of.source, by), {})
             pairs.setdefault(query_id, []).append(chunk_id)
     return tuple(
         GradedPairs(
@@ -93,7 +93,7 @@ def grouped(graders: Mapping[tuple[str, str], Graded]) -> tuple[GradedPairs, ...
             provenance=of.by,
             pairs={query_id: tuple(ids) for query_id, ids in pairs.items()},
         )
-        for of, pairs in found.items()
+        for of, pairs in pairs_by_grader.items()
     )
 
 

@@ -63,17 +63,17 @@ def load_examples(path: Path) -> tuple[Example, ...]:
             row lacks a field, holds one of a wrong type, or breaks a rule that the judge's own
             replies must hold to; or a pair comes twice.
     """
-    found: dict[tuple[str, str], Example] = {}
+    examples: dict[tuple[str, str], Example] = {}
     for row, example in _each(path):
         pair = (example.query, example.text)
-        if pair in found:
+        if pair in examples:
             raise DataError(f"{row.where}: query {shown(example.query)}: this pair comes twice")
-        if len(found) == MOST:
+        if len(examples) == MOST:
             raise DataError(f"{row.where}: expected at most {MOST} examples")
-        found[pair] = example
-    if not found:
+        examples[pair] = example
+    if not examples:
         raise none_found(path, "example")
-    return tuple(found.values())
+    return tuple(examples.values())
 
 
 def _each(path: Path) -> Iterator[tuple[Row, Example]]:

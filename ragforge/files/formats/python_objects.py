@@ -128,12 +128,12 @@ def _pairs(
     if None in named:
         return None
     rows = zip(*(columns[str(name)] for name in named), strict=True)
-    found: dict[str, dict[str, Any]] = {}
+    by_query: dict[str, dict[str, Any]] = {}
     try:
         for number, (query, chunk, own) in enumerate(rows, start=1):
             query_id = query if type(query) is str else _id(query, f"{where}: row {number}")
             chunk_id = chunk if type(chunk) is str else _id(chunk, f"{where}: row {number}")
-            values = found.setdefault(query_id, {})
+            values = by_query.setdefault(query_id, {})
             if chunk_id in values:
                 pair = f"query {shown(query_id)}: chunk {shown(chunk_id)}"
                 raise DataError(f"{where}: row {number}: {pair} comes twice")
@@ -142,7 +142,7 @@ def _pairs(
         raise DataError(
             f"{where}: the columns {', '.join(map(str, named))} differ in length"
         ) from error
-    return found
+    return by_query
 
 
 def _without_nan(grades: dict[str, Any]) -> dict[str, int | None]:

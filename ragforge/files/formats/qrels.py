@@ -9,7 +9,7 @@ from ragforge.errors import DataError
 from ragforge.files.formats.trec import read_trec_qrels
 from ragforge.files.record_files import read_records
 from ragforge.files.source_files import has_header, open_source
-from ragforge.measures.listed import LabelsInForce
+from ragforge.measures.listed_relevance import LabelsInForce
 from ragforge.records import Judgment
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class JudgedQrels:
     rel_threshold: int | None = None
     """Lowest grade that is relevant, where lists of relevant ids beside grades say so."""
     relevant: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """The lists by query, where no threshold explains them; see `ragforge.measures.listed`."""
+    """The lists by query, where no threshold explains them; see `listed_relevance`."""
     reading: str = ""
     """How lists and grades are read together, in a sentence."""
     labels: "Literal['complete', 'pooled', 'partial'] | None" = None

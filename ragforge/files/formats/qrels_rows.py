@@ -33,7 +33,7 @@ from ragforge.files.formats.row_relevance import (
 from ragforge.files.row import Row, is_grade, query_name, query_of_pair
 from ragforge.files.source_files import Source, has_header
 from ragforge.files.text import shown
-from ragforge.measures.listed import marked_labels
+from ragforge.measures.listed_relevance import marked_labels
 from ragforge.records.judges import GradeOrigin, origin
 
 SHAPES: Final = (

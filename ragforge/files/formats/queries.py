@@ -122,10 +122,10 @@ def truth_of(row: Row, field: Field) -> bool | None:
         return None
     if isinstance(value, bool):
         return value
-    found = _TRUTHS.get(str(value).lower())
-    if found is None:
+    truth = _TRUTHS.get(str(value).lower())
+    if truth is None:
         raise row.wrong(field, "true or false", value)
-    return found
+    return truth
 
 
 def _known_labels(row: Row, field: Field, words: Mapping[str, str]) -> str | None:
@@ -136,12 +136,12 @@ def _known_labels(row: Row, field: Field, words: Mapping[str, str]) -> str | Non
     if not isinstance(text, str):
         raise row.wrong(field, "text", value)
     by_name = {normal_name(word): meant for word, meant in words.items()}
-    found = by_name.get(normal_name(text))
-    if found is None:
+    label = by_name.get(normal_name(text))
+    if label is None:
         meant = dict.fromkeys(words.values())
         others = [word for word in words if word not in meant]
         raise row.wrong(field, f"one of {', '.join(meant)} (or {', '.join(others)})", value)
-    return found
+    return label
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,27 +200,29 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
         return _trec(path, note)
     if path.is_dir():
         path = path / "queries.jsonl"
-    found = _read(path, make_id)
-    settled = settle_relevance({one.imported.query.query_id: one.relevance for one in found})
-    queries = [_settled(one, settled) for one in found]
+    query_rows = _read(path, make_id)
+    settled = settle_relevance(
+        {query_row.imported.query.query_id: query_row.relevance for query_row in query_rows}
+    )
+    queries = [_settled(row, settled) for row in query_rows]
     threshold, reading = settled.rel_threshold, settled.reading
     if note is not None and not settled.relevant:
         threshold, reading = note.rel_threshold, _as_exported(note)
-    return ImportedQueries(queries, threshold, reading, note, _told_unread(path, found))
+    return ImportedQueries(queries, threshold, reading, note, _unread_notes(path, query_rows))
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _QueryRow:
     imported: ImportedQuery
     relevance: Relevance
     not_read: tuple[str, ...] = ()
     """Fields that may hold what is relevant, under names that nobody knows."""
 
 
-def _told_unread(path: Path, found: list[_Found]) -> tuple[str, ...]:
+def _unread_notes(path: Path, query_rows: list[_QueryRow]) -> tuple[str, ...]:
     """Say which fields may hold the labels of a file in which none is known."""
-    names = dict.fromkeys(chain.from_iterable(one.not_read for one in found))
-    if not names or not all(one.relevance.is_empty for one in found):
+    names = dict.fromkeys(chain.from_iterable(query_row.not_read for query_row in query_rows))
+    if not names or not all(query_row.relevance.is_empty for query_row in query_rows):
         return ()
     some = ", ".join(map(shown, list(names)[:_SHOWN]))
     return (
@@ -229,29 +231,29 @@ def _told_unread(path: Path, found: list[_Found]) -> tuple[str, ...]:
     )
 
 
-def _read(path: Path, make_id: Callable[[str], str]) -> list[_Found]:
-    found: dict[str, _Found] = {}
+def _read(path: Path, make_id: Callable[[str], str]) -> list[_QueryRow]:
+    query_rows: dict[str, _QueryRow] = {}
     seen: dict[str, str] = {}
     for row in _rows(path):
-        one = _found(row, make_id)
-        query_id = one.imported.query.query_id
+        query_row = _query_row(row, make_id)
+        query_id = query_row.imported.query.query_id
         first = seen.setdefault(query_id, row.where)
-        if query_id in found:
-            one = _together(found[query_id], one, row.where, first)
-        found[query_id] = one
-    if not found:
+        if query_id in query_rows:
+            query_row = _together(query_rows[query_id], query_row, row.where, first)
+        query_rows[query_id] = query_row
+    if not query_rows:
         raise none_found(path, "query")
-    return list(found.values())
+    return list(query_rows.values())
 
 
-def _settled(found: _Found, settled: SettledRelevance) -> ImportedQuery:
-    query_id = found.imported.query.query_id
+def _settled(query_row: _QueryRow, settled: SettledRelevance) -> ImportedQuery:
+    query_id = query_row.imported.query.query_id
     # Where lists decide, ids without a grade get none.
-    grades = found.relevance.grades if settled.relevant else settled.grades[query_id]
-    return replace(found.imported, grades=grades, marks=settled.marks(query_id))
+    grades = query_row.relevance.grades if settled.relevant else settled.grades[query_id]
+    return replace(query_row.imported, grades=grades, marks=settled.marks(query_id))
 
 
-def _together(first: _Found, second: _Found, where: str, first_where: str) -> _Found:
+def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str) -> _QueryRow:
     """Return one query of two rows that name different passages of it."""
     query = second.imported.query
     if query != first.imported.query or first.relevance.is_empty or second.relevance.is_empty:
@@ -260,7 +262,7 @@ def _together(first: _Found, second: _Found, where: str, first_where: str) -> _F
             f"({shown(query.query)})"
         )
     relevance = joined(first.relevance, second.relevance, where)
-    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance)
+    return _QueryRow(ImportedQuery(query, {}, relevance.anchors), relevance)
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -272,9 +274,9 @@ def _rows(path: Path) -> Iterator[Row]:
         yield row
 
 
-def _found(row: Row, make_id: Callable[[str], str]) -> _Found:
+def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
     if "origin" in row.given and row.given.keys() <= Query.model_fields.keys():
-        return _Found(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
+        return _QueryRow(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
     relevance = relevance_of_row(row)
     text = row.text(QUERY)
     category = row.optional_text(CATEGORY) or ""
@@ -301,14 +303,15 @@ def _found(row: Row, make_id: Callable[[str], str]) -> _Found:
         for name, value in row.given.items()
         if isinstance(value, list | dict) or normal_name(name).endswith("ids")
     )
-    return _Found(ImportedQuery(query, {}, relevance.anchors), relevance, not_read)
+    return _QueryRow(ImportedQuery(query, {}, relevance.anchors), relevance, not_read)
 
 
 def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) -> ImportedQueries:
     splits = beir_files(folder)
     of_split = {split.stem: read_qrels(split) for split in splits}
     qrels = {query_id: of for judged in of_split.values() for query_id, of in judged.items()}
-    queries = {one.imported.query.query_id: one for one in _read(folder / "queries.jsonl", make_id)}
+    rows = _read(folder / "queries.jsonl", make_id)
+    queries = {row.imported.query.query_id: row for row in rows}
     for split in splits:
         for query_id in of_split[split.stem]:
             if query_id not in queries:
@@ -318,34 +321,34 @@ def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) 
                 )
     names = {query_id: name for name, judged in of_split.items() for query_id in judged}
     taken = [
-        replace(one.imported, grades=dict(qrels.get(query_id, {})))
-        for query_id, one in queries.items()
+        replace(row.imported, grades=dict(qrels.get(query_id, {})))
+        for query_id, row in queries.items()
         if query_id in qrels or note is not None
     ]
     if len(splits) > 1:
-        taken = [_in_split(one, names.get(one.query.query_id)) for one in taken]
+        taken = [_in_split(item, names.get(item.query.query_id)) for item in taken]
     left_out = _left_out(folder, splits, len(queries) - len(taken))
     if note is None:
         return ImportedQueries(taken, left_out=left_out)
     return ImportedQueries(taken, note.rel_threshold, _as_exported(note), note, left_out)
 
 
-def _in_split(one: ImportedQuery, split: str | None) -> ImportedQuery:
+def _in_split(item: ImportedQuery, split: str | None) -> ImportedQuery:
     known = split if split in ("dev", "test") else None
-    return replace(one, query=one.query.model_copy(update={"split": known}))
+    return replace(item, query=item.query.model_copy(update={"split": known}))
 
 
 def _left_out(folder: Path, splits: list[Path], n_unjudged: int) -> tuple[str, ...]:
     """Say what of a BEIR folder is not taken."""
     others = sorted(path.name for path in (folder / "qrels").glob("*.tsv") if path not in splits)
-    told = []
+    gaps = []
     if others:
         names = ", ".join(f"qrels/{name}" for name in others)
-        told.append(f"{names} left out: only {', '.join(path.name for path in splits)} is taken")
+        gaps.append(f"{names} left out: only {', '.join(path.name for path in splits)} is taken")
     if n_unjudged:
         of = " and ".join(path.name for path in splits)
-        told.append(f"{n_unjudged:,} queries of queries.jsonl left out: {of} has no labels of them")
-    return tuple(told)
+        gaps.append(f"{n_unjudged:,} queries of queries.jsonl left out: {of} has no labels of them")
+    return tuple(gaps)
 
 
 def _trec(folder: Path, note: LabelsNote | None) -> ImportedQueries:
@@ -417,10 +420,10 @@ def _one_of(row: Row, name: Field, known: tuple[str, ...]) -> str | None:
     text = row.optional_text(name)
     if text is None:
         return None
-    found = _known(text, known)
-    if found is None:
+    word = _known(text, known)
+    if word is None:
         raise row.wrong(name, f"one of {', '.join(known)}", text)
-    return found
+    return word
 
 
 def _known(text: str, known: tuple[str, ...]) -> str | None:

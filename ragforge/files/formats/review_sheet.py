@@ -111,17 +111,17 @@ def read_sheet(path: Path) -> list[SheetDecision]:
     """
     source = open_source(path, "decision")
     plain = plain_cell if source.kind == "columns" else str
-    found = []
+    decisions = []
     for row in read_rows_of(source, SHAPES):
         if not (row.has(QUERY_ID) and row.has(REVISION) and row.has(DECISION)):
             needed = ", ".join(field.name for field in (QUERY_ID, REVISION, DECISION))
             raise DataError(
                 f"{unknown_shape(row.where, SHAPES)}\nneeded are {needed}; got {row.names()}"
             )
-        found.append(_decision(row, plain))
-    if not found:
+        decisions.append(_decision(row, plain))
+    if not decisions:
         raise none_found(path, "row")
-    return found
+    return decisions
 
 
 def escaped_cell(text: str) -> str:

@@ -118,12 +118,12 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
     reader = jsonlines.Reader(texts(), loads=load_json)
     while True:
         try:
-            found = reader.read(type=dict)
+            fields = reader.read(type=dict)
         except EOFError:
             return
         except (jsonlines.InvalidLineError, RecursionError) as error:
             raise DataError(f"{path}:{at}: {_broken_line(error)}") from error
-        yield make_row(f"{path}:{at}", found)
+        yield make_row(f"{path}:{at}", fields)
 
 
 def _broken_line(error: "jsonlines.InvalidLineError | RecursionError") -> str:

@@ -22,7 +22,7 @@ from ragforge.files.field_names import (
 )
 from ragforge.files.row import Row, cell_items, make_row
 from ragforge.files.text import shown
-from ragforge.measures.listed import Labelled, explaining_threshold, labels_of
+from ragforge.measures.listed_relevance import Labelled, explaining_threshold, labels_of
 
 HIGHEST_GRADE = 3
 _DEGREE: Final = re.compile(
@@ -159,32 +159,37 @@ class SettledRelevance:
         return ""
 
 
-def settle_relevance(found: Mapping[str, Relevance]) -> SettledRelevance:
+def settle_relevance(of_queries: Mapping[str, Relevance]) -> SettledRelevance:
     """Return what lists and grades of a file say together.
 
     Args:
-        found: What its rows say, by query.
+        of_queries: What its rows say, by query.
     """
     labelled = [
-        Labelled(one.grades, one.listed)
-        for one in found.values()
-        if one.decides and any(grade is not None for grade in one.grades.values())
+        Labelled(relevance.grades, relevance.listed)
+        for relevance in of_queries.values()
+        if relevance.decides and any(grade is not None for grade in relevance.grades.values())
     ]
     threshold = explaining_threshold(labelled, HIGHEST_GRADE)
-    every = list(chain.from_iterable(one.grades.values() for one in found.values()))
+    every = list(
+        chain.from_iterable(relevance.grades.values() for relevance in of_queries.values())
+    )
     usual = grade_of_listed(every)
     if labelled and threshold is None:
         listed = {
-            query_id: one.listed if one.decides else one.relevant_from(usual)
-            for query_id, one in found.items()
-            if one.decides or one.listed
+            query_id: relevance.listed if relevance.decides else relevance.relevant_from(usual)
+            for query_id, relevance in of_queries.items()
+            if relevance.decides or relevance.listed
         }
-        grades = {query_id: one.grades for query_id, one in found.items()}
-        by_lists = lists_in_words(listed, (one for one, of in grades.items() if of), usual)
+        grades = {query_id: relevance.grades for query_id, relevance in of_queries.items()}
+        by_lists = lists_in_words(
+            listed, (relevance for relevance, of in grades.items() if of), usual
+        )
         return SettledRelevance(labels_of(grades, listed, usual).graded, None, listed, by_lists)
     grade = usual if threshold is None else threshold
     return SettledRelevance(
-        {query_id: one.settled(grade) for query_id, one in found.items()}, threshold
+        {query_id: relevance.settled(grade) for query_id, relevance in of_queries.items()},
+        threshold,
     )
 
 
@@ -312,16 +317,16 @@ def relevance_of_row(row: Row) -> Relevance:
     """
     refuse_degrees(row)
     has_lists = row.has(RELEVANT, GRADES)
-    found = read_relevance(row) if has_lists else Relevance({})
+    relevance = read_relevance(row) if has_lists else Relevance({})
     named = row.get(DOCUMENT_OF_ROW) not in (None, "")
     quotes = _quotes(row, QUOTE_OF_ROW if named else _SURELY_QUOTE)
     if quotes:
         doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
         grade = grade_of_quote(row)
         anchors = tuple(Anchor(doc_id, quote, grade) for quote in quotes)
-        return replace(found, anchors=(*found.anchors, *anchors))
+        return replace(relevance, anchors=(*relevance.anchors, *anchors))
     if has_lists or not (named or row.get(SOURCE_CHUNK)):
-        return found
+        return relevance
     return _documents(row) if named else _source_chunks(row)
 
 

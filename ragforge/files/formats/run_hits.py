@@ -52,19 +52,19 @@ def locate_trec_run(
         The hits; None where a line is not six columns of ASCII between single blanks, the lines of
         a query do not stand together, or something else has to be looked at line by line.
     """
-    found = HitsCollector(qrels)
+    collector = HitsCollector(qrels)
     for query in _whole_queries(path, block_bytes):
-        if query is None or found.has(query.query_id):
+        if query is None or collector.has(query.query_id):
             return None
         judgments = qrels.get(query.query_id)
         hits = _hits(query, judgments or {})
         if hits is None:
             return None
         if judgments is None:
-            found.add_other(query.query_id)
+            collector.add_other(query.query_id)
         else:
-            found.add(query.query_id, query.chunk_ids, hits)
-    return found.collected()
+            collector.add(query.query_id, query.chunk_ids, hits)
+    return collector.collected()
 
 
 def _hits(query: _Query, judgments: Judgments) -> JudgedHits | None:
@@ -173,14 +173,14 @@ def read_located(
     if n_threads is not None and n_threads < 1:
         raise UsageError(f"n_threads: expected a whole number of at least 1, got {n_threads!r}")
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None  # Whoever reads it next says why.
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
     source = open_source(path)
     is_trec = source.kind == "columns" and not has_header(source)
-    if found.st_size < (LARGE_BYTES // _PACKED_TO if is_packed(path) else LARGE_BYTES):
+    if status.st_size < (LARGE_BYTES // _PACKED_TO if is_packed(path) else LARGE_BYTES):
         return locate_trec_run(path, qrels) if is_trec else None
     from ragforge.files.formats.runs import Scattered
     from ragforge.files.scan import Irregular, scan_json_lines_run, scan_trec_run
@@ -205,19 +205,19 @@ def _one_by_one(path: Path, qrels: Mapping[str, Judgments]) -> RunHits:
     """
     from ragforge.files.formats.runs import Scattered, each_ranking
 
-    found = HitsCollector(qrels)
+    collector = HitsCollector(qrels)
     latencies_s: list[float] = []
     for query_id, ranking, latency_s in each_ranking(path):
-        if found.has(query_id):
+        if collector.has(query_id):
             raise Scattered
         if latency_s is not None:
             latencies_s.append(latency_s)
         judgments = qrels.get(query_id)
         if judgments is None:
-            found.add_other(query_id)
+            collector.add_other(query_id)
         else:
-            found.add(query_id, ranking, judged_hits(query_id, judgments, ranking))
-    return found.collected(latencies_s)
+            collector.add(query_id, ranking, judged_hits(query_id, judgments, ranking))
+    return collector.collected(latencies_s)
 
 
 def _processors() -> int:

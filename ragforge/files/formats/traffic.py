@@ -88,14 +88,14 @@ def read_traffic(path: Path) -> Iterator[TrafficRow]:
     for row in read_rows_of(open_source(path, "answer"), SHAPES):
         if not seen and not row.has(ANSWER):
             raise unknown_shape(path, SHAPES)
-        found = _traffic_row(row)
-        if found.query_id in seen:
+        answer = _traffic_row(row)
+        if answer.query_id in seen:
             raise DataError(
-                f"{row.where}: query {shown(found.query_id)} comes twice; give each answer an id "
+                f"{row.where}: query {shown(answer.query_id)} comes twice; give each answer an id "
                 "of its own"
             )
-        seen.add(found.query_id)
-        yield found
+        seen.add(answer.query_id)
+        yield answer
     if not seen:
         raise none_found(path, "answer")
 
@@ -142,12 +142,12 @@ def _contexts(row: Row, items: list[object]) -> Iterator[ContextRow]:
     nameless: set[str] = set()
     for place, item in enumerate(items, start=1):
         inner = _inner(row, item, place)
-        found = _context(row, inner or item, place)
+        passage = _context(row, inner or item, place)
         has_id = inner is not None and inner.get(ITEM_ID) is not None
-        (named if has_id else nameless).add(found.chunk_id)
+        (named if has_id else nameless).add(passage.chunk_id)
         if inner is not None and not _names_document(inner):
-            _refuse_another(inner, found, texts.setdefault(found.chunk_id, found.text))
-        yield found
+            _refuse_another(inner, passage, texts.setdefault(passage.chunk_id, passage.text))
+        yield passage
     for chunk_id in sorted(named & nameless):
         raise DataError(
             f"{row.where}: {CONTEXTS.name}: item {chunk_id} has no id, and another has the id "
@@ -155,10 +155,10 @@ def _contexts(row: Row, items: list[object]) -> Iterator[ContextRow]:
         )
 
 
-def _refuse_another(inner: Row, found: ContextRow, text: str) -> None:
-    if found.text != text:
+def _refuse_another(inner: Row, passage: ContextRow, text: str) -> None:
+    if passage.text != text:
         raise DataError(
-            f"{inner.where}: {shown(found.chunk_id)} is also the id of another text; give each "
+            f"{inner.where}: {shown(passage.chunk_id)} is also the id of another text; give each "
             "passage an id of its own, or name its document in doc_id"
         )
 

@@ -163,14 +163,14 @@ class Collector:
         wanted = self._lookup.find(hashes, rows.firsts, judgments)
         queries = rows.firsts.searchsorted(wanted, side="right") - 1
         ranks = ranks_of(rows, words, wanted, queries)
-        found: dict[str, list[tuple[int, int | None]]] = {}
+        ranked: dict[str, list[tuple[int, int | None]]] = {}
         for query, rank, chunk_id in zip(
             queries.tolist(), ranks.tolist(), texts_of(words[wanted]), strict=True
         ):
             judged = judgments[query]
             if chunk_id in judged:
-                found.setdefault(rows.query_ids[query], []).append((rank, judged[chunk_id]))
-        return found
+                ranked.setdefault(rows.query_ids[query], []).append((rank, judged[chunk_id]))
+        return ranked
 
     def _keep_example(self, rows: Rows, words: Words, ends: list[int]) -> None:
         smallest = min((q for q in rows.query_ids if self._qrels.get(q)), default=None)

@@ -102,14 +102,14 @@ def find_byte(array: Bytes, starts: Positions, byte: int) -> Positions:
     Raises:
         Irregular: It does not within `LONGEST_TOKEN`.
     """
-    found = starts.copy()
+    at = starts.copy()
     rows: Positions | slice = slice(None)
     for _ in range(LONGEST_TOKEN // _WORD):
-        places = _first_places(gather(array, found[rows], 1)[:, 0], byte)
-        found[rows] += places
+        places = _first_places(gather(array, at[rows], 1)[:, 0], byte)
+        at[rows] += places
         left = np.flatnonzero(places == _WORD)
         if not len(left):
-            return found
+            return at
         rows = left if isinstance(rows, slice) else rows[left]
     raise Irregular
 

@@ -193,19 +193,19 @@ def parse_baseline(text: str, where: str) -> Baseline:
     Raises:
         DataError: It is torn, of another tool or schema, or was edited.
     """
-    found = _object(text, where)
-    if found.pop("format", None) != FORMAT:
+    document = _object(text, where)
+    if document.pop("format", None) != FORMAT:
         raise DataError(f'{where}: is no baseline: expected "format": "{FORMAT}"; {_REMEDY}')
-    schema, digest = found.pop("schema", None), found.pop("sha256", None)
+    schema, digest = document.pop("schema", None), document.pop("sha256", None)
     if schema != SCHEMA:
         raise DataError(f"{where}: schema: expected {SCHEMA}, got {schema!r:.80}; {_REMEDY}")
-    if digest != _digest_of(found, where):
+    if digest != _digest_of(document, where):
         raise DataError(
             f"{where}: does not hold what was written (sha256 differs): it was edited or merged "
             f"by hand; {_REMEDY}"
         )
     try:
-        baseline = Baseline.model_validate_json(json.dumps(found))
+        baseline = Baseline.model_validate_json(json.dumps(document))
     except ValidationError as error:
         raise DataError(f"{where}: {explain(error)}; {_REMEDY}") from error
     return _unique(baseline, where)
@@ -222,14 +222,14 @@ def _digest_of(found: dict[str, Any], where: str) -> str:
 
 def _object(text: str, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         conflict = "\n<<<<<<<" in f"\n{text}"
         why = "holds conflict marks of git" if conflict else f"is not one complete JSON ({error})"
         raise DataError(f"{where}: {why}; {_REMEDY}") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise DataError(f"{where}: is no baseline: expected a JSON object; {_REMEDY}")
-    return found
+    return document
 
 
 def _unique(baseline: Baseline, where: str) -> Baseline:

@@ -144,7 +144,7 @@ class DocumentLines(AbstractContextManager["DocumentLines"]):
     def __exit__(self, *_: object) -> None:
         self._lines.__exit__()
 
-    def of(self, doc_id: str) -> list[Chunk]:
+    def chunks_of(self, doc_id: str) -> list[Chunk]:
         """Return the chunks of a document in its order; [] where it has none."""
         chunks = [self._lines.at(begin) for begin in self._begins.get(doc_id, ())]
         return sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id))

@@ -101,7 +101,7 @@ def _check(root: Path, tops: Iterable[Path]) -> None:
         except FileNotFoundError:
             continue  # Somebody removed it meanwhile, or a link leads to what is not there yet.
         except OSError as error:
-            raise DataError(f"{_shown(path)}: cannot be read: {error.strerror}") from error
+            raise DataError(f"{_escape(path)}: cannot be read: {error.strerror}") from error
         if not is_folder:
             continue
         real = Path(os.path.realpath(path))
@@ -122,7 +122,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise DataError(f"{_shown(folder)}: cannot be read: {error.strerror}") from error
+        raise DataError(f"{_escape(folder)}: cannot be read: {error.strerror}") from error
 
 
 def _is_folder(path: Path, root: Path) -> bool:
@@ -131,18 +131,18 @@ def _is_folder(path: Path, root: Path) -> bool:
         real = os.path.realpath(path)
         if not Path(real).is_relative_to(root):
             raise DataError(
-                f"{_shown(path)}: leads to {_shown(Path(real))}, which is outside of "
-                f"{_shown(root)}; through links of a dataset nothing outside of it is read or "
+                f"{_escape(path)}: leads to {_escape(Path(real))}, which is outside of "
+                f"{_escape(root)}; through links of a dataset nothing outside of it is read or "
                 "written: remove the link, or put a file of your own in its place"
             )
         mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise DataError(
-            f"{_shown(path)}: expected a file or a folder, got a pipe, a socket or a device; "
+            f"{_escape(path)}: expected a file or a folder, got a pipe, a socket or a device; "
             "remove it"
         )
     return stat.S_ISDIR(mode)
 
 
-def _shown(path: Path) -> str:
+def _escape(path: Path) -> str:
     return escaped(str(path))

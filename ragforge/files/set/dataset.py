@@ -212,13 +212,13 @@ class Dataset:
         Raises:
             DataError: There are none.
         """
-        found = self.accepted_queries()
-        if not found:
+        queries = self.accepted_queries()
+        if not queries:
             raise DataError(
                 f"{self.path}: has no queries; make some with `ragforge generate`, or bring a "
                 "hand-made set in with `ragforge import`"
             )
-        return found
+        return queries
 
     def all_queries(self) -> list[Query]:
         """Return the queries of any status, sorted by id; [] where there are none yet."""

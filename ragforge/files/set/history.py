@@ -74,10 +74,10 @@ def _in_range(name: str, value: float, highest: float | None) -> Iterator[str]:
 
 def _between(name: str, value: float, low: float | None, high: float | None) -> Iterator[str]:
     if (low is not None and value < low - _NOISE) or (high is not None and value > high + _NOISE):
-        yield f"{name} {value:g} is not between {_shown(low)} and {_shown(high)}"
+        yield f"{name} {value:g} is not between {_in_words(low)} and {_in_words(high)}"
 
 
-def _shown(end: float | None) -> str:
+def _in_words(end: float | None) -> str:
     return "nothing" if end is None else f"{end:g}"
 
 
@@ -230,7 +230,7 @@ def state_of(evaluation: Evaluation) -> tuple[object, ...]:
 
 
 def _read(path: Path, stream: IO[bytes]) -> History:
-    found: dict[str, Evaluation] = {}
+    by_id: dict[str, Evaluation] = {}
     notes = _Notes(path)
     for number, line in enumerate(_lines(stream), start=1):
         line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
@@ -242,10 +242,10 @@ def _read(path: Path, stream: IO[bytes]) -> History:
         except DataError as error:
             reason = str(error)
         else:
-            found.setdefault(evaluation.evaluation_id, evaluation)
+            by_id.setdefault(evaluation.evaluation_id, evaluation)
         if reason:
             notes.add(number, reason)
-    return History(tuple(found.values()), notes.told())
+    return History(tuple(by_id.values()), notes.lines())
 
 
 @dataclass(slots=True)
@@ -253,18 +253,18 @@ class _Notes:
     """What was passed over; only the first are told one by one."""
 
     path: Path
-    _told: list[str] = field(default_factory=list)
+    _lines: list[str] = field(default_factory=list)
     _count: int = 0
 
     def add(self, number: int, reason: str) -> None:
         self._count += 1
         if self._count <= _NOTES:
-            self._told.append(f"{self.path}:{number}: {reason}; passed over")
+            self._lines.append(f"{self.path}:{number}: {reason}; passed over")
 
-    def told(self) -> tuple[str, ...]:
-        rest = self._count - len(self._told)
+    def lines(self) -> tuple[str, ...]:
+        rest = self._count - len(self._lines)
         more = [f"{self.path}: {rest:,} more lines are passed over"] if rest else []
-        return (*self._told, *more)
+        return (*self._lines, *more)
 
 
 def _evaluation(line: bytes) -> Evaluation:

@@ -189,12 +189,12 @@ def _reworded_warnings(
 ) -> Iterator[str]:
     for name, query_ids in reworded.items():
         n = len(query_ids)
-        shown = _some(query_ids)
+        examples = _some(query_ids)
         what = "query asks" if n == 1 else "queries ask"
         way_out = f"; `{runs[name].way_out(dataset)}` asks again" if name in runs else ""
         yield (
             f"run {name}: {n:,} {what} something else since it was made, and "
-            f"{'counts' if n == 1 else 'count'} as failed: {shown}{way_out}"
+            f"{'counts' if n == 1 else 'count'} as failed: {examples}{way_out}"
         )
 
 

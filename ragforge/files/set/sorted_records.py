@@ -64,10 +64,10 @@ def each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R]
             record = kind.model_validate_json(line)
         except ValidationError as error:
             raise DataError(f"{path}:{number}: {explain(error)}") from error
-        found: str = getattr(record, field)
-        if found <= last:
-            raise not_sorted(path, number, field, last, found)
-        last = found
+        key: str = getattr(record, field)
+        if key <= last:
+            raise not_sorted(path, number, field, last, key)
+        last = key
         yield at, record
 
 
@@ -157,11 +157,11 @@ def each_judgment(path: Path) -> Iterator[Judgment]:
     """
     if not path.exists():
         return
-    found = read_records(path, Judgment)
+    judgments = read_records(path, Judgment)
     if not _is_sorted(path):
-        found = iter(sorted(read_records(path, Judgment), key=key_of))
+        judgments = iter(sorted(read_records(path, Judgment), key=key_of))
     last: Key | None = None
-    for judgment in found:
+    for judgment in judgments:
         if key_of(judgment) == last:
             raise DataError(f"{path}: {last} comes twice")
         last = key_of(judgment)

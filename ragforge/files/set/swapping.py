@@ -40,19 +40,19 @@ def put_link(link: Path, target: str) -> None:
         drop(temporary)
 
 
-def exchange(one: Path, other: Path) -> None:
+def exchange(path: Path, other: Path) -> None:
     """Give each of two paths the name of the other.
 
     Raises:
         OSError: They cannot be renamed.
     """
     swap = _system_call()
-    if swap is not None and swap(os.fsencode(one), os.fsencode(other)) == 0:
+    if swap is not None and swap(os.fsencode(path), os.fsencode(other)) == 0:
         return
-    aside = one.with_name(f".{maker()}-{secrets.token_hex(4)}-aside{MAKING}")
+    aside = path.with_name(f".{maker()}-{secrets.token_hex(4)}-aside{MAKING}")
     other.rename(aside)
-    one.rename(other)
-    aside.rename(one)
+    path.rename(other)
+    aside.rename(path)
 
 
 def drop(path: Path) -> None:

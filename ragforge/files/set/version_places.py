@@ -221,19 +221,21 @@ def show_in_home(folder: Path, name: str) -> None:
             put_link(home / top, f"{CURRENT}/{top}")
 
 
-def is_same(one: Path, other: Path) -> bool:
+def is_same(first: Path, other: Path) -> bool:
     """Whether two files, or two folders with all that is in them, are the same."""
-    if not one.is_dir():
-        return other.is_file() and (one.samefile(other) or filecmp.cmp(one, other, shallow=False))
-    names = sorted(path.relative_to(one) for path in _files(one))
+    if not first.is_dir():
+        return other.is_file() and (
+            first.samefile(other) or filecmp.cmp(first, other, shallow=False)
+        )
+    names = sorted(path.relative_to(first) for path in _files(first))
     if not other.is_dir() or names != sorted(path.relative_to(other) for path in _files(other)):
         return False
-    return all(is_same(one / name, other / name) for name in names)
+    return all(is_same(first / name, other / name) for name in names)
 
 
 def _led_astray(home: Path) -> DataError:
     current = home / CURRENT
-    found = f"one to {current.readlink()}" if current.is_symlink() else "something else"
+    target = f"one to {current.readlink()}" if current.is_symlink() else "something else"
     there = ", ".join(map(str, versions_of(home)))
     way = (
         f"move it away; then `ragforge refresh --dataset {home} --rollback N` publishes one of "
@@ -242,7 +244,7 @@ def _led_astray(home: Path) -> DataError:
         else "no version is there either: copy the whole set again, links as links"
     )
     return DataError(
-        f"{current}: expected a link to a version of this directory, found {found}; {way}"
+        f"{current}: expected a link to a version of this directory, found {target}; {way}"
     )
 
 

@@ -10,10 +10,10 @@ from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuer
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.selection import Part
+from ragforge.measures.checked_samples import differences
 from ragforge.measures.comparing import ALPHA, Comparison, Pair, all_pairs, compare_pairs, letters
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
-from ragforge.measures.samples import differences
 from ragforge.measures.strata import Design
 
 Values = Mapping[str, float]

@@ -36,12 +36,12 @@ from ragforge.files.set.run_chunks import (
 )
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.comparing import couples
-from ragforge.measures.evaluation import highest_grade
-from ragforge.measures.identity import have_same_rankings
-from ragforge.measures.listed import Ground, Listed, by_grades, grounds, is_by_list
+from ragforge.measures.listed_relevance import Ground, Listed, by_grades, grounds, is_by_list
 from ragforge.measures.locating import falls
+from ragforge.measures.run_evaluation import highest_grade
 from ragforge.measures.scores import threshold_of
 from ragforge.measures.strata import Design
+from ragforge.measures.unseen_values import have_same_rankings
 from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
     ComparisonOptions,

@@ -15,11 +15,11 @@ from ragforge.measures import Scores, parse_measure
 from ragforge.measures.bounds import Interval, failure_bounds, judgment_bounds
 from ragforge.measures.difference_bounds import OpenChunk, OpenQuery, difference_bounds
 from ragforge.measures.formulas import FORMULAS
+from ragforge.measures.hit_table import FailedJudgments, JudgedRanking
 from ragforge.measures.intervals import Ends
-from ragforge.measures.names import Measure
+from ragforge.measures.measure_names import Measure
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.measures.strata import Design
-from ragforge.measures.table import FailedJudgments, JudgedRanking
 from ragforge.pipeline.comparing.deciding import Doubt
 from ragforge.records.judges import GradeOrigin
 

@@ -16,7 +16,7 @@ from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
 from ragforge.measures.strata import Design
-from ragforge.measures.unseen import is_bounded
+from ragforge.measures.unseen_values import is_bounded
 from ragforge.pipeline.gating.refusals import Shared
 from ragforge.pipeline.gating.subjects import ANSWERS, Valued
 from ragforge.records import Evaluation

@@ -23,7 +23,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
-from ragforge.measures.unseen import interval_by_measure
+from ragforge.measures.unseen_values import interval_by_measure
 from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluated_on, sealed
 from ragforge.pipeline.ground_digests import grades_digest, item_digests

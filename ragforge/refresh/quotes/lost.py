@@ -220,7 +220,7 @@ def _search(
     candidates = _candidates(lost, chunks)
     with DocumentLines(diff.chunks_path, candidates) as lines:
         for doc_id in sorted(candidates):
-            page = Page(lines.of(doc_id))
+            page = Page(lines.chunks_of(doc_id))
             for quote, is_read in candidates[doc_id]:
                 _note_place(quote, doc_id, page, settings.near_chars)
                 if is_last and is_read and not quote.place:

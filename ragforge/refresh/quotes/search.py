@@ -106,7 +106,10 @@ def _look(
         DocumentLines(diff.chunks_path, now_ids) as now,
     ):
         for doc_id in sorted(sought):
-            was, now_page = Page(before.of(doc_id)), Page(now.of(sought[doc_id][0].document_now))
+            was, now_page = (
+                Page(before.chunks_of(doc_id)),
+                Page(now.chunks_of(sought[doc_id][0].document_now)),
+            )
             for one, found in _on_page(sought[doc_id], was, now_page, settings):
                 if isinstance(found, QuoteSight):
                     sights[one.key] = found

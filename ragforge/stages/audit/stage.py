@@ -6,8 +6,8 @@ from functools import partial
 from math import fsum
 from typing import Final
 
+from ragforge.measures.checked_samples import mean, sample
 from ragforge.measures.rates import interval_of
-from ragforge.measures.samples import mean, sample
 from ragforge.records import (
     AttackFindings,
     AuditExample,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ragforge.errors import DataError
 from ragforge.files.formats.run_hits import locate_trec_run
 from ragforge.files.formats.runs import read_run
-from ragforge.measures.evaluation import evaluate, evaluate_hits
+from ragforge.measures.run_evaluation import evaluate, evaluate_hits
 
 PLAIN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2.5 t\nq2 Q0 a 1 1.5 t\n"
 QRELS = {"q1": {"a": 1, "b": None, "c": 2}, "q2": {"x": 2}}

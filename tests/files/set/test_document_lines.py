@@ -27,7 +27,7 @@ def path(tmp_path):
 
 def ids(path, doc_id):
     with DocumentLines(path, {doc_id}) as lines:
-        return [chunk.chunk_id for chunk in lines.of(doc_id)]
+        return [chunk.chunk_id for chunk in lines.chunks_of(doc_id)]
 
 
 def test_chunks_of_a_document_come_in_its_order(path):
@@ -48,7 +48,7 @@ def test_unknown_document_has_no_chunks(path):
 def test_document_that_was_not_asked_for_has_no_chunks(path):
     """Only what is asked for is remembered."""
     with DocumentLines(path, {"two"}) as lines:
-        assert lines.of("three") == []
+        assert lines.chunks_of("three") == []
 
 
 def test_lines_that_another_program_wrote_are_read(tmp_path):

@@ -119,7 +119,7 @@ def publish(staged: Dataset, home: Path) -> Dataset:
     """
     home = home_of(home)
     number = staged.manifest.version
-    with _told(home):
+    with _publishing_errors(home):
         _require_unchanged(staged, home)
         _settle(staged)
         if is_flat(home):
@@ -143,7 +143,7 @@ def reject(staged: Dataset, home: Path) -> Path:
     """
     home = home_of(home)
     folder = home / REJECTED / version_name(staged.manifest.version)
-    with _told(home):
+    with _publishing_errors(home):
         _settle(staged)
         folder.parent.mkdir(exist_ok=True)
         remove_whole(folder)
@@ -223,7 +223,7 @@ def _is_same_set(home: Path, folder: Path, names: list[str]) -> bool:
 
 
 @contextlib.contextmanager
-def _told(home: Path) -> Iterator[None]:
+def _publishing_errors(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

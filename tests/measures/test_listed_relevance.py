@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate
-from ragforge.measures.listed import (
+from ragforge.measures.listed_relevance import (
     Labelled,
     explaining_threshold,
     grounds,

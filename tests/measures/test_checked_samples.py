@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.samples import differences, is_constant, lattice_cells, sample
+from ragforge.measures.checked_samples import differences, is_constant, lattice_cells, sample
 
 
 @pytest.mark.parametrize(

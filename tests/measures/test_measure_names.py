@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import UsageError
 from ragforge.measures import DEFAULT_MEASURES, Measure, parse_measure
 from ragforge.measures.formulas import FORMULAS
-from ragforge.measures.names import SYNTAX
+from ragforge.measures.measure_names import SYNTAX
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.orders import kendall_tau, rank_biased_overlap
+from ragforge.measures.rank_correlation import kendall_tau, rank_biased_overlap
 
 relaxed = settings(deadline=None)
 

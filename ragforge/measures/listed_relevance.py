@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from ragforge.measures.locating import Judgments
-from ragforge.measures.names import SYNTAX, Measure, parse_measure
+from ragforge.measures.measure_names import SYNTAX, Measure, parse_measure
 
 Listed = Mapping[str, Collection[str]]
 """The relevant chunks by query; of a query that is not in it, the grades decide."""

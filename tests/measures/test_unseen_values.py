@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate
 from ragforge.measures.intervals import mean_interval
-from ragforge.measures.unseen import bounded_interval, difference_interval, interval_by_measure
+from ragforge.measures.unseen_values import (
+    bounded_interval,
+    difference_interval,
+    interval_by_measure,
+)
 
 NDCG = np.random.default_rng(5).beta(2.5, 1.2, 70)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.errors import UsageError
-from ragforge.measures.drawing import inclusion_probabilities, systematic_draw
+from ragforge.measures.proportional_sampling import inclusion_probabilities, systematic_draw
 
 
 @pytest.mark.parametrize(

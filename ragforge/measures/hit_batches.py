@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ragforge.measures.hit_table import LARGEST_GRADE, LEAST_GRADE, Rows, Table
 from ragforge.measures.locating import (
     Judgments,
     RankedChunks,
@@ -21,7 +22,6 @@ from ragforge.measures.locating import (
     falls,
     rank_ties,
 )
-from ragforge.measures.table import LARGEST_GRADE, LEAST_GRADE, Rows, Table
 
 BATCH_CHUNKS: Final = 1 << 15
 """Chunks of a batch: small enough for the cache, many enough to forget what a call costs."""
@@ -267,13 +267,13 @@ def _first_not_above(
     ends: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """For each value find the first of the falling `scores[start:end]` that is not above it."""
-    found = starts.copy()
+    places = starts.copy()
     for bit in reversed(range(int((ends - starts).max(initial=0)).bit_length())):
-        last = found + ((1 << bit) - 1)
+        last = places + ((1 << bit) - 1)
         # Beyond the end of the query anything may be read, as it is not looked at.
         all_above = (scores.take(last, mode="clip") > values) & (last < ends)
-        found += all_above.astype(np.int64) << bit
-    return found
+        places += all_above.astype(np.int64) << bit
+    return places
 
 
 _EMPTY: Final[dict[str, float]] = {}

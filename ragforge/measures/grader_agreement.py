@@ -9,6 +9,7 @@ import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures import agreement as coefficients
 from ragforge.measures.agreement import N_GRADES, Grades, OfCounts
+from ragforge.measures.checked_samples import Floats
 from ragforge.measures.clustered import (
     N_RESAMPLES,
     ClusteredInterval,
@@ -17,7 +18,6 @@ from ragforge.measures.clustered import (
     percentile_interval,
     resampled_times,
 )
-from ragforge.measures.samples import Floats
 
 Figures: TypeAlias = Mapping[str, ClusteredInterval]
 
@@ -131,7 +131,9 @@ def agree(
     """
     groups = clusters(query_ids)
     times = resampled_times(len(groups.query_ids), seed, n_resamples)
-    measured = [_Measured.of(grader, human, groups, times, threshold) for grader in graders]
+    measured = [
+        _ResampledGrader.resample(grader, human, groups, times, threshold) for grader in graders
+    ]
     people = np.bincount(np.asarray(human, dtype=np.intp), minlength=N_GRADES)
     return Agreement(
         n_pairs=len(human),
@@ -163,7 +165,7 @@ def _known(value: Floats) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _ResampledGrader:
     """The figures of a grader on all queries and on each resample."""
 
     name: str
@@ -171,9 +173,9 @@ class _Measured:
     values: Mapping[str, Floats]
 
     @classmethod
-    def of(
+    def resample(
         cls, grader: Grader, human: Grades, groups: Clusters, times: Floats, threshold: int
-    ) -> "_Measured":
+    ) -> "_ResampledGrader":
         if not len(grader.grades) == len(human) == len(groups.of_pair):
             raise UsageError(
                 f"{grader.name}: expected {len(human)} grades, got {len(grader.grades)}"
@@ -191,7 +193,7 @@ class _Measured:
             )
         return cls(grader.name, counts[0], values)
 
-    def beside(self, first: "_Measured", n_queries: int) -> GraderAgreement:
+    def beside(self, first: "_ResampledGrader", n_queries: int) -> GraderAgreement:
         rows = [tuple(map(int, row)) for row in self.counts.tolist()]
         differences = {} if self is first else {n: first.values[n] - self.values[n] for n in KAPPAS}
         return GraderAgreement(

@@ -11,7 +11,7 @@ from the usual one to the guarded one as it comes to matter: by how far one wors
 the mean, in half widths of Student's interval.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Final
@@ -19,12 +19,11 @@ from typing import Final
 import numpy as np
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.distributions import root
 from ragforge.measures.formulas import FORMULAS
-from ragforge.measures.identity import is_identity
 from ragforge.measures.intervals import ConfidenceInterval, Ends, mean_interval
-from ragforge.measures.names import parse_measure
-from ragforge.measures.samples import Floats, Values, is_constant, mean, sample
+from ragforge.measures.measure_names import parse_measure
 
 _MOST_DISTINCT: Final = 1024
 """Beyond so many, values are rounded to the worse side, by at most one in so many."""
@@ -39,6 +38,32 @@ _STEP: Final = 0.05
 _FINEST_STEP: Final = 0.001
 _ALIVE: Final = 8.0
 """Standard deviations within which the characteristic function has not vanished."""
+
+
+def have_same_rankings(a: Mapping[str, Sequence[str]], b: Mapping[str, Sequence[str]]) -> bool:
+    """Whether two runs rank the same chunks in the same order, for the same queries.
+
+    Args:
+        a: Chunk ids by query, best first, to their end.
+        b: The other's.
+    """
+    return a.keys() == b.keys() and all(list(a[query_id]) == list(b[query_id]) for query_id in a)
+
+
+def is_identity(diffs: Floats, *, same_rankings: bool) -> bool:
+    """Whether differences are 0 because nothing differs; of fewer than two nothing can be told.
+
+    Equal values are not enough. Two rankings that differ may do alike on these queries and not on
+    others, so that their difference has an interval. Nor is the same top k enough for a measure
+    that looks no deeper: the rankings differ below it, so the systems differ, and on other queries
+    they may above it. Only the same chunks in the same order, in every query, are one system as far
+    as can be told: the difference is 0, and so are the ends of its interval.
+
+    Args:
+        diffs: Differences per query, shape (n,).
+        same_rankings: Whether the rankings are the same, as `have_same_rankings`.
+    """
+    return same_rankings and len(diffs) > 1 and not diffs.any()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +140,7 @@ def interval_by_measure(measure: str, values: Values, level: float = 0.95) -> Co
 
 
 def difference_interval(
-    found: Floats, level: float, *, bounded: bool, same_rankings: bool = False
+    diffs: Floats, level: float, *, bounded: bool, same_rankings: bool = False
 ) -> Ends | None:
     """Return an interval of a mean of paired differences, of zero width only where nothing differs.
 
@@ -124,7 +149,7 @@ def difference_interval(
     that nobody saw could then outweigh them all.
 
     Args:
-        found: Differences, shape (n,).
+        diffs: Differences, shape (n,).
         level: From above 0 to 0.999999.
         bounded: Whether they are of values in [0, 1].
         same_rankings: Whether the rankings that they are of are the same; see `identity`.
@@ -133,17 +158,17 @@ def difference_interval(
         The interval, from 0 to 0 for an identity; None with fewer than two differences, and for
         equal ones of values without bounds, which tell nothing about others.
     """
-    if is_identity(found, same_rankings=same_rankings):
+    if is_identity(diffs, same_rankings=same_rankings):
         return Ends(0.0, 0.0)
-    bootstrap = _ends(mean_interval(found, level))
-    student = _ends(mean_interval(found, level, "student"))
-    if bootstrap is None or student is None or (is_constant(found) and not bounded):
+    bootstrap = _ends(mean_interval(diffs, level))
+    student = _ends(mean_interval(diffs, level, "student"))
+    if bootstrap is None or student is None or (is_constant(diffs) and not bounded):
         return None
     wider = Ends(min(bootstrap.low, student.low), max(bootstrap.high, student.high))
     if not bounded:
         return wider
     scaled = _guarded(
-        (found + 1) / 2, level, Ends((wider.low + 1) / 2, (wider.high + 1) / 2), _DIFFERENCE
+        (diffs + 1) / 2, level, Ends((wider.low + 1) / 2, (wider.high + 1) / 2), _DIFFERENCE
     )
     return Ends(min(2 * scaled.low - 1, wider.low), max(2 * scaled.high - 1, wider.high))
 

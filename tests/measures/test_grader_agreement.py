@@ -1,7 +1,7 @@
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.measures.graders import AUC_OF_SCORE, FailureBounds, Grader, agree
+from ragforge.measures.grader_agreement import AUC_OF_SCORE, FailureBounds, Grader, agree
 
 QUERIES = ["a", "a", "a", "b", "b", "c", "c", "c"]
 HUMAN = [0, 2, 3, 0, 3, 1, 0, 2]

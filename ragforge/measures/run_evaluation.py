@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from ragforge.measures.hits import RunHits
-from ragforge.measures.judged import judge, judge_hits
-from ragforge.measures.listed import Listed, labels_of
+from ragforge.measures.judged_queries import judge, judge_hits
+from ragforge.measures.listed_relevance import Listed, labels_of
 from ragforge.measures.locating import Judgments, RankedChunks
-from ragforge.measures.names import Measure, parse_measures
+from ragforge.measures.measure_names import Measure, parse_measures
 from ragforge.measures.scores import RelThreshold, Scores, score, threshold_of
 
 DEFAULT_MEASURES: Final = (
@@ -51,7 +51,7 @@ def evaluate(
         only_retrieved: Leave queries out that the run lacks, rather than count them as 0.
         relevant: The relevant chunks by query, where they are listed apart from grades: they decide
             binary measures without `rel=`, and grades decide nDCG, DCG and ERR; see
-            `ragforge.measures.listed`. None where grades decide all.
+            `ragforge.measures.listed_relevance`. None where grades decide all.
 
     Raises:
         UsageError: A measure or the threshold cannot be taken.

@@ -7,6 +7,7 @@ from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.measures.columns import Columns, arrays_pay
+from ragforge.measures.hit_table import JudgedRanking, Table
 from ragforge.measures.hits import RunHits
 from ragforge.measures.list_columns import ListColumns
 from ragforge.measures.locating import (
@@ -18,7 +19,6 @@ from ragforge.measures.locating import (
     judged_ranking,
     ranking_of,
 )
-from ragforge.measures.table import JudgedRanking, Table
 
 _EXAMPLES: Final = 3
 _SHOWN_CHARS: Final = 80
@@ -139,7 +139,7 @@ def judge(
     judged.n_not_in_qrels = len({*run, *failed} - qrels.keys())
     expected = judged._sort_out(qrels, run, failed, only_retrieved)
     if arrays_pay(len(expected)):
-        from ragforge.measures.batches import add_batches
+        from ragforge.measures.hit_batches import add_batches
 
         left = add_batches(judged.table, expected, qrels, run)
     else:

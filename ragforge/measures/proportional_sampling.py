@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragforge.errors import UsageError
-from ragforge.measures.samples import Floats
+from ragforge.measures.checked_samples import Floats
 
 
 def inclusion_probabilities(sizes: Sequence[float], n: int) -> Floats:

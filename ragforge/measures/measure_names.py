@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypedDict
 
 from ragforge.errors import UsageError
-from ragforge.measures.table import LARGEST_GRADE
+from ragforge.measures.hit_table import LARGEST_GRADE
 
 Gain = Literal["linear", "exp"]
 
