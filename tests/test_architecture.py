@@ -1,7 +1,9 @@
 """The folder list is the architecture; these tests hold it."""
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,27 @@ def test_only_the_command_line_prints():
     ]
 
     assert talking == []
+
+
+def test_contributors_are_shown_the_layers_of_the_contracts():
+    """A picture that has aged sends whoever comes new to the wrong room."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = text.partition("<!-- layers -->\n```\n")[2].partition("```")[0]
+
+    shown = [re.split(" {2,}", line)[0] for line in picture.splitlines()]
+
+    optional = re.compile(r" \| \(\w+\)|\(\w+\) \| ")
+    assert shown == [optional.sub("", layer) for layer in contract["layers"]]
+
+
+def test_contributors_are_sent_to_files_that_are_there():
+    """Names of files move; a guide that names the old ones is none."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_./]+(?:/|\.(?:py|toml|md)))`", text))
+
+    assert named
+    assert [
+        name for name in named if not any((p / name).exists() for p in (ROOT, ROOT / "ragforge"))
+    ] == []
