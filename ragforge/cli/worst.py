@@ -14,11 +14,13 @@ Examples:
 """
 
 import argparse
+from math import inf
 from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
+from ragforge.files.row import parse_number
 
 _SHOWN = 20
 
@@ -38,7 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"queries listed (default: {_SHOWN}; all with --below)",
     )
     parser.add_argument(
-        "--below", type=float, metavar="VALUE", help="list only queries with a value less than this"
+        "--below",
+        type=_value,
+        metavar="VALUE",
+        help="list only queries with a value less than this",
     )
     parser.add_argument(
         "--cause",
@@ -79,3 +84,12 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected a whole number from 0, got {text!r}")
     return int(text)
+
+
+def _value(text: str) -> float:
+    value = parse_number(text)
+    if value is None or not 0 < value < inf:
+        raise argparse.ArgumentTypeError(
+            f"expected a number above 0, as no value is less than 0, got {text!r}"
+        )
+    return value

@@ -69,6 +69,7 @@ RELEVANT = Field(
         "relevant_docs",
         "relevant_documents",
         "reference_context_ids",
+        *("relevant_chunk_id", "relevant_doc_id", "relevant_document_id", "relevant_id"),
         *("gold_ids", "gold_chunk_ids", "gold_doc_ids", "gold_document_ids"),
         *("expected_ids", "expected_chunk_ids", "expected_doc_ids", "expected_document_ids"),
         *("positive_ids", "positive_chunk_ids", "positive_doc_ids", "positive_document_ids"),

@@ -4,6 +4,7 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count as counting
 from typing import Final
 
 from ragforge.errors import UsageError
@@ -169,17 +170,16 @@ def _drawn_before(sample: LogSample, log: str, there: Iterable[Query]) -> int:
     Raises:
         UsageError: Its batch is there, and is another one.
     """
-    batch = [
-        query.drawn
-        for query in there
-        if query.drawn is not None and query.drawn.batch == sample.batch
-    ]
+    taken = [query.drawn for query in there if query.drawn is not None]
+    batch = [drawn for drawn in taken if drawn.batch == sample.batch]
+    names = {drawn.batch for drawn in taken}
+    free = next(of for n in counting(2) if (of := f"{sample.batch}-{n}") not in names)
     name = f"batch {sample.batch!r}"
     for drawn in batch:
         if drawn.log != log:
             raise UsageError(
                 f"--batch: {name} is in the set already, drawn from another log; give this one a "
-                "name of its own, such as --batch 2026-W47"
+                f"name of its own, such as --batch {free}"
             )
         if (drawn.wanted, drawn.draw, drawn.seed) != (sample.n, sample.draw, sample.seed):
             raise UsageError(

@@ -58,7 +58,8 @@ CONTEXT_NOTE: Final = (
     "claims: of answers made from relevant chunks only, and of those with irrelevant ones among "
     "them. The difference is how much higher the second score is: below 0, noise hurts. It is not "
     "given with fewer than 5 answers in a group. The groups are different queries, and one may "
-    "simply be harder. A wrong claim contradicts a fact, or is what no chunk says."
+    "simply be harder. A wrong claim contradicts a fact, or is what no chunk says; by grades that "
+    "came in a file, it is what these call a hallucination."
 )
 LENGTH_NOTE: Final = (
     "What an answer 2.7 times as long scores more, of attempted answers. A slope that chance "

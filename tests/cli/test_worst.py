@@ -165,6 +165,16 @@ def test_a_value_above_all_that_a_measure_has_is_refused(small, capsys):
     assert "--below 30: nDCG@10 is from 0 to 1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", ["-1", "0", "nan", "inf", "many"])
+def test_a_bound_that_no_value_can_be_below_is_refused(small, capsys, value):
+    """An empty list would look like a run without a bad query."""
+    assert main(["worst", "--dataset", str(small.path), f"--below={value}"]) == 2
+
+    assert f"expected a number above 0, as no value is less than 0, got '{value}'" in (
+        capsys.readouterr().err
+    )
+
+
 def test_queries_below_a_value_are_listed_alone(small, capsys):
     """Who mends the failures of a demo does not want the merely fair ones."""
     run = told(small, capsys, "--below", "0.5")["runs"]["bm25"]

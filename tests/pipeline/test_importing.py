@@ -527,7 +527,7 @@ def test_labels_under_names_that_nobody_knows_are_told(bring):
     assert "no row says what is relevant; not read: 'answer_ids'. Expected" in told[-1].message
 
 
-@pytest.mark.parametrize("name", ["gold_ids", "expectedDocIds", "positive_ids"])
+@pytest.mark.parametrize("name", ["gold_ids", "expectedDocIds", "positive_ids", "relevant_doc_id"])
 def test_lists_are_known_by_the_names_people_use(dataset, bring, name):
     """These say the same as relevant_doc_ids."""
     bring({"id": "q1", "question": "Q?", name: ["c1"]})

@@ -137,7 +137,12 @@ def _group(records: SystemRecords) -> ContextGroup:
 
 
 def _says_wrong(grade: AnswerGrade) -> bool:
-    """Whether a checked answer claims what no chunk says, or contradicts what is expected."""
+    """Whether a checked answer claims what no chunk says, or contradicts what is expected.
+
+    Who graded in a file says of the first alone; an incorrect answer may just lack something.
+    """
+    if grade.provenance is not None and grade.provenance.kind == "file":
+        return bool(grade.has_hallucination)
     is_refuted = any(fact.status == "contradicted" for fact in grade.facts)
     is_wrong = not grade.facts and grade.verdict == "incorrect"
     return bool(grade.has_hallucination) or is_refuted or is_wrong

@@ -32,6 +32,8 @@ def used(make_grade):
     return use
 
 
+FILE = {"kind": "file", "model": "a.json"}
+"""Of grades that came with the answers: these say what is a hallucination, and of facts nothing."""
 FAILED = {"verdict": None, "score": None, "has_hallucination": None}
 
 
@@ -135,6 +137,8 @@ def test_failed_grades_are_in_the_bounds_of_their_group(used):
         ({"facts": [{"fact_id": "f", "status": "contradicted", "quote": "a"}]}, 1.0),
         ({"facts": [{"fact_id": "f", "status": "missing"}], "verdict": "incorrect"}, 0.0),
         ({"has_hallucination": None}, None),
+        ({"verdict": "incorrect", "score": 0.0, "provenance": FILE}, 0.0),
+        ({"has_hallucination": True, "provenance": FILE}, 1.0),
     ],
 )
 def test_wrong_claims_are_contradictions_and_inventions(used, changes, rate):
