@@ -171,10 +171,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.evaluating.summary import summarise_system
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.answering import grade_system
     from ragforge.report.answer_tables import answers_json
-    from ragforge.report.summary import summarise_system
     from ragforge.report.tables import render_answers
 
     settings = settings_of(arguments)

@@ -258,15 +258,15 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
 
         print(dumps(verdict_json(verdict)))
     else:
-        from ragforge.report.gate.text import render_gate
+        from ragforge.report.gate import render_gate
 
         show(render_gate(verdict))
     if arguments.junit is not None:
-        from ragforge.report.gate.markdown import render_junit
+        from ragforge.report.gate import render_junit
 
         write_whole(arguments.junit, [render_junit(verdict)])
     if arguments.markdown is not None:
-        from ragforge.report.gate.markdown import render_gate_markdown
+        from ragforge.report.gate import render_gate_markdown
 
         write_whole(arguments.markdown, [render_gate_markdown(verdict)])
     if arguments.github:
@@ -274,7 +274,7 @@ def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
 
 
 def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
-    from ragforge.report.gate.markdown import annotations
+    from ragforge.report.gate import annotations
 
     # The runner reads commands from both streams; stdout may have to be JSON alone.
     stream = sys.stderr if as_json else sys.stdout
@@ -288,7 +288,7 @@ def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
 
 
 def _append_summary(path: Path, verdict: "Verdict") -> None:
-    from ragforge.report.gate.markdown import step_summary
+    from ragforge.report.gate import step_summary
 
     try:
         with path.open("ab") as stream:

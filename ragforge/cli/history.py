@@ -49,9 +49,9 @@ from ragforge.errors import DataError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from ragforge.evaluating.history.batches import BatchSeries
     from ragforge.evaluating.history.run_history import RunHistory
     from ragforge.files.set.dataset import Dataset
-    from ragforge.report.batches import BatchSeries
 
 ROWS = 20
 _LEAST_DIFFERENCE = 0.05
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.difference < inf:
         raise UsageError(f"--difference {arguments.difference:g}: expected a number above 0")
     from ragforge.measures import parse_measure
-    from ragforge.report.history_text import NOTE
+    from ragforge.report.history import NOTE
 
     measures = list(dict.fromkeys(str(parse_measure(name)) for name in arguments.measure))
     tell = _tell_batches if arguments.by else _tell_runs
@@ -175,7 +175,7 @@ def _batches_json(path: Path, notes: list[str], found: "list[BatchSeries]") -> d
 
 
 def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) -> None:
-    from ragforge.report.history_text import history_text
+    from ragforge.report.history import history_text
 
     if not runs:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
@@ -237,7 +237,7 @@ def _json(
 
 def _missing(found: "RunHistory") -> dict[str, object]:
     """Return what is to be judged before the last two states can be compared; {} for nothing."""
-    from ragforge.report.history_text import missing_grade_lines
+    from ragforge.report.history import missing_grade_lines
 
     lines = missing_grade_lines(found)
     return {"missing_grades": lines} if lines else {}

@@ -7,11 +7,12 @@ from ragforge.cli.flags import dumps
 from ragforge.cli.paid import observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.config import Settings
+from ragforge.evaluating.completion import CompletionSummary
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.completing import Completion, complete_whole
 from ragforge.pipeline.holes import holes_of, told
-from ragforge.report.completion import CompletionSummary, completion_json, completion_text
+from ragforge.report.completion import completion_json, completion_text
 
 
 def complete(

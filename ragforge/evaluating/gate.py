@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import MovedQuery
+from ragforge.evaluating.formatting import number, plural
 from ragforge.evaluating.graded_by import GradedBy, graded_json
 from ragforge.evaluating.history.changes import Change
 from ragforge.measures import parse_measure
@@ -29,6 +30,11 @@ MIN_QUERIES: Final = 25
 """Below it the order of two systems is mostly chance (Buckley and Voorhees 2000, SIGIR)."""
 MAX_HOLES: Final = 0.1
 """Share of ungraded chunks in the top 10 from which on reports warn as well."""
+
+_DIGITS: Final = 4
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*%?", re.ASCII)
+_LONGEST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +236,6 @@ def _fallen(queries: Iterable[MovedQuery]) -> Iterable[dict[str, object]]:
         }
 
 
-_NUMBER: Final = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*%?", re.ASCII)
-_LONGEST: Final = 200
-
-
 def parse_thresholds(texts: Iterable[str], flag: str) -> tuple[Threshold, ...]:
     """Read thresholds of measures of retrieval.
 
@@ -311,3 +313,100 @@ def _number(text: str, where: str, top: float | None) -> float:
     if not isfinite(value) or value < 0 or (top is not None and value > top):
         raise UsageError(f"{where}: {written} is out of range; expected {allowed}")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The value, with its interval, that is compared with a threshold."""
+
+    value: float | None
+    """The mean, or the mean difference; None where there is none."""
+    low: float | None
+    high: float | None
+    """Ends of the interval of it."""
+    decided: float | None
+    """The end, or by point the mean, that decides, failures at their worst."""
+    n: int
+    n_failed: int
+    worst: bool
+    """Whether failures, or items that cannot be compared, make it worse."""
+    by_point: bool
+    n_left_out: int = 0
+    """Items that cannot be compared, and count at their worst."""
+    is_identical: bool = False
+    """Whether both are one and the same, so that no difference is possible."""
+
+
+def decided_on(kind: Kind, decision: Decision) -> str:
+    """Return the name of the value that is compared with the threshold."""
+    end = "high" if kind == "max" else "low"
+    mean = "mean difference" if kind == "max-drop" else "mean"
+    what = mean if decision.by_point else f"{end} end of the interval"
+    if decision.is_identical:
+        what = "identity"
+    items = " and items left out" if decision.n_left_out else ""
+    return f"{what}, failures{items} at their worst" if decision.worst else what
+
+
+def bound_sentence(kind: Kind, decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+    """Return a sentence on a mean against the threshold of a `min` or a `max`."""
+    if decision.value is None:
+        return "No query has a value."
+    sentence = f"{threshold.measure} is {number(decision.value, _DIGITS)}"
+    if decision.decided is None:
+        return f"{sentence}, of {plural(decision.n, 'query', 'queries')}: too few for an interval."
+    bound, reached = number(threshold.value, _DIGITS), number(decision.decided, _DIGITS)
+    worst = _worst(decision)
+    beyond, far = ("above", "high") if kind == "max" else ("below", "low")
+    if outcome == "PASS":
+        held = (
+            ""
+            if decision.by_point and not worst
+            else f", and by its interval not {beyond} {reached}"
+        )
+        return f"{sentence}{held}{worst}."
+    if (decision.value > threshold.value) == (kind == "max") and decision.value != threshold.value:
+        return f"{sentence}, which is {beyond} {bound}."
+    return (
+        f"{sentence}, but could be as {far} as {reached}{worst}: {bound} is not shown to be held."
+    )
+
+
+def drop_sentence(decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+    """Return a sentence on a mean difference against the drop that is allowed."""
+    if decision.value is None:
+        return "No item can be compared with the baseline."
+    sentence = f"{threshold.measure} changed by {decision.value:+.{_DIGITS}f} on "
+    sentence += plural(decision.n, "item")
+    if decision.decided is None:
+        return f"{sentence}: too few for an interval."
+    bound, worst = number(threshold.value, _DIGITS), _worst(decision)
+    if outcome == "PASS":
+        ruled_out = "is ruled out" if not decision.by_point else "was not found"
+        return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}."
+    if decision.value < -threshold.value:
+        return f"{sentence}: that is a drop of more than {bound}."
+    reached = f"{decision.decided:+.{_DIGITS}f}"
+    return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
+
+
+def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:
+    """Return a sentence on how many queries failed, and how many may.
+
+    Args:
+        n_failed: Of `n`.
+        n: Queries.
+        most: Share that may have failed.
+        failed: What they did, in words.
+    """
+    text = f"{n_failed} of {plural(n, 'query', 'queries')} {failed}"
+    rate = f", {100 * n_failed / n:.2f} %" if n else ""
+    return f"{text}{rate}; allowed is {100 * most:g} %."
+
+
+def _worst(decision: Decision) -> str:
+    if not decision.worst:
+        return ""
+    items = plural(decision.n_left_out, "item")
+    left_out = f" and {items} that cannot be compared" if decision.n_left_out else ""
+    return f" with all failures{left_out} at their worst"

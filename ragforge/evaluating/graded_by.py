@@ -13,6 +13,16 @@ from ragforge.files.formats.qrels import JudgedQrels
 from ragforge.records import Grader, MixedGrades, Provenance
 from ragforge.records.judges import GradeOrigin, origin
 
+_KINDS: Final = {
+    "llm": "language model",
+    "human": "person",
+    "rule": "rule",
+    "file": "grades of a file",
+}
+
+BASELINE: Final = "offline baseline"
+ALWAYS_0: Final = "always 0"
+
 _BATCHES: Final = re.compile(r"batch (\d+) x (\d+)")
 _VOTES: Final = re.compile(r"votes (\d+) at ([\d.]+)")
 _USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
@@ -232,3 +242,13 @@ def _named(item: GradeOrigin) -> str:
 def _order(item: GradedBy) -> tuple[int, str, str, str, str]:
     by = item.origin
     return -item.n, by.kind, by.model, by.prompt, by.source
+
+
+def judge_name(judge: Judge) -> str:
+    """Return who judged in a few words."""
+    if judge.is_baseline:
+        return f"baseline ({judge.model or 'offline'})"
+    if judge.is_mock:
+        return f"ragforge mock in the place of {judge.model}"
+    kind = _KINDS.get(judge.kind, "judge not recorded")
+    return f"{judge.model} ({kind})" if judge.model else kind

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.records import Judgment
-from ragforge.report.agreement import ALWAYS_0, BASELINE
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.summary import RELEVANT_FROM

@@ -7,6 +7,7 @@ from math import ceil
 
 from ragforge.config import JudgeSettings, Settings
 from ragforge.corpus.survey import Survey
+from ragforge.evaluating.completion import CompletionSummary, PooledItem, summarise_completion
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
@@ -21,7 +22,6 @@ from ragforge.pipeline.pool_waves import Asked, Waves, items_of, queries_to_comp
 from ragforge.pipeline.pooling import count_embeddings, with_embeddings
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, Query
-from ragforge.report.completion import CompletionSummary, PooledItem, summarise_completion
 from ragforge.retrieval import Buildable, Embedder, Retriever
 from ragforge.stages.collecting import Collected
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ragforge.config import EvaluateSettings
 from ragforge.evaluating.evaluation_data import reading_in_force
-from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of
+from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.evaluating.runs import Latency, latency_of
 from ragforge.evaluation import evaluate_file
@@ -21,7 +21,6 @@ from ragforge.files.set.run_chunks import (
 from ragforge.files.source_files import plain_name
 from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
-from ragforge.report.words import judge_name
 
 
 @dataclass(frozen=True, slots=True)

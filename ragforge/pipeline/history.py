@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.history.batches import BatchRun, BatchSeries, batch_series
 from ragforge.evaluating.history.changes import is_of_same_part, stands_for_same
 from ragforge.evaluating.history.common_items import RescoringBasis
 from ragforge.evaluating.history.run_history import RunHistory, last_two_states, run_history
@@ -34,7 +35,6 @@ from ragforge.pipeline.evaluated import (
     sealed,
 )
 from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
-from ragforge.report.batches import BatchRun, BatchSeries, batch_series
 
 WINDOW: Final = 10
 """Evaluations that the longer trend reaches over."""

@@ -12,6 +12,7 @@ from typing import Final
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.survey import Survey
 from ragforge.errors import DataError
+from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import query_and_chunk
 from ragforge.observe import Event, Observer
@@ -21,7 +22,6 @@ from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judges import Bench
 from ragforge.pipeline.pooling import Standing, mind_other_judges, other_judges
 from ragforge.records import Judgment, PoolEntry, Query
-from ragforge.report.completion import RELEVANT
 from ragforge.stages.complete.growth import Growth, Ranked
 from ragforge.stages.complete.probes import Item
 from ragforge.stages.judge.pairs import Pair, PairId

@@ -8,6 +8,7 @@ from typing import Final
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.runs import PRIMARY
+from ragforge.evaluating.summary import Summary, summarise
 from ragforge.files.atomic import write_whole
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
@@ -19,7 +20,6 @@ from ragforge.pipeline.evaluated import evaluate_data
 from ragforge.pipeline.history import batches_now, with_now
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.summary import Summary, summarise
 from ragforge.report.tables import render_text
 
 RENDERERS: dict[str, Callable[[Summary], str]] = {

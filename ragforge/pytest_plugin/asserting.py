@@ -12,7 +12,7 @@ from ragforge.evaluating.gate import ALLOWANCES, Allowance, Rules, Verdict, pars
 from ragforge.pipeline.gating.subjects import find_baseline
 from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pytest_plugin.measuring import as_test_failure, measured_of
-from ragforge.report.gate.text import render_gate
+from ragforge.report.gate import render_gate
 
 _NAMED: Final = ("last", "main")
 """Baselines that are no file."""

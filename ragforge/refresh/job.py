@@ -19,6 +19,7 @@ from ragforge.errors import (
     RagforgeError,
     UsageError,
 )
+from ragforge.evaluating.refresh_result import RefreshSummary, Status
 from ragforge.files.atomic import MIRRORS
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
@@ -45,7 +46,6 @@ from ragforge.refresh.plan import plan_version
 from ragforge.refresh.publish.checks import CHURN, check_churn
 from ragforge.refresh.publish.version import Version
 from ragforge.refresh.spending import Counting
-from ragforge.report.refresh.words import RefreshSummary, Status
 from ragforge.stages.runner import recorded
 
 _KINDS: Final[Mapping[Status, EventKind]] = MappingProxyType(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from ragforge.evaluating.refresh_result import RefreshPlan
 from ragforge.observe import silent
 from ragforge.pipeline.backend import of_stages, open_backend
 from ragforge.pipeline.generation.source import real_queries
@@ -18,7 +19,6 @@ from ragforge.refresh.items.transitions import with_places
 from ragforge.refresh.publish.version import Version
 from ragforge.refresh.quotes.locations import ItemSight
 from ragforge.refresh.sources import with_sources
-from ragforge.report.refresh.words import RefreshPlan
 from ragforge.stages.recheck.llm import PROMPT
 
 _AMOUNTS = ("low", "expected", "high")

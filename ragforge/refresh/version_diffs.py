@@ -5,13 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ragforge.evaluating.same_judge import have_different_judges
-from ragforge.files.manifest import digest_file
-from ragforge.files.set.chunk_lines import each_chunk
-from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import each_document, key_of, side_by_side
-from ragforge.files.set.version_places import home_of
-from ragforge.records import Cause, Chunk, Judgment, Query, RenamedDocument, SourceDocument
-from ragforge.report.refresh.differences import (
+from ragforge.evaluating.version_differences import (
     Counts,
     Differences,
     DocumentDifferences,
@@ -21,6 +15,12 @@ from ragforge.report.refresh.differences import (
     QueryDifference,
     Side,
 )
+from ragforge.files.manifest import digest_file
+from ragforge.files.set.chunk_lines import each_chunk
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_document, key_of, side_by_side
+from ragforge.files.set.version_places import home_of
+from ragforge.records import Cause, Chunk, Judgment, Query, RenamedDocument, SourceDocument
 
 
 def compare_versions(before: Dataset, after: Dataset) -> Differences:

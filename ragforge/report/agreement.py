@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural
+from ragforge.evaluating.graded_by import BASELINE
 from ragforge.evaluating.text_table import Table
 from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
 from ragforge.measures.grader_agreement import (
@@ -15,8 +16,6 @@ from ragforge.measures.grader_agreement import (
     GraderAgreement,
 )
 
-BASELINE: Final = "offline baseline"
-ALWAYS_0: Final = "always 0"
 TITLE: Final = "Agreement with people"
 NO_ADJECTIVES: Final = (
     "No adjectives such as “substantial” are put to kappa: what a value is worth depends on how "

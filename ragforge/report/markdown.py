@@ -8,13 +8,13 @@ from typing import Final
 
 from ragforge.evaluating.formatting import visible
 from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.summary import Summary
 from ragforge.evaluating.text_table import Table, numeric_column
 from ragforge.files.manifest import Manifest
 from ragforge.records import GenerationReport
 from ragforge.report.generation import generation_lines, generation_tables, size_advice
-from ragforge.report.summary import Summary
+from ragforge.report.notices import Notice, notices, size_line
 from ragforge.report.tables import all_tables
-from ragforge.report.words import Notice, notices, size_line
 
 _ESCAPES: Final = (
     (re.compile(r"&"), "&amp;"),

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from ragforge.evaluating.causes.catalogue import CAUSES
 from ragforge.evaluating.graded_by import graded_json
+from ragforge.evaluating.history.rounds import changes_since_last, not_evaluated_yet, trends
 from ragforge.evaluating.runs import Estimate, RunSummary
+from ragforge.evaluating.summary import Summary
 from ragforge.measures.intervals import Ends
 from ragforge.report.comparison.text import comparison_json
-from ragforge.report.past import changes_since_last, not_evaluated_yet, trends
-from ragforge.report.summary import Summary
 
 
 def report_json(summary: Summary, out: Path | None) -> dict[str, object]:

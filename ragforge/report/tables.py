@@ -8,29 +8,21 @@ from typing import Final
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import CAUSES
 from ragforge.evaluating.formatting import MISSING, duration, number, one_line, share, visible
-from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.graded_by import graded_line, judge_name
 from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
 from ragforge.evaluating.runs import PRIMARY, RunSummary, Slice, with_counts, with_interval
 from ragforge.evaluating.slices import DIMENSIONS
+from ragforge.evaluating.summary import Making, Summary
 from ragforge.evaluating.text_table import Table, render_table
 from ragforge.files.manifest import Spent
 from ragforge.report.agreement import agreement_table
 from ragforge.report.answer_tables import answer_tables, diagnosis, rates
 from ragforge.report.audit import audit_tables
 from ragforge.report.batches import batches_table
+from ragforge.report.comparison.sentences import by_pair, legend, verdict
 from ragforge.report.comparison.text import means_table, pair_table, survivors_table
-from ragforge.report.comparison.words import by_pair, legend, verdict
-from ragforge.report.past import changes_table, trends_table
-from ragforge.report.summary import Making, Summary
-from ragforge.report.words import (
-    MEAN_NOTE,
-    Notice,
-    judge_name,
-    meaning,
-    notices,
-    size_line,
-    threshold_note,
-)
+from ragforge.report.history import changes_table, trends_table
+from ragforge.report.notices import MEAN_NOTE, Notice, meaning, notices, size_line, threshold_note
 
 CURVE_RANKS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 CURVE_NOTE: Final = (

@@ -1,10 +1,10 @@
 import pytest
 
+from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.agreement import Labels, agreement_in
 from ragforge.pipeline.validating import validate
 from ragforge.records import Chunk, Judgment, Provenance, Query
-from ragforge.report.agreement import ALWAYS_0, BASELINE
 from ragforge.stages.judge.pairs import Pair
 
 TEXTS = {"c0": "Beeswax keeps oak from drying.", "c1": "A fee of ten percent.", "c2": "Parcels."}

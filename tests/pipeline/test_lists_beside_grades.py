@@ -8,6 +8,7 @@ import pytest
 
 from ragforge.cli import main
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.summary import summarise
 from ragforge.files.formats.qrels import read_judged_qrels
 from ragforge.files.set.opening import open_dataset
 from ragforge.observe import silent
@@ -18,7 +19,6 @@ from ragforge.pipeline.history import keep_evaluations
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.worst import find_worst
 from ragforge.records import Hit, Judgment, Provenance, Ranking
-from ragforge.report.summary import summarise
 
 ROWS = [
     {

@@ -4,10 +4,10 @@ import re
 import pytest
 
 from ragforge.evaluating.formatting import MISSING
+from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
+from ragforge.evaluating.summary import summarise
 from ragforge.measures.grader_agreement import Grader, agree
 from ragforge.report.agreement import (
-    ALWAYS_0,
-    BASELINE,
     NO_ADJECTIVES,
     agreement_json,
     agreement_note,
@@ -16,7 +16,6 @@ from ragforge.report.agreement import (
 )
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.summary import summarise
 from ragforge.report.tables import render_text
 
 QUERIES = [f"q{n // 4}" for n in range(24)]

@@ -1,6 +1,7 @@
 import pytest
 
 from ragforge.evaluating.judgments import judges
+from ragforge.evaluating.summary import summarise
 from ragforge.records import (
     AttackFindings,
     AuditExample,
@@ -12,7 +13,6 @@ from ragforge.records import (
 from ragforge.report.audit import audit_tables, of_another_judge
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.summary import summarise
 from ragforge.report.tables import render_text
 
 LLM = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)

@@ -1,4 +1,4 @@
-from ragforge.report.summary import take_census
+from ragforge.evaluating.summary import take_census
 
 
 def test_only_what_is_asked_for_is_kept(dataset):

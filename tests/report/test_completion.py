@@ -2,14 +2,10 @@ import json
 
 import pytest
 
+from ragforge.evaluating.completion import PooledItem, summarise_completion
 from ragforge.evaluating.formatting import MISSING
 from ragforge.records import PoolEntry
-from ragforge.report.completion import (
-    PooledItem,
-    completion_json,
-    completion_text,
-    summarise_completion,
-)
+from ragforge.report.completion import completion_json, completion_text
 
 
 def entry(chunk_id, **probes):

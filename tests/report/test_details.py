@@ -2,10 +2,10 @@ import pytest
 
 from ragforge.evaluating.runs import PRIMARY, BucketCount
 from ragforge.evaluating.slices import MOST_VALUES, interval_of, recall_curve
+from ragforge.evaluating.summary import summarise
 from ragforge.measures import evaluate
 from ragforge.measures.intervals import Ends
 from ragforge.records import Judgment, Query
-from ragforge.report.summary import summarise
 
 
 def test_curve_holds_what_the_measure_says_at_each_rank():

@@ -3,8 +3,8 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
+from ragforge.evaluating.summary import summarise
 from ragforge.report.markdown import escape_markdown, render_markdown
-from ragforge.report.summary import summarise
 
 
 def rendered(markdown):

@@ -3,9 +3,9 @@ import pytest
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.judgments import FailureCount
 from ragforge.evaluating.runs import Estimate, Holes, Latency
+from ragforge.evaluating.summary import summarise
 from ragforge.files.manifest import Spent
 from ragforge.records import Failure, Judgment, Query
-from ragforge.report.summary import summarise
 
 
 def test_counts_leave_retired_queries_out(dataset):

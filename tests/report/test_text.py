@@ -1,8 +1,8 @@
 import re
 
 from ragforge.evaluating.formatting import MISSING
+from ragforge.evaluating.summary import summarise
 from ragforge.files.manifest import Spent
-from ragforge.report.summary import summarise
 from ragforge.report.tables import render_text
 
 

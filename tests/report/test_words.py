@@ -1,13 +1,13 @@
 import pytest
 
+from ragforge.evaluating.summary import summarise
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.records import Judgment, Query
 from ragforge.report.markdown import render_markdown
+from ragforge.report.notices import notices
 from ragforge.report.page.page import render_html
-from ragforge.report.summary import summarise
 from ragforge.report.tables import render_text
-from ragforge.report.words import notices
 
 OUT_OF_REACH = "No grade reaches the threshold"
 

@@ -10,7 +10,7 @@ from ragforge.evaluating.answers.rates import strict_score
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.graded_by import count_silent, grades_of, why_unknown
+from ragforge.evaluating.graded_by import count_silent, grades_of, judge_name, why_unknown
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
@@ -30,7 +30,6 @@ from ragforge.pipeline.comparing.deciding import (
 from ragforge.pipeline.comparing.undecided import ahead
 from ragforge.records import AnswerGrade, Query
 from ragforge.records.judges import origin_of
-from ragforge.report.words import judge_name
 
 Values: TypeAlias = Mapping[str, float]
 """By query id."""

@@ -18,9 +18,9 @@ from ragforge.evaluating.evaluation_data import (
     task_of,
 )
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of
+from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
 from ragforge.evaluating.judgments import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
-from ragforge.evaluating.runs import rank_order
+from ragforge.evaluating.runs import by_document_text, out_of_reach, rank_order
 from ragforge.evaluating.same_judge import PairJudges, pair_judges
 from ragforge.evaluating.selection import Part
 from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
@@ -57,7 +57,6 @@ from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Judgment
 from ragforge.records.judges import origin_of
-from ragforge.report.words import by_document_text, judge_name, out_of_reach
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder

@@ -11,7 +11,18 @@ from dataclasses import replace
 from math import fsum, inf, sqrt
 from typing import Final
 
-from ragforge.evaluating.gate import Check, CheckPower, Kind, Outcome, Threshold
+from ragforge.evaluating.gate import (
+    Check,
+    CheckPower,
+    Decision,
+    Kind,
+    Outcome,
+    Threshold,
+    bound_sentence,
+    decided_on,
+    drop_sentence,
+    failures_text,
+)
 from ragforge.measures.comparing import Pair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
@@ -20,13 +31,6 @@ from ragforge.measures.unseen_values import is_bounded
 from ragforge.pipeline.gating.refusals import Shared
 from ragforge.pipeline.gating.subjects import ANSWERS, Valued
 from ragforge.records import Evaluation
-from ragforge.report.gate.text import (
-    Decision,
-    bound_sentence,
-    decided_on,
-    drop_sentence,
-    failures_text,
-)
 
 _NEAR: Final = 0.25
 """Share of the interval's width within which a check that passed has nearly failed."""

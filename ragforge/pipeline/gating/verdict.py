@@ -13,6 +13,7 @@ from ragforge.evaluating.gate import Allowance, Check, Rules, Verdict
 from ragforge.evaluating.graded_by import grades_of
 from ragforge.evaluating.history.changes import Change, changes
 from ragforge.evaluating.judgments import COMPLETE_LABELS
+from ragforge.evaluating.runs import by_document_text, missing_text
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
@@ -28,7 +29,6 @@ from ragforge.pipeline.gating.refusals import (
 )
 from ragforge.pipeline.gating.subjects import ANSWERS, Subject, of_run
 from ragforge.records import Baseline
-from ragforge.report.words import by_document_text, missing_text
 
 FALLEN: Final = 10
 """Queries that are named because they fell."""

@@ -10,12 +10,12 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import Location
 from ragforge.corpus.survey import Survey
+from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.items.rechecking import Recheckers
 from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.report.completion import RELEVANT
 from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.recheck.subject import Finding, Passage, Subject, widened
 from ragforge.stages.runner import Work, Workers

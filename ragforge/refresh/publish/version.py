@@ -36,7 +36,7 @@ from ragforge.refresh.quotes.locations import ItemSight
 from ragforge.refresh.quotes.search import sight_items
 from ragforge.refresh.sources import with_sources
 from ragforge.refresh.spending import Counting, in_all
-from ragforge.report.refresh.words import with_entry
+from ragforge.report.refresh import with_entry
 from ragforge.retrieval import Retriever
 
 POOLED_ANEW: Final[frozenset[Action]] = frozenset(

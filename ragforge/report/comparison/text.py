@@ -12,7 +12,7 @@ from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import part_json
 from ragforge.evaluating.text_table import Table, render_table
 from ragforge.measures.intervals import Ends
-from ragforge.report.comparison.words import (
+from ragforge.report.comparison.sentences import (
     DIGITS,
     NO_BREAK,
     SHORT,

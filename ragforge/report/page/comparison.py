@@ -7,8 +7,8 @@ from typing import Final
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
-from ragforge.report.comparison.text import means_table, survivors_table, unknown_tables
-from ragforge.report.comparison.words import (
+from ragforge.evaluating.summary import Summary
+from ragforge.report.comparison.sentences import (
     SHORT,
     by_pair,
     detectable_text,
@@ -19,10 +19,10 @@ from ragforge.report.comparison.words import (
     signed,
     verdict,
 )
+from ragforge.report.comparison.text import means_table, survivors_table, unknown_tables
 from ragforge.report.page.charts import Scale
 from ragforge.report.page.markup import Child, Html, element, join, query_link
 from ragforge.report.page.table import scroll_table, table_block, table_row
-from ragforge.report.summary import Summary
 
 MOST_BARS: Final = 176
 """Bars of a chart; of more queries, evenly spaced ones are drawn."""

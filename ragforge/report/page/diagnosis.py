@@ -8,6 +8,7 @@ from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import BLAMELESS, CAUSES, CauseCode, CauseGroup
 from ragforge.evaluating.formatting import number, plural, share
 from ragforge.evaluating.runs import PRIMARY
+from ragforge.evaluating.summary import Summary
 from ragforge.measures.rates import Rate
 from ragforge.report.answer_tables import (
     DIAGNOSIS_NOTE,
@@ -29,7 +30,6 @@ from ragforge.report.page.comparison import answers_comparison
 from ragforge.report.page.markup import Child, Html, element, join, query_list
 from ragforge.report.page.runs import run_name
 from ragforge.report.page.table import scroll_table, table_block, table_row
-from ragforge.report.summary import Summary
 
 _CAUSES_NOTE = (
     f"A query is counted once, by the first cause that applies, where its {PRIMARY} is below the "

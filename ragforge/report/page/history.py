@@ -3,11 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ragforge.evaluating.formatting import MISSING, number, one_line
-from ragforge.report.page.charts import Chart, Line, Mark, Point, legend, line_chart, round_range
-from ragforge.report.page.markup import Child, Html, element, join
-from ragforge.report.page.table import scroll_table, table_block, table_row
-from ragforge.report.past import (
-    NEWER,
+from ragforge.evaluating.history.rounds import (
     Changed,
     EvaluationRound,
     changes_at,
@@ -15,9 +11,12 @@ from ragforge.report.past import (
     evaluation_rounds,
     followed_measure,
     not_evaluated_yet,
-    trends_table,
 )
-from ragforge.report.summary import Summary
+from ragforge.evaluating.summary import Summary
+from ragforge.report.history import NEWER, trends_table
+from ragforge.report.page.charts import Chart, Line, Mark, Point, legend, line_chart, round_range
+from ragforge.report.page.markup import Child, Html, element, join
+from ragforge.report.page.table import scroll_table, table_block, table_row
 
 _TICKS = 6
 _OPEN = 4

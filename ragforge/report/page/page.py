@@ -7,10 +7,12 @@ from importlib.resources import files
 from ragforge.corpus.quality import ChunkQuality, Finding
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.summary import MOST_CHUNKS, Summary
 from ragforge.report.agreement import agreement_table
 from ragforge.report.audit import audit_tables
 from ragforge.report.batches import batches_table
 from ragforge.report.chunk_quality import FIXES, TITLES
+from ragforge.report.notices import Notice, notices, size_line, threshold_note
 from ragforge.report.page.comparison import comparison_block
 from ragforge.report.page.diagnosis import answers_block, causes_block, diagnosis_block
 from ragforge.report.page.history import changes_block, trend_block
@@ -25,7 +27,6 @@ from ragforge.report.page.runs import (
 )
 from ragforge.report.page.table import scroll_table, table_block, table_row
 from ragforge.report.page.worst import worst_block
-from ragforge.report.summary import MOST_CHUNKS, Summary
 from ragforge.report.tables import (
     failures,
     grades,
@@ -35,7 +36,6 @@ from ragforge.report.tables import (
     queries_by,
     sliced_by,
 )
-from ragforge.report.words import Notice, notices, size_line, threshold_note
 
 _SHOWN = 3
 """Examples of each kind."""

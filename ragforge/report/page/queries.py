@@ -8,12 +8,17 @@ from importlib.resources import files
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural
+from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell
 from ragforge.evaluating.runs import DEPTH, PRIMARY
 from ragforge.report.page.markup import Child, Html, data_block, element, join
+from ragforge.report.page.query_blocks import (
+    STATES,
+    detail_block,
+    index_of,
+    rows_block,
+    texts_block,
+)
 from ragforge.report.page.worst import grade_legend
-from ragforge.report.queries.blocks import STATES, detail_block, index_of, rows_block, texts_block
-from ragforge.report.queries.rows import FACETS, QueryRow, RunCell
-from ragforge.report.queries.table import QueryTable
 
 ROWS_A_BLOCK: Final = 10_000
 DETAILS_A_BLOCK: Final = 25

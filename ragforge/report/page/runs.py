@@ -12,6 +12,8 @@ from ragforge.evaluating.runs import (
     RunSummary,
     counts,
 )
+from ragforge.evaluating.summary import Summary
+from ragforge.report.notices import HOLES_NOTE, MEAN_NOTE
 from ragforge.report.page.charts import (
     Bars,
     Chart,
@@ -25,7 +27,6 @@ from ragforge.report.page.charts import (
 )
 from ragforge.report.page.markup import Html, element, join
 from ragforge.report.page.table import estimate_cell, scroll_table, table_block, table_row
-from ragforge.report.summary import Summary
 from ragforge.report.tables import (
     CURVE_RANKS,
     attention,
@@ -36,7 +37,6 @@ from ragforge.report.tables import (
     slices_by_value,
     spending,
 )
-from ragforge.report.words import HOLES_NOTE, MEAN_NOTE
 
 _NOT_TIMED = "No run was timed: latencies are known of runs that `ragforge retrieve` made."
 

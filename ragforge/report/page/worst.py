@@ -17,11 +17,10 @@ from ragforge.evaluating.query_details import (
     spans,
     visible_pieces,
 )
+from ragforge.evaluating.query_table import QueryTable, RunCell, WorstCell
 from ragforge.evaluating.runs import DEPTH, PRIMARY
 from ragforge.report.page.markup import Html, element, join
-from ragforge.report.queries.blocks import SOURCES
-from ragforge.report.queries.rows import RunCell
-from ragforge.report.queries.table import QueryTable, WorstCell
+from ragforge.report.page.query_blocks import SOURCES
 
 NONE_BAD: Final = (
     "Of the queries that were measured and have a known relevant chunk, "

@@ -2,10 +2,10 @@ import pytest
 
 from ragforge.evaluating.answers.rates import RATES, answer_rates, answer_slices, check_length
 from ragforge.evaluating.answers.records import SystemRecords
+from ragforge.evaluating.summary import summarise
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.records import Answer, AnswerGrade, Chunk, Evidence, Query
-from ragforge.report.summary import summarise
 
 
 @pytest.fixture

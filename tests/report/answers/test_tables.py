@@ -4,6 +4,7 @@ import pytest
 
 from ragforge.evaluating.answers.rates import LengthCheck
 from ragforge.evaluating.formatting import MISSING
+from ragforge.evaluating.summary import summarise
 from ragforge.measures.rates import Slope
 from ragforge.records import Answer, Query
 from ragforge.report.answer_tables import (
@@ -17,10 +18,9 @@ from ragforge.report.answer_tables import (
     slices,
 )
 from ragforge.report.markdown import render_markdown
+from ragforge.report.notices import notices
 from ragforge.report.page.page import render_html
-from ragforge.report.summary import summarise
 from ragforge.report.tables import render_answers, render_text
-from ragforge.report.words import notices
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ from ragforge.evaluating.formatting import harmless
 from ragforge.evaluating.gate import Check, CheckPower, Refusal, Verdict, power_text, verdict_json
 from ragforge.evaluating.history.changes import Change
 from ragforge.records import Digests, Evaluation, Spending
-from ragforge.report.gate.markdown import (
+from ragforge.report.gate import (
     annotations,
     code_span,
     cut,
+    render_gate,
     render_gate_markdown,
     render_junit,
     step_summary,
 )
-from ragforge.report.gate.text import render_gate
 
 FAILED = Check(
     kind="min",

@@ -3,9 +3,10 @@
 import pytest
 from evaluations import JUDGE, baseline
 
+from ragforge.evaluating.history.batches import BatchRun, batch_series
 from ragforge.measures.rates import difference_of_means
 from ragforge.records import Baseline, LogDraw
-from ragforge.report.batches import BATCH_NOTE, BatchRun, batch_series, batches_text
+from ragforge.report.batches import BATCH_NOTE, batches_text
 
 
 def draw(count=1, inclusion=1.0, share=1.0, how="frequency"):

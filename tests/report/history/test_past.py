@@ -1,16 +1,15 @@
 from evaluations import evaluation
 
 from ragforge.evaluating.formatting import MISSING
-from ragforge.files.set.history import History
-from ragforge.report.past import (
+from ragforge.evaluating.history.rounds import (
     ChangesSince,
     changes_at,
     changes_since,
     changes_since_last,
-    changes_table,
     evaluation_rounds,
-    trends_table,
 )
+from ragforge.files.set.history import History
+from ragforge.report.history import changes_table, trends_table
 
 BEFORE, AFTER = evaluation(0.6), evaluation(0.9, digests={"rankings": "r2"})
 

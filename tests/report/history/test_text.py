@@ -5,7 +5,7 @@ from evaluations import evaluation
 from ragforge.evaluating.history.run_history import run_history
 from ragforge.evaluating.history.trends import trend_of_means
 from ragforge.records import BridgeMean, MeasuredMean
-from ragforge.report.history_text import history_text
+from ragforge.report.history import history_text
 
 AP = {"AP": MeasuredMean(mean=0.5, low=0.4, high=0.6, n=50)}
 

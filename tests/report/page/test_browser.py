@@ -1,11 +1,11 @@
 import pytest
 from devtools import FLAGS, NEEDS_BROWSER, contrast, navigate, opened
 
+from ragforge.evaluating.summary import summarise
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
 from ragforge.records import Judgment, Provenance
 from ragforge.report.page.page import render_html
-from ragforge.report.summary import summarise
 
 pytestmark = NEEDS_BROWSER
 

@@ -1,7 +1,7 @@
 import pytest
 
+from ragforge.evaluating.summary import summarise
 from ragforge.report.page.comparison import MOST_BARS, Delta, Deltas, delta_chart, deltas_of
-from ragforge.report.summary import summarise
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from evaluations import evaluation
 from ranked_sets import ranked_set
 
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.summary import MOST_CHUNKS, summarise
 from ragforge.files.set.history import History
 from ragforge.pipeline.reporting import ReportOptions, report_summary
 from ragforge.records import BridgeMean
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
 from ragforge.report.report_json import report_json
-from ragforge.report.summary import MOST_CHUNKS, summarise
 from ragforge.report.tables import render_text
 
 RENDERERS = (render_text, render_markdown, render_html)

@@ -6,9 +6,9 @@ from base64 import b64decode
 import pytest
 
 from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluating.query_table import QueryDraft
+from ragforge.evaluating.summary import take_census
 from ragforge.report.page.queries import pack_table
-from ragforge.report.queries.table import QueryDraft
-from ragforge.report.summary import take_census
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from html.parser import HTMLParser
 import pytest
 
 from ragforge.evaluating.formatting import MISSING
+from ragforge.evaluating.summary import summarise
 from ragforge.records import Judgment, Provenance, Query
 from ragforge.report.page.page import render_html
-from ragforge.report.summary import summarise
 
 ALLOWED = set(
     "html head meta title style body a header p h1 h2 h3 h4 div strong nav ul ol li main section "

@@ -4,9 +4,9 @@ import pytest
 
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.formatting import MISSING
+from ragforge.evaluating.query_table import QueryDraft
+from ragforge.evaluating.summary import take_census
 from ragforge.report.page.queries import STATIC_ROWS, difference, queries_script, queries_section
-from ragforge.report.queries.table import QueryDraft
-from ragforge.report.summary import take_census
 
 
 @pytest.fixture

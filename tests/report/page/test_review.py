@@ -5,11 +5,11 @@ from hashlib import sha256
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from ragforge.evaluating.summary import Making
 from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.report.page.markup import document
 from ragforge.report.page.review import render_review
-from ragforge.report.summary import Making
 from ragforge.report.tables import making
 
 HOSTILE = "</textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m"

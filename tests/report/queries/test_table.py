@@ -1,10 +1,9 @@
 import pytest
 
 from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluating.query_table import QueryDraft, RunCell
+from ragforge.evaluating.summary import take_census
 from ragforge.records import Chunk, Evidence, Judgment, Query
-from ragforge.report.queries.rows import RunCell
-from ragforge.report.queries.table import QueryDraft
-from ragforge.report.summary import take_census
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragforge.report.refresh.words import RefreshSummary
+from ragforge.evaluating.refresh_result import RefreshSummary
 
 
 @pytest.mark.parametrize(

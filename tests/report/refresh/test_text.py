@@ -2,8 +2,9 @@
 
 import pytest
 
+from ragforge.evaluating.refresh_result import RefreshPlan, RefreshSummary
 from ragforge.files.manifest import Spent
-from ragforge.report.refresh.words import RefreshPlan, RefreshSummary, refresh_text
+from ragforge.report.refresh import refresh_text
 
 
 def summary(status, **more):

@@ -6,14 +6,13 @@ from typing import Final
 
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.formatting import one_line, plural, share
-from ragforge.evaluating.judgments import Judge
-from ragforge.evaluating.runs import RunSummary
+from ragforge.evaluating.graded_by import BASELINE
+from ragforge.evaluating.runs import RunSummary, by_document_text, missing_text, out_of_reach
+from ragforge.evaluating.summary import Summary
 from ragforge.measures import parse_measure
 from ragforge.measures.listed_relevance import by_grades
-from ragforge.measures.measure_names import SYNTAX
-from ragforge.report.agreement import BASELINE, beats_baseline
+from ragforge.report.agreement import beats_baseline
 from ragforge.report.audit import judge_in_words, of_another_judge
-from ragforge.report.summary import Summary
 
 BASELINE_TITLE: Final = "Judged by the offline baseline"
 MEAN_NOTE: Final = (
@@ -44,12 +43,6 @@ _MEANINGS: Final = {
     "SetP": "Share of all that was retrieved that is relevant.",
     "SetR": "Share of the known relevant chunks that was retrieved at all.",
     "SetF": "Harmonic mean of SetP and SetR.",
-}
-_KINDS: Final = {
-    "llm": "language model",
-    "human": "person",
-    "rule": "rule",
-    "file": "grades of a file",
 }
 MOCK_TITLE: Final = "Made-up grades"
 _MADE_UP: Final = (
@@ -151,31 +144,6 @@ def threshold_note(
     )
 
 
-def by_document_text(n_queries: int) -> str:
-    """Say that queries are measured by documents."""
-    queries = plural(n_queries, "query is", "queries are")
-    return (
-        f"{queries} measured by documents, as labels name some: chunks count as their documents, "
-        "each at its best rank."
-    )
-
-
-def missing_text(n_missing: int, noun: str = "chunk") -> str:
-    """Say that the corpus lacks chunks, or documents, that people call relevant."""
-    chunks = plural(n_missing, f"relevant {noun} is", f"relevant {noun}s are")
-    return f"{chunks} not in the corpus: no run can find them, and recall is measured by them."
-
-
-def judge_name(judge: Judge) -> str:
-    """Return who judged in a few words."""
-    if judge.is_baseline:
-        return f"baseline ({judge.model or 'offline'})"
-    if judge.is_mock:
-        return f"ragforge mock in the place of {judge.model}"
-    kind = _KINDS.get(judge.kind, "judge not recorded")
-    return f"{judge.model} ({kind})" if judge.model else kind
-
-
 def _baseline(summary: Summary) -> Notice:
     """Tell how much of the judging a lexical rule did: all of it, or a part beside a model."""
     rules = summary.baseline_judges
@@ -229,30 +197,6 @@ def _out_of_reach(summary: Summary) -> Iterable[Notice]:
     text = out_of_reach(names, summary.rel_threshold, summary.highest_grade)
     if text:
         yield Notice("No grade reaches the threshold", text, is_loud=True)
-
-
-def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
-    """Say which measures count as relevant what no grade reaches; "" where there is none.
-
-    Args:
-        names: Of the measures.
-        rel_threshold: Lowest grade that counts as relevant, unless a measure says another.
-        highest: Grade in the judgments.
-    """
-    measures = [parse_measure(name) for name in names]
-    thresholds = {
-        str(measure): measure.rel or rel_threshold
-        for measure in measures
-        if "rel" in SYNTAX[measure.name].settings
-    }
-    affected = [name for name, threshold in thresholds.items() if threshold > highest]
-    default = ""
-    if rel_threshold > highest:
-        default = f"Relevant means grade {rel_threshold} or above here. "
-    if not (affected or default):
-        return ""
-    zero = f" These measures are 0 for every ranking: {', '.join(affected)}." if affected else ""
-    return f"{default}The highest grade in the judgments is {highest}.{zero}"
 
 
 def _unanswered(item: AnswerSummary) -> Iterable[Notice]:

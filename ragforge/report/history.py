@@ -1,10 +1,16 @@
-"""The history of runs as text for a terminal."""
+"""The history of runs: text of one run for a terminal, and the tables of a report."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, duration, number, one_line, plural, share
 from ragforge.evaluating.graded_by import judge_command, judges_text, missing_grades_text, silent_of
+from ragforge.evaluating.history.rounds import (
+    changes_since_last,
+    followed_measure,
+    not_evaluated_yet,
+    trends,
+)
 from ragforge.evaluating.history.run_history import Moved, RunHistory, Step
 from ragforge.evaluating.history.trends import (
     LEAST_DIFFERENCE,
@@ -14,9 +20,11 @@ from ragforge.evaluating.history.trends import (
     is_same_set,
     queries_needed_by,
 )
-from ragforge.evaluating.text_table import display_width, render_table
+from ragforge.evaluating.text_table import Table, display_width, render_table
+from ragforge.files.set.history import History
 from ragforge.measures.intervals import Ends
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
+from ragforge.report.comparison.sentences import signed
 
 NOTE: Final = (
     "Verdicts are by the 95 % interval of the difference, each by itself: of twenty where nothing "
@@ -36,6 +44,11 @@ _OF_CAUSES: Final = {
     "moved",
     "neither": "neither system nor set is shown to have moved",
 }
+
+NEWER: Final = (
+    "What is there now was not evaluated yet; it stands here as the last state. "
+    "`ragforge evaluate` writes it down."
+)
 
 
 def history_text(
@@ -398,3 +411,70 @@ def _cost(step: Step) -> str:
     if step.cost_usd is not None:
         return f"{step.cost_usd:.4f} USD"
     return MISSING if step.calls is None else plural(step.calls, "call")
+
+
+def changes_table(history: History, runs: Sequence[str]) -> Table:
+    """Return what changed since the last evaluation, as rows of text."""
+    rows = tuple(
+        (item.change.what, item.change.text, ", ".join(item.runs) or "all")
+        for item in changes_since_last(history, runs)
+    )
+    note = NEWER if set(not_evaluated_yet(history)) & set(runs) else ""
+    return Table("What changed since the last evaluation", ("what", "how", "runs"), rows, note)
+
+
+def trends_table(history: History, runs: Sequence[str]) -> Table:
+    """Return full and bridge score of each run with a trend, as rows of text."""
+    measure = followed_measure(history)
+    rows = tuple(_trend_row(history, trend) for trend in trends(history, runs) if trend.since)
+    headers = ("run", "before", "now", "items", "difference", "interval", "trend")
+    note = (
+        "Before and now are over all items of the set as it was each time. The difference is on "
+        "the items that did not change between the two, where there are any: it tells a changed "
+        "system from a changed set. It is a trend where its 95 % interval leaves 0 out. Where the "
+        "set changed and no item is known to be the same, it is UNKNOWN: easier queries would pass "
+        "for a better retriever."
+    )
+    note = " ".join(
+        [note, *_mixed_trends(history, runs, measure), *_needed_items(trends(history, runs))]
+    )
+    return Table(f"{measure} since the last evaluation", headers, rows, note)
+
+
+def _mixed_trends(history: History, runs: Sequence[str], measure: str) -> Iterator[str]:
+    """Say of which runs no trend is known, as no one judge graded both rankings."""
+    for movement in trends(history, runs):
+        now = history.find(movement.until)
+        mixed = now.mixed if now is not None and now.bridge_to == movement.since else None
+        if mixed is not None and measure in mixed.measures:
+            command = judge_command(mixed.ask, "DIR", [movement.run], n_earlier=1)
+            yield (
+                f"{movement.run}: of {mixed.measures[measure]:,} items no one judge graded both "
+                f"rankings ({judges_text(mixed.judges)}); {missing_grades_text(mixed, command)}."
+            )
+
+
+def _needed_items(trends: Iterable[Trend]) -> Iterator[str]:
+    """Say of which runs how many items would tell, where no difference was shown."""
+    for item in trends:
+        if text := needed_text(item, LEAST_DIFFERENCE):
+            yield f"{item.run}: items that would show a difference in 4 of 5 samples: {text}."
+
+
+def _trend_row(history: History, trend: Trend) -> tuple[str, ...]:
+    evaluations = history.of_run(trend.run)
+    measured = {item.evaluation_id: item.measures.get(trend.measure) for item in evaluations}
+    old, new = measured[trend.since], measured[trend.until]
+    items = f"{trend.n:,} unchanged" if trend.on == "same items" else "all"
+    ends = "the same rankings" if trend.is_identity else MISSING
+    if not trend.is_identity and trend.low is not None and trend.high is not None:
+        ends = f"[{trend.low:+.3f}, {trend.high:+.3f}]"
+    return (
+        trend.run,
+        number(old.mean if old else None),
+        number(new.mean if new else None),
+        items,
+        signed(trend.diff, 3),
+        ends,
+        trend.verdict,
+    )

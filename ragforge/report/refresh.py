@@ -2,11 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from ragforge.evaluating.formatting import one_line, plural
-from ragforge.files.manifest import Spent
+from ragforge.evaluating.refresh_result import RefreshPlan, RefreshSummary
 from ragforge.records import (
     Action,
     Cause,
@@ -33,17 +32,6 @@ ACTIONS: Final[Mapping[Action, str]] = {
 }
 """Each action in a phrase."""
 
-Status = Literal["unchanged", "planned", "published", "rejected", "pins broken"]
-"""unchanged: nothing to do, no new version. planned: a dry run. rejected: a check of the version
-failed; the published one stays. pins broken: a query that a person pinned lost its evidence."""
-EXIT_CODES: Final[dict[Status, int]] = {
-    "unchanged": 0,
-    "planned": 0,
-    "published": 0,
-    "rejected": 1,
-    "pins broken": 2,
-}
-"""What the command ends with."""
 _SHOWN: Final = 10
 _LISTED: Final[tuple[Action, ...]] = (
     "quarantined",
@@ -142,123 +130,26 @@ def _spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshPlan:
-    """What a dry run counted.
-
-    Args:
-        documents: What changed in the corpus.
-        items: Queries by what they need; those that are out of the set and stay so left out.
-        n_pairs: Pairs of queries and new chunks that would be judged at first.
-        n_new: Queries that would be generated.
-        calls: Calls by purpose, that the call store does not answer. Whether new chunks that turn
-            out to be relevant contradict a query is checked on top.
-        tokens, cost_usd: Low, expected and high; None where they are not known, as of the offline
-            baseline.
-    """
-
-    documents: DocumentsDiff
-    items: Mapping[str, int]
-    n_pairs: int
-    n_new: int
-    calls: Mapping[str, int]
-    tokens: Mapping[str, float] | None
-    cost_usd: Mapping[str, float] | None
-
-    def as_json(self) -> dict[str, object]:
-        """Return the plan as one object."""
-        return {
-            "documents": self.documents.model_dump(mode="json"),
-            "items": dict(self.items),
-            "pairs_to_judge": self.n_pairs,
-            "to_generate": self.n_new,
-            "calls": {**self.calls, "all": sum(self.calls.values())},
-            "tokens": self.tokens,
-            "cost_usd": self.cost_usd,
-        }
-
-    def lines(self) -> Iterator[str]:
-        """Yield the plan for the terminal."""
-        yield documents_line(self.documents)
-        counted = [f"{n:,} {name.replace('_', ' ')}" for name, n in self.items.items() if n]
-        yield f"queries: {', '.join(counted) or 'none'}, {self.n_new:,} to generate"
-        pairs = plural(self.n_pairs, "pair")
-        yield (
-            f"to judge: {pairs} of new chunks, more where pools grow; and checks of new relevant "
-            "chunks"
-        )
-        by_purpose = ", ".join(f"{n:,} to {purpose}" for purpose, n in self.calls.items())
-        yield f"calls: {sum(self.calls.values()):,} ({by_purpose})"
-        if self.tokens is not None:
-            yield f"tokens: {_range(self.tokens, ',.0f')}"
-        money = "unknown" if self.cost_usd is None else f"{_range(self.cost_usd, '.4f')} USD"
-        yield f"cost: {money}"
+def plan_lines(plan: RefreshPlan) -> Iterator[str]:
+    """Yield the plan for the terminal."""
+    yield documents_line(plan.documents)
+    counted = [f"{n:,} {name.replace('_', ' ')}" for name, n in plan.items.items() if n]
+    yield f"queries: {', '.join(counted) or 'none'}, {plan.n_new:,} to generate"
+    pairs = plural(plan.n_pairs, "pair")
+    yield (
+        f"to judge: {pairs} of new chunks, more where pools grow; and checks of new relevant chunks"
+    )
+    by_purpose = ", ".join(f"{n:,} to {purpose}" for purpose, n in plan.calls.items())
+    yield f"calls: {sum(plan.calls.values()):,} ({by_purpose})"
+    if plan.tokens is not None:
+        yield f"tokens: {_range(plan.tokens, ',.0f')}"
+    money = "unknown" if plan.cost_usd is None else f"{_range(plan.cost_usd, '.4f')} USD"
+    yield f"cost: {money}"
 
 
 def _range(amounts: Mapping[str, float], form: str) -> str:
     low, expected, high = (format(amounts[name], form) for name in ("low", "expected", "high"))
     return f"{expected} expected ({low} to {high})"
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshSummary:
-    """What a refresh came to.
-
-    Args:
-        status: How it ended.
-        dataset: The directory.
-        name: Of the dataset.
-        parent: The version that was published before.
-        version: The new one, or the one that would be; the parent's where nothing changed.
-        diff: What changed; None where nothing did, and in a dry run before anything is asked.
-        spent: What was bought in this run; replies of the call store cost nothing.
-        plan: What a dry run counted; None in earnest.
-        removed: Old versions that were removed.
-        broken_pins: What would have become of queries that a person pinned.
-        unreadable: Ids of known documents that cannot be read now and stay as they were.
-    """
-
-    status: Status
-    dataset: str
-    name: str
-    parent: int
-    version: int
-    diff: VersionDiff | None = None
-    spent: Spent = field(default_factory=Spent)
-    plan: RefreshPlan | None = None
-    removed: tuple[int, ...] = ()
-    broken_pins: tuple[ItemChange, ...] = ()
-    unreadable: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        """What the command ends with."""
-        return EXIT_CODES[self.status]
-
-    def as_json(self) -> dict[str, object]:
-        """Return one object for machines; the published diff is in it whole but for the bridge."""
-        summary: dict[str, object] = {
-            "status": self.status,
-            "exit_code": self.exit_code,
-            "dataset": self.dataset,
-            "name": self.name,
-            "parent": self.parent,
-            "version": self.version,
-            "spent": {
-                "calls": self.spent.calls,
-                "tokens": self.spent.prompt_tokens + self.spent.completion_tokens,
-                "cost_usd": self.spent.cost_usd,
-            },
-            "removed_versions": list(self.removed),
-            "broken_pins": [change.model_dump(mode="json") for change in self.broken_pins],
-            "unreadable": list(self.unreadable),
-        }
-        if self.plan is not None:
-            summary["plan"] = self.plan.as_json()
-        if self.diff is not None:
-            diff = self.diff.model_dump(mode="json", exclude={"version", "parent", "bridge"})
-            summary |= {**diff, "n_bridge": len(self.diff.bridge)}
-        return summary
 
 
 def refresh_text(summary: RefreshSummary) -> str:
@@ -271,7 +162,7 @@ def _lines(summary: RefreshSummary) -> Iterator[str]:
     if summary.unreadable:
         yield _unreadable_line(summary.unreadable)
     if summary.plan is not None:
-        yield from summary.plan.lines()
+        yield from plan_lines(summary.plan)
     if summary.diff is not None:
         yield from diff_lines(summary.diff)
         spent = summary.spent

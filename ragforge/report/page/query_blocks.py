@@ -18,9 +18,8 @@ from ragforge.evaluating.query_details import (
     spans,
     visible_pieces,
 )
+from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable
 from ragforge.evaluating.runs import DEPTH, PRIMARY
-from ragforge.report.queries.rows import FACETS, QueryRow
-from ragforge.report.queries.table import QueryTable
 
 STATES: Final = {
     "measured": "",

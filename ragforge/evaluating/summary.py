@@ -28,6 +28,7 @@ from ragforge.evaluating.evaluation_data import (
     task_of,
 )
 from ragforge.evaluating.graded_by import GradedBy, grades_of
+from ragforge.evaluating.history.batches import BatchSeries
 from ragforge.evaluating.judgments import (
     FailureCount,
     Judge,
@@ -39,6 +40,7 @@ from ragforge.evaluating.judgments import (
     judges,
 )
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts, stored_replies
+from ragforge.evaluating.query_table import MAX_BYTES, QueryDraft, QueryTable
 from ragforge.evaluating.runs import NOT_SET, RunSummary, Task, rank_order
 from ragforge.evaluating.slices import summary_with_details
 from ragforge.files.manifest import ReviewAudit, Spent
@@ -50,8 +52,6 @@ from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
 from ragforge.records import Chunk, JudgeAudit, Query
-from ragforge.report.batches import BatchSeries
-from ragforge.report.queries.table import MAX_BYTES, QueryDraft, QueryTable
 
 MOST_CHUNKS: Final = 10_000
 """With more, looking at them would take longer than the rest of a report."""

@@ -1,1 +1,0 @@
-"""Gates: rules, verdicts, and what CI is told."""

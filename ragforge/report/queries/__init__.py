@@ -1,1 +1,0 @@
-"""Every query of a set with all that is known of it."""

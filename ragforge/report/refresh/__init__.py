@@ -1,1 +1,0 @@
-"""What a refresh did, in words: for the terminal, the changelog and the tools of schedulers."""
