@@ -33,16 +33,14 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.selecting import add_selection, choose_queries
 from ragforge.cli.talk import complain, show
-from ragforge.config import Settings
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
-from ragforge.observe import Observer
 from ragforge.pipeline.answering import AnsweringResult
 from ragforge.pipeline.asking_systems import AskingResult, ask_queries
-from ragforge.pipeline.backend import Mode
+from ragforge.pipeline.job import Job
 
 NO_JUDGE = (
     "no judge was asked, as each answer brings a grade; --model NAME asks one (offline is the "
@@ -89,13 +87,7 @@ def name_of_system(arguments: argparse.Namespace) -> str:
     return str(arguments.answers.name.split(".")[0])
 
 
-def asked(
-    arguments: argparse.Namespace,
-    dataset: Dataset,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode,
-) -> AskingResult | None:
+def asked(arguments: argparse.Namespace, dataset: Dataset, job: Job) -> AskingResult | None:
     """Ask the system, if one is named; return None where answers come from a file."""
     if arguments.system is None:
         return None
@@ -103,15 +95,7 @@ def asked(
     # What the user's system prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
         return asyncio.run(
-            ask_queries(
-                dataset,
-                arguments.system,
-                name,
-                settings,
-                observer,
-                mode,
-                again=arguments.ask_again,
-            )
+            ask_queries(dataset, arguments.system, name, job, again=arguments.ask_again)
         )
 
 
@@ -180,14 +164,15 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     threshold = settings.evaluate.rel_threshold
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
-    system, mode = name_of_system(arguments), mode_of(arguments)
+    system = name_of_system(arguments)
     with observed(arguments) as observer:
-        made = asked(arguments, dataset, settings, observer, mode)
+        job = job_of(arguments, settings, observer)
+        made = asked(arguments, dataset, job)
         if made is not None and (arguments.answers_only or not made.path.exists()):
             print_asked(made, arguments)
             return 0
         answers = arguments.answers if made is None else made.path
-        result = asyncio.run(grade_system(dataset, answers, system, settings, observer, mode))
+        result = asyncio.run(grade_system(dataset, answers, system, job))
     if result.estimate is not None:
         print_estimate({**result.estimate, **calls_of_system(made)}, as_json=arguments.json)
     elif arguments.json:

@@ -22,7 +22,7 @@ import asyncio
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, EndpointError, ShortfallError, UsageError
@@ -73,7 +73,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
 
     try:
         result = asyncio.run(
-            generate_dataset(arguments.out, source, settings, source.observer, mode_of(arguments))
+            generate_dataset(arguments.out, source, job_of(arguments, settings, source.observer))
         )
     except (BudgetError, EndpointError):
         _tell_of_stopped(arguments)

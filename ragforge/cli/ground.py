@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import share
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.grounding import ground_system, ground_traffic
 
-    settings, mode = settings_of(arguments), mode_of(arguments)
+    settings = settings_of(arguments)
     _check(arguments)
     if arguments.dataset is None:
         ground = partial(ground_traffic, arguments.answers, arguments.out)
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         answers = arguments.answers or arguments.system_name
         ground = partial(ground_system, open_dataset(arguments.dataset), answers, arguments.out)
     with observed(arguments) as observer:
-        result = asyncio.run(ground(settings, observer, mode))
+        result = asyncio.run(ground(job_of(arguments, settings, observer)))
     if result.summary is None:
         print_estimate(result.estimate or {}, as_json=arguments.json)
     elif arguments.json:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number
@@ -87,14 +87,14 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.judging import judge_dataset, judge_file
     from ragforge.pipeline.label_checks import judge_labels
 
-    settings, mode = settings_of(arguments), mode_of(arguments)
+    settings = settings_of(arguments)
     _check(arguments)
     if arguments.setting_judge_permutations is not None and settings.judge.batch == 1:
         raise UsageError("--permutations goes with --batch")
     if arguments.complete:
         from ragforge.cli.judge_complete import complete
 
-        return complete(arguments, open_dataset(arguments.dataset), settings, mode)
+        return complete(arguments, open_dataset(arguments.dataset), settings)
     if arguments.pairs:
         place = arguments.out
         judge = partial(judge_file, arguments.pairs, place)
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         place = dataset.files / "judgments.jsonl"
         judge = partial(judge_dataset, dataset, arguments.run, earlier=_earlier(arguments))
     with observed(arguments) as observer:
-        result = asyncio.run(judge(settings, observer, mode))
+        result = asyncio.run(judge(job_of(arguments, settings, observer)))
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
     elif arguments.json:

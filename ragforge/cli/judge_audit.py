@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, observed, print_estimate
+from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.files.set.output_places import refuse_to_replace
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.auditing import Plan, audit_dataset, audit_file
 
-    settings, mode = settings_of(arguments), mode_of(arguments)
+    settings = settings_of(arguments)
     _check(arguments)
     plan = Plan(arguments.n, tuple(arguments.attack), tuple(arguments.run))
     if arguments.pairs:
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         place = dataset.files / "judge_audit.json"
         audit = partial(audit_dataset, dataset, plan)
     with observed(arguments) as observer:
-        result = asyncio.run(audit(settings, observer, mode))
+        result = asyncio.run(audit(job_of(arguments, settings, observer)))
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
     else:

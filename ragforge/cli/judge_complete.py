@@ -4,23 +4,20 @@ import argparse
 import asyncio
 
 from ragforge.cli.flags import dumps
-from ragforge.cli.paid import observed, print_estimate
+from ragforge.cli.paid import job_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.config import Settings
 from ragforge.evaluating.completion import CompletionSummary
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.completing import Completion, complete_whole
 from ragforge.pipeline.holes import holes_of, told
 from ragforge.report.completion import completion_json, completion_text
 
 
-def complete(
-    arguments: argparse.Namespace, dataset: Dataset, settings: Settings, mode: Mode
-) -> int:
+def complete(arguments: argparse.Namespace, dataset: Dataset, settings: Settings) -> int:
     """Complete the pools of a dataset, and print what came of it."""
     with observed(arguments) as observer:
-        done = asyncio.run(complete_whole(dataset, settings, observer, mode))
+        done = asyncio.run(complete_whole(dataset, job_of(arguments, settings, observer)))
     if done.estimate is not None:
         print_estimate(done.estimate, as_json=arguments.json)
         return 0

@@ -8,8 +8,9 @@ from typing import Any
 
 from ragforge.cli.flags import dumps
 from ragforge.cli.talk import Progress, complain
+from ragforge.config import Settings
 from ragforge.observe import Observer
-from ragforge.pipeline.backend import Mode
+from ragforge.pipeline.job import Job, Mode
 
 
 def add_mode(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
@@ -63,6 +64,11 @@ def mode_of(arguments: argparse.Namespace) -> Mode:
         graded_by=getattr(arguments, "graded_by", ""),
         with_judge=getattr(arguments, "setting_model_name", None) is not None,
     )
+
+
+def job_of(arguments: argparse.Namespace, settings: Settings, observer: Observer) -> Job:
+    """Return the job that a command is to do."""
+    return Job(settings, observer, mode_of(arguments))
 
 
 def relieve_collector() -> None:

@@ -29,7 +29,7 @@ import asyncio
 from pathlib import Path
 
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, mode_of, observed
+from ragforge.cli.paid import add_mode, job_of, observed
 from ragforge.cli.talk import complain, show
 from ragforge.config import Settings
 from ragforge.errors import UsageError
@@ -86,10 +86,9 @@ def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> i
         accept_churn=arguments.accept_churn,
         allow_baseline=arguments.allow_baseline,
         chunk_file=arguments.chunks,
-        mode=mode_of(arguments),
     )
     with observed(arguments) as observer:
-        summary = asyncio.run(refresh_dataset(path, settings, observer, options))
+        summary = asyncio.run(refresh_dataset(path, job_of(arguments, settings, observer), options))
     if arguments.json:
         print(dumps(summary.as_json()))
     else:

@@ -72,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_places import check_outputs
     from ragforge.pipeline.holes import holes_of, told
+    from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import make_runs, require_working
     from ragforge.pipeline.run_list import named_specs
 
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     specs = named_specs([arguments.retriever], names)
     # What the user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        [made] = asyncio.run(make_runs(dataset, specs, settings, Progress(arguments.quiet)))
+        [made] = asyncio.run(make_runs(dataset, specs, Job(settings, Progress(arguments.quiet))))
     require_working([made])
     name = made.name
     if arguments.trec:

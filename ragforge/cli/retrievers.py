@@ -69,6 +69,7 @@ def run_retrievers(
         if arguments.name:
             raise UsageError("--name: goes with --retriever; a run that is there has its name")
         return []
+    from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import make_runs
     from ragforge.pipeline.run_list import named_specs
 
@@ -82,7 +83,7 @@ def run_retrievers(
     _check_before(dataset, settings, named)
     # What a user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        made = asyncio.run(make_runs(dataset, specs, settings, observer))
+        made = asyncio.run(make_runs(dataset, specs, Job(settings, observer)))
     for result in made:
         if result.stopped_by is not None and not isinstance(result.stopped_by, EndpointError):
             raise result.stopped_by

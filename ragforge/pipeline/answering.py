@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.manifest import digest_file
@@ -15,17 +14,11 @@ from ragforge.files.text import checked_name, shown
 from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.asking_systems import refuse_to_replace_answers
-from ragforge.pipeline.backend import (
-    EARNEST,
-    NO_CALLS,
-    Backend,
-    Mode,
-    of_stages,
-    open_backend,
-)
+from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
 from ragforge.pipeline.contexts import Contexts
 from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
 from ragforge.pipeline.given_grades import expected_answers, given_grades, lone_scores, wrong_totals
+from ragforge.pipeline.job import Job, Mode
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
 from ragforge.retrieval import ContextPassage
 from ragforge.stages.answer.cases import Case, cases, unknown_passages
@@ -121,12 +114,7 @@ class AnsweringResult:
 
 
 async def grade_system(
-    dataset: Dataset,
-    answers_path: Path,
-    system: str,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
+    dataset: Dataset, answers_path: Path, system: str, job: Job
 ) -> AnsweringResult:
     """Take the answers of a system into a dataset and grade them.
 
@@ -137,9 +125,7 @@ async def grade_system(
         dataset: Has queries with expected answers, and chunks.
         answers_path: File of answers.
         system: Name to keep them under.
-        settings: Model and budget.
-        observer: Told of progress.
-        mode: A dry run writes nothing.
+        job: Model and budget. A dry run writes nothing.
 
     Raises:
         DataError: The file does not hold to its format, or answers none of the queries.
@@ -148,42 +134,41 @@ async def grade_system(
     """
     refuse_to_replace_answers(dataset, checked_name(system))
     dataset = _as_made(dataset, answers_path)
-    taken = _read(dataset, answers_path, observer, mode.graded_by)
+    taken = _read(dataset, answers_path, job.observer, job.mode.graded_by)
     answers, todo = taken.answers, taken.todo
-    if not mode.dry_run:
+    if not job.mode.dry_run:
         _take_in(dataset, system, taken)
     given = given_grades(todo, answers)
-    if given and settings.model.name == OFFLINE and not mode.with_judge:
-        return _by_file(dataset, system, given, answers_path, mode)
-    _tell_beside(todo, answers, observer)
-    _tell_unknown(taken.unknown, observer)
-    async with open_backend(
-        settings,
-        GRADING_AT_ONCE if mode.single_call else GRADING,
-        dataset.store_path,
-        observer,
-        mode=mode,
-        failures=of_stages(dataset.failures, "facts", "answer"),
-    ) as backend:
+    if given and job.settings.model.name == OFFLINE and not job.mode.with_judge:
+        return _by_file(dataset, system, given, answers_path, job.mode)
+    _tell_beside(todo, answers, job.observer)
+    _tell_unknown(taken.unknown, job.observer)
+    return await _by_judge(dataset, system, todo, job)
+
+
+async def _by_judge(dataset: Dataset, system: str, todo: list[Case], job: Job) -> AnsweringResult:
+    """Grade answers by the model that the settings name, or by the offline baseline."""
+    prompt = GRADING_AT_ONCE if job.mode.single_call else GRADING
+    async with open_backend(job, prompt, dataset, "facts", "answer") as backend:
 
         def keep(graded: Collected[AnswerGrade]) -> None:
-            if not mode.dry_run:
+            if not job.mode.dry_run:
                 _write(dataset, system, graded)
                 backend.note_in(dataset)
 
-        ready = await _ready(dataset, todo, backend, settings, observer, mode)
+        ready = await _ready(dataset, todo, backend, job)
         graded = await grade_answers(
             ready.cases,
             ready.judge,
             system=system,
             workers=Workers(
-                backend.workers(settings.model.concurrency),
-                silent if mode.dry_run else observer,
+                backend.workers(job.settings.model.concurrency),
+                silent if job.mode.dry_run else job.observer,
                 backend.stop,
             ),
             keep=keep,
         )
-        if mode.dry_run:
+        if job.mode.dry_run:
             return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())
     _refuse_total_failure(backend.name, graded)
     return AnsweringResult(
@@ -226,19 +211,13 @@ def _take_in(dataset: Dataset, system: str, taken: "_Taken") -> None:
         dataset.write_answer_grades(system, [])
 
 
-async def _ready(
-    dataset: Dataset,
-    todo: list[Case],
-    backend: Backend,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode,
-) -> Ready:
+async def _ready(dataset: Dataset, todo: list[Case], backend: Backend, job: Job) -> Ready:
+    """Return the answers with what they are graded by, and who grades them."""
     if backend.asker is None:
         return Ready(todo, LexicalAnswerJudge())
-    if mode.single_call:
+    if job.mode.single_call:
         return Ready(todo, LLMAnswerJudge(backend.asker))
-    return await ready_by_facts(dataset, todo, backend.asker, backend, settings, observer)
+    return await ready_by_facts(dataset, todo, backend.asker, backend, job)
 
 
 def _write(dataset: Dataset, system: str, graded: Collected[AnswerGrade]) -> None:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.contexts import Contexts
+from ragforge.pipeline.job import Job, Mode
 from ragforge.records import Answer, Failure, Query
 from ragforge.retrieval.rag_systems import make_answerer
 from ragforge.stages.answer.stage import AnsweredQuery, ask_system
@@ -39,9 +38,7 @@ async def ask_queries(
     dataset: Dataset,
     spec: str,
     name: str,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
+    job: Job,
     *,
     again: bool = False,
     save_every_s: float = 10.0,
@@ -56,9 +53,8 @@ async def ask_queries(
         dataset: Has queries and chunks.
         spec: Whom to ask; see `make_answerer`.
         name: The name of the system's answers.
-        settings: Concurrency and timeout are those of the model.
-        observer: Told of progress.
-        mode: A dry run asks nothing and does not even load the system.
+        job: Concurrency and timeout are those of the model. A dry run asks nothing, and does not
+            even load the system.
         again: Ask also what has an answer under that name.
         save_every_s: Answers may be dear: a process that is killed loses those of so many seconds.
 
@@ -74,12 +70,12 @@ async def ask_queries(
     todo = [query for query in queries if again or query.query_id not in known]
     n_kept = len(queries) - len(todo)
     path = dataset.files / "answers" / f"{name}.jsonl"
-    _tell_kept(n_kept, len(queries), name, observer)
-    if mode.dry_run or not todo:
+    _tell_kept(n_kept, len(queries), name, job.observer)
+    if job.mode.dry_run or not todo:
         return AskingResult(path, len(todo), n_kept, [])
-    _refuse_replay(name, len(todo), mode)
+    _refuse_replay(name, len(todo), job.mode)
     chunks = list(dataset.chunks())
-    answerer = make_answerer(spec, chunks, timeout_s=settings.model.timeout_s)
+    answerer = make_answerer(spec, chunks, timeout_s=job.settings.model.timeout_s)
     keeper = _Keeper(dataset, name, known, Contexts(chunks), todo, save_every_s)
     try:
         await ask_system(
@@ -87,11 +83,11 @@ async def ask_queries(
             answerer,
             keeper,
             name=name,
-            workers=Workers(settings.model.concurrency, observer),
+            workers=Workers(job.settings.model.concurrency, job.observer),
         )
     finally:
         keeper.save()
-        keeper.tell(observer)
+        keeper.tell(job.observer)
     _refuse_total_failure(name, len(todo), keeper.failures)
     return AskingResult(path, len(todo), n_kept, keeper.failures)
 

@@ -1,21 +1,19 @@
 """Auditing a judge on pairs of a dataset or of a file."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError, UsageError
 from ragforge.files.formats.pairs import read_pairs
-from ragforge.files.record_files import read_records, write_object, write_records
+from ragforge.files.record_files import write_object, write_records
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
-from ragforge.observe import Observer, silent
-from ragforge.pipeline.backend import EARNEST, Mode, of_stages
+from ragforge.observe import Observer
+from ragforge.pipeline.job import Job, OutputFile
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.pipeline.judges import Bench, open_bench
 from ragforge.pipeline.pooling import pool_of, queries_of
@@ -27,7 +25,6 @@ from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.llm import LLMJudge, PollingJudge
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judging import Judge
-from ragforge.stages.runner import Workers
 
 DEFAULT_N: Final = 50
 """Pairs to draw: some 530 calls, for intervals that reach 0.2 to either side at most."""
@@ -85,9 +82,7 @@ class _Drawn:
     others: dict[PairId, PairId]
 
 
-async def audit_dataset(
-    dataset: Dataset, plan: Plan, settings: Settings, observer: Observer, mode: Mode = EARNEST
-) -> AuditResult:
+async def audit_dataset(dataset: Dataset, plan: Plan, job: Job) -> AuditResult:
     """Audit a judge on pairs of a dataset, and write the audit beside its judgments.
 
     Pairs are drawn from those that have a judgment and from the pool of the runs.
@@ -95,9 +90,7 @@ async def audit_dataset(
     Args:
         dataset: Has chunks, queries, and judgments or runs.
         plan: How many pairs, and which attacks.
-        settings: Split, depth, prompt, models, budget and seed.
-        observer: Told of progress.
-        mode: A dry run writes nothing.
+        job: Split, depth, prompt, models, budget and seed. A dry run writes nothing.
 
     Raises:
         DataError: There is nothing to draw from.
@@ -106,11 +99,12 @@ async def audit_dataset(
             every plain text failed.
     """
     require_own_chunks(dataset)
-    names, seed = plan.in_order, settings.model.seed
+    names, settings = plan.in_order, job.settings
     queries = queries_of(dataset, settings.judge.split)
-    candidates = _candidates(dataset, queries, plan, settings.judge.depth, observer)
+    candidates = _candidates(dataset, queries, plan, settings.judge.depth, job.observer)
     with ChunkTexts(dataset.chunks_path, {each.pair.chunk_id for each in candidates}) as texts:
-        drawn = _draw([each for each in candidates if each.pair.chunk_id in texts], plan.n, seed)
+        there = [each for each in candidates if each.pair.chunk_id in texts]
+        drawn = _draw(there, plan.n, settings.model.seed)
 
         def pair(query_id: str, of: PairId) -> Pair:
             return Pair(query_id, queries[query_id], of.chunk_id, texts[of.chunk_id])
@@ -122,9 +116,10 @@ async def audit_dataset(
             )
             for each in drawn.pairs
         ]
-    async with _bench(settings, dataset.store_path, observer, mode, dataset.failures) as bench:
+    _refuse_batches(settings)
+    async with open_bench(job, dataset, "audit") as bench:
         refuse_shared_queries(bench.examples, queries)
-        result = await _audit(samples, names, bench, observer)
+        result = await _audit(samples, names, bench)
         if result.audit is not None:
             dataset.write_audit(result.audit)
             dataset.replace_failures("audit", result.failures, lambda _: True)
@@ -132,14 +127,7 @@ async def audit_dataset(
     return result
 
 
-async def audit_file(
-    pairs_path: Path,
-    out: Path,
-    plan: Plan,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
-) -> AuditResult:
+async def audit_file(pairs_path: Path, out: Path, plan: Plan, job: Job) -> AuditResult:
     """Audit a judge on pairs of a file, and write the audit to another.
 
     Failures go to `OUT.failures.jsonl` beside it, replies to `.ragforge/` in its folder. Grades of
@@ -154,13 +142,12 @@ async def audit_file(
         Candidate(PairId(row.query_id, row.chunk_id), row.human_grade)
         for row in read_pairs(pairs_path)
     ]
-    samples = _from_file(pairs_path, _draw(candidates, plan.n, settings.model.seed))
-    store_path = out.parent / ".ragforge" / "calls.sqlite"
-    failures = partial(_failures_beside, out)
-    async with _bench(settings, store_path, observer, mode, failures) as bench:
+    samples = _from_file(pairs_path, _draw(candidates, plan.n, job.settings.model.seed))
+    _refuse_batches(job.settings)
+    async with open_bench(job, OutputFile.beside(out), "audit") as bench:
         queries = {sample.pair.query_id: sample.pair.query for sample in samples}
         refuse_shared_queries(bench.examples, queries)
-        result = await _audit(samples, names, bench, observer)
+        result = await _audit(samples, names, bench)
         if result.audit is not None:
             write_object(out, result.audit)
             beside = failures_beside(out)
@@ -180,28 +167,15 @@ def again(judge: Judge[Pair, Judgment]) -> Judge[Pair, Judgment]:
     return judge
 
 
-@asynccontextmanager
-async def _bench(
-    settings: Settings,
-    store_path: Path,
-    observer: Observer,
-    mode: Mode,
-    failures: Callable[[], Iterable[Failure]],
-) -> AsyncIterator[Bench]:
+def _refuse_batches(settings: Settings) -> None:
     if settings.judge.batch > 1:
         raise UsageError(
             f"--batch {settings.judge.batch}: an audit asks about one text at a time; take the "
             "default of 1"
         )
-    async with open_bench(
-        settings, store_path, observer, mode=mode, failures=of_stages(failures, "audit")
-    ) as bench:
-        yield bench
 
 
-async def _audit(
-    samples: Sequence[Sample], names: Sequence[str], bench: Bench, observer: Observer
-) -> AuditResult:
+async def _audit(samples: Sequence[Sample], names: Sequence[str], bench: Bench) -> AuditResult:
     judge, settings = bench.judge(), bench.settings
     found = await audit(
         samples,
@@ -210,11 +184,7 @@ async def _audit(
             again=again(judge),
             attacks=names,
             seed=settings.model.seed,
-            workers=Workers(
-                bench.workers(settings.model.concurrency),
-                silent if bench.is_dry else observer,
-                bench.stop,
-            ),
+            workers=bench.stage_workers(),
             is_dry=bench.is_dry,
         ),
     )
@@ -283,8 +253,3 @@ def _refuse_if_all_failed(found: Audited, judge: str) -> None:
             f"{judge}: judging failed on all {record.n_plain} plain texts; the first: "
             f"{first.kind}: {first.message}; --retry-failed asks again for replies that were no use"
         )
-
-
-def _failures_beside(out: Path) -> Iterable[Failure]:
-    beside = failures_beside(out)
-    return read_records(beside, Failure) if beside.exists() else ()

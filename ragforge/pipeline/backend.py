@@ -1,20 +1,19 @@
 """The model behind a stage, or the offline baseline where none is configured."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.connect import OFFLINE, connect
 from ragforge.llm.dry_run import CountingModel
 from ragforge.llm.store import CallStore
-from ragforge.observe import Event, Observer
+from ragforge.observe import Event, silent
+from ragforge.pipeline.job import CallPlace, Job
 from ragforge.prompts import Prompt, load_prompt
-from ragforge.records import Failure, Stage
+from ragforge.records import Stage
 from ragforge.stages.asking import Asker
+from ragforge.stages.runner import Workers
 
 OFFLINE_NOTE = (
     "no model is asked: the offline baseline (rules and shared words) does the work; "
@@ -23,34 +22,6 @@ OFFLINE_NOTE = (
 
 NO_CALLS: dict[str, object] = {"calls": 0, "cached": 0}
 """What the offline baseline is estimated to take."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """How a stage is run.
-
-    Args:
-        dry_run: Count calls only; nothing is asked or written.
-        retry_failed: Ask again where a stored reply was no use.
-        again: Judge again what another judge graded; what people graded stays.
-        mix: Let what another model or prompt graded stand beside what is graded now.
-        offline_replay: Take replies from the call store only; a missing one ends the run.
-        single_call: Grade an answer as a whole, without drawing facts first.
-        graded_by: Who gave the grades that answers bring; "" for the name of their file.
-        with_judge: Grade answers that bring a grade, too, be it by the offline baseline.
-    """
-
-    dry_run: bool = False
-    retry_failed: bool = False
-    again: bool = False
-    mix: bool = False
-    offline_replay: bool = False
-    single_call: bool = False
-    with_judge: bool = False
-    graded_by: str = ""
-
-
-EARNEST = Mode()
 
 
 def _nothing() -> None:
@@ -101,6 +72,11 @@ class Backend:
         """
         return 2 * self.concurrency if self.asker else concurrency
 
+    def stage_workers(self, job: Job) -> Workers:
+        """Return who works through the units of a stage; a dry run of a model is not told of."""
+        n = self.workers(job.settings.model.concurrency)
+        return Workers(n, silent if self.tally else job.observer, self.stop)
+
     @property
     def name(self) -> str:
         """The model's name for provenance."""
@@ -121,49 +97,39 @@ class Backend:
         dataset.note(models=[self.name], prompts=self.prompt_digests, spent=spent)
 
 
-def of_stages(
-    failures: Callable[[], Iterable[Failure]], *stages: Stage
-) -> Callable[[], Iterable[Failure]]:
-    """Return the failures of some stages alone: what another one bought is not asked for again."""
-    return lambda: (failure for failure in failures() if failure.what in stages)
-
-
 @asynccontextmanager
 async def open_backend(
-    settings: Settings,
-    prompt: str,
-    store_path: Path,
-    observer: Observer,
-    *,
-    mode: Mode,
-    failures: Callable[[], Iterable[Failure]],
-    account: BudgetAccount | None = None,
+    job: Job, prompt: str, place: CallPlace, *stages: Stage
 ) -> AsyncIterator[Backend]:
-    """Open the model that the settings name together with a prompt.
+    """Open the model that the settings of a job name together with a prompt.
 
     Args:
-        settings: Model, budget and prompts.
+        job: Model, budget and prompts; whether to ask, and what to ask again.
         prompt: Its name.
-        store_path: The call store.
-        observer: Told of calls and retries.
-        mode: Whether to ask, and what to ask again.
-        failures: Those of earlier runs of the stage; read only when they are asked again.
-        account: What is spent of the budget; shared where several models have one.
+        place: Has the call store, and the failures of earlier runs.
+        stages: Whose failures are asked again: what another one bought stays.
 
     Raises:
         ConfigError: The model or the prompt cannot be taken.
         DataError: The call store or a local model file cannot be opened.
     """
+    settings, mode = job.settings, job.mode
     if settings.model.name == OFFLINE:
-        observer(Event("note", message=OFFLINE_NOTE))
+        job.observer(Event("note", message=OFFLINE_NOTE))
         yield Backend()
         return
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
-        settings, store_path, observer, account, dry_run=mode.dry_run, replay=mode.offline_replay
+        settings,
+        place.store_path,
+        job.observer,
+        job.account,
+        dry_run=mode.dry_run,
+        replay=mode.offline_replay,
     ) as connection:
         if mode.retry_failed:
-            connection.store.forget(key for item in failures() for key in item.call_keys)
+            failures = (failure for failure in place.failures() if failure.what in stages)
+            connection.store.forget(key for failure in failures for key in failure.call_keys)
         asker = Asker(connection.model, connection.name, settings.model, loaded)
         yield Backend(
             asker,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from types import MappingProxyType
 
 from ragforge.config import JudgeSettings, Settings
 from ragforge.corpus.survey import Survey
@@ -11,20 +12,19 @@ from ragforge.evaluating.completion import CompletionSummary, PooledItem, summar
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
-from ragforge.llm.budget import BudgetAccount
-from ragforge.llm.embedder import EndpointEmbedder, open_embedder
+from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.backend import EARNEST, Mode, of_stages
+from ragforge.pipeline.embedding import count_embeddings, embedder_of, with_embeddings
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult
 from ragforge.pipeline.judges import open_bench
 from ragforge.pipeline.judging import refused_if_all_failed, tell_of_reading
 from ragforge.pipeline.pool_waves import Asked, Waves, items_of, queries_to_complete
-from ragforge.pipeline.pooling import count_embeddings, with_embeddings
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, Query
 from ragforge.retrieval import Buildable, Embedder, Retriever
 from ragforge.stages.collecting import Collected
-from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
+from ragforge.stages.complete.growth import Ranked, ranked_items
 from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.runner import Workers
@@ -56,11 +56,8 @@ async def complete_dataset(
     dataset: Dataset,
     survey: Survey,
     retrievers: Mapping[str, Retriever],
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
+    job: Job,
     query_ids: Collection[str] | None = None,
-    account: BudgetAccount | None = None,
 ) -> Completion:
     """Pool what probes find for queries, and judge it; pools grow while their end is relevant.
 
@@ -72,11 +69,9 @@ async def complete_dataset(
         dataset: Has queries; gets pools and judgments.
         survey: Its corpus.
         retrievers: Who looks, by the name that the pool gives them.
-        settings: Depth of the pools, models and budget.
-        observer: Told of progress.
-        mode: A dry run writes nothing, and asks no retriever that has to be built first.
+        job: Depth of the pools, models and budget. A dry run writes nothing, and asks no retriever
+            that has to be built first.
         query_ids: Which queries, of any status; the accepted ones of the split where None.
-        account: What was spent of the budget before; nothing where None.
 
     Raises:
         DataError: No query is in the split.
@@ -85,31 +80,21 @@ async def complete_dataset(
             could be judged.
     """
     was = reading_in_force(dataset, dataset.each_judgment())
-    queries = queries_to_complete(dataset, settings.judge.split, query_ids)
-    items = items_of(dataset, queries, survey, observer)
-    if mode.dry_run:
-        retrievers = free_retrievers(retrievers, observer)
-    looked = await look_for(items, survey, retrievers, settings, observer)
-    if not mode.dry_run:
+    queries = queries_to_complete(dataset, job.settings.judge.split, query_ids)
+    items = items_of(dataset, queries, survey, job.observer)
+    if job.mode.dry_run:
+        retrievers = free_retrievers(retrievers, job.observer)
+    looked = await look_for(items, survey, retrievers, job)
+    if not job.mode.dry_run:
         tried = {probe.key for probe in probes_of(items, retrievers)}
         dataset.replace_failures("retrieve", looked.failures, tried.__contains__)
-    failed = Counter(one.key.partition("/")[0] for one in looked.failures)
-    asked = _asked(queries, ranked_items(items, looked.results))
-    async with open_bench(
-        judging_settings(settings),
-        dataset.store_path,
-        observer,
-        mode=mode,
-        failures=of_stages(dataset.failures, "judge"),
-        account=account,
-    ) as bench:
-        refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})
-        growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
-        waves = Waves(dataset, survey, bench, asked, growth, mode, observer)
-        await waves.judge()
-        if mode.dry_run:
-            return Completion(waves.result, None, failed, estimate_of(waves))
-    tell_of_reading(dataset, was, observer)
+    failed = Counter(failure.key.partition("/")[0] for failure in looked.failures)
+    waves = await judge_pools(
+        dataset, survey, _asked(queries, ranked_items(items, looked.results)), job
+    )
+    if job.mode.dry_run:
+        return Completion(waves.result, None, failed, waves.result.estimate)
+    tell_of_reading(dataset, was, job.observer)
     summary = _summary(dataset, waves)
     if not summary.n_calls and not waves.result.n_judged:
         refused_if_all_failed(waves.result, waves.result.n_failed)
@@ -124,32 +109,52 @@ def _asked(queries: Sequence[Query], ranked: Sequence[Ranked]) -> dict[str, Aske
     }
 
 
-async def complete_whole(
-    dataset: Dataset, settings: Settings, observer: Observer, mode: Mode = EARNEST
-) -> Completion:
+async def judge_pools(
+    dataset: Dataset,
+    survey: Survey,
+    asked: Mapping[str, Asked],
+    job: Job,
+    *,
+    starts: Mapping[str, int] = MappingProxyType({}),
+    adds: bool = False,
+) -> Waves:
+    """Judge pools wave by wave, by whoever judges pools; in a dry run the result has an estimate.
+
+    Args:
+        dataset: Gets judgments and pools.
+        survey: Has the texts.
+        asked: The queries, by id.
+        job: Depth of the pools, models and budget.
+        starts: As for `Waves`.
+        adds: As for `Waves`.
+
+    Raises:
+        UsageError, EndpointError, BudgetError: As for `Waves.judge`.
+    """
+    judging = job.with_settings(judging_settings(job.settings))
+    async with open_bench(judging, dataset, "judge") as bench:
+        refuse_shared_queries(bench.examples, {name: query.text for name, query in asked.items()})
+        waves = Waves(dataset, survey, bench, asked, starts=starts, adds=adds)
+        await waves.judge()
+        if job.mode.dry_run:
+            waves.result.estimate = _estimate(waves)
+        return waves
+
+
+async def complete_whole(dataset: Dataset, job: Job) -> Completion:
     """Complete the pools of a dataset's accepted queries by what its own corpus holds.
 
     Args and errors are those of `complete_dataset`.
     """
     require_own_chunks(dataset)
-    place = dataset.own_place
-    with open_survey(dataset.chunks_path, place, observer, seed=settings.model.seed) as survey:
-        account = BudgetAccount()
-        async with open_embedder(
-            settings,
-            dataset.store_path,
-            observer,
-            account,
-            dry_run=mode.dry_run,
-            replay=mode.offline_replay,
-        ) as embedder:
+    place, seed = dataset.own_place, job.settings.model.seed
+    with open_survey(dataset.chunks_path, place, job.observer, seed=seed) as survey:
+        async with embedder_of(job, dataset) as embedder:
             retrievers = probing_retrievers(survey, embedder)
-            done = await complete_dataset(
-                dataset, survey, retrievers, settings, observer, mode, account=account
-            )
+            done = await complete_dataset(dataset, survey, retrievers, job)
             if embedder is None or done.estimate is None:
                 return done
-            counted = await _count_embeddings(dataset, survey, settings, embedder)
+            counted = await _count_embeddings(dataset, survey, job.settings, embedder)
             return replace(done, estimate=with_embeddings(done.estimate, counted))
 
 
@@ -206,16 +211,15 @@ async def look_for(
     items: Sequence[Item],
     survey: Survey,
     retrievers: Mapping[str, Retriever],
-    settings: Settings,
-    observer: Observer,
+    job: Job,
 ) -> Collected[ProbeRanks]:
     """Return what retrievers find for items, and what stands beside their sources."""
-    most = settings.pool.pool_most
+    most = job.settings.pool.pool_most
     looked = await look(
         probes_of(items, retrievers),
         retrievers,
         most=most,
-        workers=Workers(settings.model.concurrency, observer),
+        workers=Workers(job.settings.model.concurrency, job.observer),
     )
     looked.results.extend(found for item in items for found in beside(item, survey, most))
     return looked
@@ -252,7 +256,7 @@ def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
     )
 
 
-def estimate_of(waves: Waves) -> dict[str, object]:
+def _estimate(waves: Waves) -> dict[str, object]:
     """Return what the first blocks take, and how far that goes if all pools grow to the end."""
     bench, result, blocks = waves.bench, waves.result, list(waves.open_blocks())
     new = sum(first for first, *_ in blocks)

@@ -13,6 +13,7 @@ from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import ImportResult, import_queries
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult
 from ragforge.pipeline.judging import judge_dataset
 from ragforge.pipeline.reporting import write_report
@@ -51,17 +52,18 @@ async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
     sample = shipped("datasets") / "helpcentre"
     documents = sample / "documents"
     source = ChunkSource([documents], None, settings.chunk, observer)
-    made = await generate_dataset(out, source, settings, observer)
+    made = await generate_dataset(out, source, Job(settings, observer))
     assert made.report is not None
     dataset = made.dataset
     imported = import_queries(
         sample / "golden.jsonl", dataset, observer, made_by="makers of the sample"
     )
     dataset.write_manifest(dataset.manifest.model_copy(update={"licence": LICENCE}))
-    await make_runs(dataset, dict(zip(RETRIEVERS, RETRIEVERS, strict=True)), settings, observer)
-    judging = await judge_dataset(dataset, RETRIEVERS, settings, observer)
+    specs = dict(zip(RETRIEVERS, RETRIEVERS, strict=True))
+    await make_runs(dataset, specs, Job(settings, observer))
+    judging = await judge_dataset(dataset, RETRIEVERS, Job(settings, observer))
     answering = [
-        await grade_system(dataset, path, path.stem, settings, observer)
+        await grade_system(dataset, path, path.stem, Job(settings, observer))
         for path in sorted((sample / "answers").glob("*.jsonl"))
     ]
     evaluation = evaluate_dataset(dataset, RETRIEVERS, settings.evaluate)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ragforge.config import Settings
 from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
-from ragforge.observe import Event, Observer, silent
+from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import Backend
+from ragforge.pipeline.job import Job
 from ragforge.records import AnswerGrade, Fact, Failure, Query
 from ragforge.stages.answer.by_facts import DividedJudge, FactJudge
 from ragforge.stages.answer.cases import Case
@@ -17,7 +17,6 @@ from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.asking import Asker
 from ragforge.stages.collecting import Collected
 from ragforge.stages.judging import Judge
-from ragforge.stages.runner import Workers
 
 EXTRACTING = "extract_facts"
 GRADING = "grade_facts"
@@ -37,8 +36,7 @@ async def ready_by_facts(
     cases: Sequence[Case],
     asker: Asker,
     backend: Backend,
-    settings: Settings,
-    observer: Observer,
+    job: Job,
 ) -> Ready:
     """Draw the facts that the answers left to a judge are graded by, and write them.
 
@@ -51,8 +49,7 @@ async def ready_by_facts(
         cases: Answers, also those that a rule decides.
         asker: The model with the prompt that grades by facts.
         backend: Lends the other prompts.
-        settings: Calls in flight.
-        observer: Told of progress.
+        job: Calls in flight, and who is told.
 
     Raises:
         DataError: A query has two facts of one id.
@@ -62,13 +59,13 @@ async def ready_by_facts(
     _refuse_doubled_ids(dataset, read)
     unanswerable = any(not case.query.answerable for case in read)
     otherwise = backend.with_prompt(GRADING_AT_ONCE) if unanswerable else None
-    drawn = await _draw([case.query for case in read], dataset, backend, settings, observer)
+    drawn = await _draw([case.query for case in read], dataset, backend, job)
     undrawn = {failure.key: failure for failure in drawn.failures}
     queries = {query.query_id: query for query in drawn.results}
     if backend.tally is not None:
         guessed = _guessed((case.query for case in read), undrawn)
         queries |= guessed
-        _tell(len(guessed), observer)
+        _tell(len(guessed), job.observer)
     by_facts = FactJudge(asker, undrawn)
     return Ready(
         [replace(case, query=queries.get(case.query.query_id, case.query)) for case in cases],
@@ -77,11 +74,7 @@ async def ready_by_facts(
 
 
 async def _draw(
-    queries: Iterable[Query],
-    dataset: Dataset,
-    backend: Backend,
-    settings: Settings,
-    observer: Observer,
+    queries: Iterable[Query], dataset: Dataset, backend: Backend, job: Job
 ) -> Collected[Query]:
     dry_run = backend.tally is not None
     todo = [query for query in queries if lacks_facts(query)]
@@ -96,10 +89,7 @@ async def _draw(
         nothing: Collected[Query] = Collected()
         keep(nothing)
         return nothing
-    workers = Workers(
-        backend.workers(settings.model.concurrency), silent if dry_run else observer, backend.stop
-    )
-    return await draw_facts(todo, asker, workers, keep)
+    return await draw_facts(todo, asker, backend.stage_workers(job), keep)
 
 
 def _write(dataset: Dataset, drawn: Collected[Query], tried: set[str]) -> None:

@@ -6,17 +6,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import refuse_other_files, refuse_refreshed
-from ragforge.observe import Observer
-from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generation.estimate import estimate_generation
 from ragforge.pipeline.generation.inputs import is_own, is_settled, made_from, open_inputs, settle
 from ragforge.pipeline.generation.report import write_findings
 from ragforge.pipeline.generation.rounds import Rounds
 from ragforge.pipeline.generation.source import ChunkSource, real_queries
 from ragforge.pipeline.generation.team import assemble
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import GenerationReport
 from ragforge.stages.generate.quotas import targets
@@ -47,13 +45,7 @@ class GenerationResult:
     estimate: dict[str, object] | None = None
 
 
-async def generate_dataset(
-    out: Path,
-    source: ChunkSource,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
-) -> GenerationResult:
+async def generate_dataset(out: Path, source: ChunkSource, job: Job) -> GenerationResult:
     """Generate queries from a corpus into a dataset directory.
 
     The same inputs into the same directory go on where an earlier run stopped; a larger number of
@@ -62,9 +54,8 @@ async def generate_dataset(
     Args:
         out: The dataset's directory.
         source: The corpus.
-        settings: Models, budget, seed, and what is wanted.
-        observer: Told of progress.
-        mode: A dry run touches nothing but the folder of the call store.
+        job: Models, budget, seed, and what is wanted. A dry run touches nothing but the folder of
+            the call store.
 
     Raises:
         ConfigError: The settings name what does not exist.
@@ -72,6 +63,7 @@ async def generate_dataset(
         DataError: The corpus cannot be read, or has no text.
         EndpointError, BudgetError: The run was stopped; what was accepted is written.
     """
+    settings, seed = job.settings, job.settings.model.seed
     targets(settings.generate)
     dataset = Dataset(out)
     refuse_other_files(out)
@@ -79,27 +71,25 @@ async def generate_dataset(
     folder = dataset.store_path.parent
     real = real_queries(dataset, settings.generate.like)
     async with AsyncExitStack() as stack:
-        team = await assemble(stack, settings, dataset, observer, mode)
-        if mode.dry_run:
+        team = await assemble(stack, job, dataset)
+        if job.mode.dry_run:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
             chunks = stack.enter_context(source.prepared(place))
-            survey = stack.enter_context(
-                open_survey(chunks.path, place, observer, seed=settings.model.seed)
-            )
+            survey = stack.enter_context(open_survey(chunks.path, place, job.observer, seed=seed))
             there = dataset.queries() if (out / "manifest.json").exists() else []
             n_there = sum(is_own(query) or is_settled(query) for query in there)
             estimate = await estimate_generation(team, survey, settings, real, n_there)
             return GenerationResult(dataset, estimate=estimate)
         chunks = stack.enter_context(source.prepared(folder))
-        if mode.retry_failed and (out / "manifest.json").exists():
+        if job.mode.retry_failed and (out / "manifest.json").exists():
             settle(dataset)
         inputs = open_inputs(
             out, chunks, made_from(chunks.digest, settings, team, real), settings, real
         )
         survey = stack.enter_context(
-            open_survey(out / "chunks.jsonl", folder, observer, seed=settings.model.seed)
+            open_survey(out / "chunks.jsonl", folder, job.observer, seed=seed)
         )
-        rounds = Rounds(dataset, survey, team, inputs, settings, observer, mode)
+        rounds = Rounds(dataset, survey, team, inputs, job)
         try:
             await rounds.run()
         finally:

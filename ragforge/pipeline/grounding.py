@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ragforge.config import Settings
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError, EndpointError
 from ragforge.files.external_sort import Spool
 from ragforge.files.formats.answers import AnswerRow, read_answers
 from ragforge.files.formats.traffic import TrafficRow, read_traffic
-from ragforge.files.record_files import read_records
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
-from ragforge.observe import Observer, silent
+from ragforge.observe import Observer
 from ragforge.pipeline.answering import with_query_ids
-from ragforge.pipeline.backend import EARNEST, Mode, open_backend
+from ragforge.pipeline.backend import open_backend
+from ragforge.pipeline.job import Job, OutputFile
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure, Grounding
 from ragforge.stages.ground.lexical import LexicalGrounder
@@ -26,7 +25,6 @@ from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.ground.parts import Exchange, Passage
 from ragforge.stages.ground.stage import ground_exchanges
 from ragforge.stages.ground.summary import GroundingSummary, summarise
-from ragforge.stages.runner import Workers
 
 PROMPT = "check_claims"
 
@@ -80,9 +78,7 @@ class _Grounded(AbstractContextManager["_Grounded"]):
             self._failures.write(beside)
 
 
-async def ground_traffic(
-    answers: Path, out: Path, settings: Settings, observer: Observer, mode: Mode = EARNEST
-) -> GroundingResult:
+async def ground_traffic(answers: Path, out: Path, job: Job) -> GroundingResult:
     """Check the answers of a file that has their contexts, however many there are.
 
     Answers are read as they are checked, and groundings sorted on disk. Failures go to
@@ -91,9 +87,7 @@ async def ground_traffic(
     Args:
         answers: File of answers with contexts.
         out: File of groundings to write.
-        settings: Model and budget.
-        observer: Told of progress.
-        mode: A dry run writes nothing.
+        job: Model and budget. A dry run writes nothing.
 
     Raises:
         DataError: The file does not hold to its format.
@@ -105,77 +99,43 @@ async def ground_traffic(
     def exchanges() -> Iterator[Iterable[Exchange]]:
         yield map(_of_traffic, read_traffic(answers))
 
-    place = _Place(out, out.parent / ".ragforge" / "calls.sqlite")
-    return await _ground(exchanges, place, settings, observer, mode)
+    return await _ground(exchanges, OutputFile.beside(out), job)
 
 
 async def ground_system(
-    dataset: Dataset,
-    answers: Path | str,
-    out: Path,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
+    dataset: Dataset, answers: Path | str, out: Path, job: Job
 ) -> GroundingResult:
     """Check the answers of a system against a dataset's chunks; replies go to the dataset's store.
 
     Args:
         dataset: Has chunks.
         answers: File of answers that name their chunks, or name of a system in the dataset.
-        out: As for `ground_traffic`, like the rest.
-        settings: Model and budget.
-        observer: Told of progress.
-        mode: A dry run writes nothing.
+        out: As for `ground_traffic`.
+        job: As for `ground_traffic`.
 
     Raises:
         DataError: There are no such answers, or no chunks, or somebody changed these.
         EndpointError, BudgetError: As for `ground_traffic`.
     """
     require_own_chunks(dataset)
-    rows = _rows(dataset, answers, observer)
-    place = _Place(out, dataset.store_path)
-    return await _ground(
-        partial(_of_dataset, rows, dataset), place, settings, observer, mode, total=len(rows)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where groundings and replies go."""
-
-    out: Path
-    store: Path
-
-    def failures(self) -> Iterable[Failure]:
-        beside = failures_beside(self.out)
-        return read_records(beside, Failure) if beside.exists() else ()
+    rows = _rows(dataset, answers, job.observer)
+    place = OutputFile(out, dataset.store_path)
+    return await _ground(partial(_of_dataset, rows, dataset), place, job, total=len(rows))
 
 
 async def _ground(
-    open_exchanges: _Exchanges,
-    place: _Place,
-    settings: Settings,
-    observer: Observer,
-    mode: Mode,
-    *,
-    total: int | None = None,
+    open_exchanges: _Exchanges, out: OutputFile, job: Job, *, total: int | None = None
 ) -> GroundingResult:
-    async with open_backend(
-        settings, PROMPT, place.store, observer, mode=mode, failures=place.failures
-    ) as backend:
+    async with open_backend(job, PROMPT, out, "ground") as backend:
         grounder = LLMGrounder(backend.asker) if backend.asker else LexicalGrounder()
-        workers = Workers(
-            backend.workers(settings.model.concurrency),
-            silent if backend.tally else observer,
-            backend.stop,
-        )
-        with _Grounded(place.out.parent) as grounded, open_exchanges() as exchanges:
+        workers = backend.stage_workers(job)
+        with _Grounded(out.path.parent) as grounded, open_exchanges() as exchanges:
             try:
                 await ground_exchanges(exchanges, grounder, workers, grounded, total=total)
             finally:
-                if not mode.dry_run:
-                    grounded.write(place.out)
-            if mode.dry_run:
+                if not job.mode.dry_run:
+                    grounded.write(out.path)
+            if job.mode.dry_run:
                 return GroundingResult(backend.name, None, backend.estimate())
             summary = summarise(grounded.groundings())
     if grounded.first_failure is not None and summary.n_failed == summary.n_answers:

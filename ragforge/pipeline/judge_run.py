@@ -4,17 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ragforge.files.set.dataset import Dataset
 from ragforge.measures.grader_agreement import Agreement
-from ragforge.observe import Event, Observer, silent
+from ragforge.observe import Event
 from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judges import Bench
+from ragforge.pipeline.pooling import Standing
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.batches import Batch, batches
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.position import PositionEffect, PositionSums
 from ragforge.stages.judge.stage import judge_batches
 from ragforge.stages.judge.summary import QuerySummary
-from ragforge.stages.runner import Workers
 
 PILOT_PAIRS = 200
 """Pairs after which the effect of places is looked at for the first time; then at twice as many,
@@ -130,6 +131,11 @@ class _Watched:
         self.is_biased = self.is_biased or (found is not None and found.is_significant)
 
 
+def _never(pair: Pair) -> bool:
+    """Keep no pair out of batches: there are none."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Sitting:
     """Who judges, and where judgments go.
@@ -138,19 +144,17 @@ class Sitting:
         bench: Who judges.
         judged: Takes judgments and failures.
         result: Counts them.
-        observer: Told of progress.
     """
 
     bench: Bench
     judged: JudgedSpool
     result: JudgingResult
-    observer: Observer
 
     async def judge(
         self,
         pairs: Callable[[], Iterable[Pair]],
         total: int | None,
-        singly: Callable[[Pair], bool] = lambda pair: False,
+        singly: Callable[[Pair], bool] = _never,
     ) -> None:
         """Judge pairs; begin anew without batches where their order moves grades, or may.
 
@@ -169,7 +173,7 @@ class Sitting:
         effect = self.result.position
         if effect is None or (effect.is_told and not watched.is_biased):
             return
-        self.observer(Event("note", message=_why_alone(self.result.position)))
+        self.bench.job.observer(Event("note", message=_why_alone(self.result.position)))
         self.result.begin_anew()
         self.result.gave_up_batches = True
         self.judged.begin_anew()
@@ -180,12 +184,7 @@ class Sitting:
         self, found: Iterable[Batch], watched: _Watched, total: int | None, *, batched: bool
     ) -> None:
         bench = self.bench
-        workers = Workers(
-            bench.workers(bench.settings.model.concurrency),
-            silent if bench.is_dry else self.observer,
-            bench.stop,
-        )
-        judge = bench.batch_judge(batched=batched)
+        judge, workers = bench.batch_judge(batched=batched), bench.stage_workers()
         await judge_batches(self._counted(found, watched), judge, workers, watched, total=total)
 
     def _counted(self, found: Iterable[Batch], watched: _Watched) -> Iterator[Batch]:
@@ -194,6 +193,40 @@ class Sitting:
                 return
             self.result.n_texts += len(batch.twins)
             yield batch
+
+
+async def judge_into(
+    dataset: Dataset,
+    bench: Bench,
+    standing: Standing,
+    result: JudgingResult,
+    pairs: Callable[[], Iterable[Pair]],
+    total: int,
+) -> None:
+    """Judge pairs into a dataset, also what was done of a run that is stopped.
+
+    Args:
+        dataset: Gets judgments and failures, but not in a dry run.
+        bench: Who judges.
+        standing: Knows the pairs that the judge failed on before; they are kept out of batches.
+        result: Counts judgments and failures.
+        pairs: As for `Sitting.judge`.
+        total: How many there are.
+
+    Raises:
+        EndpointError, BudgetError: The run was stopped.
+    """
+    mode = bench.job.mode
+    with JudgedSpool(dataset.files) as judged:
+        try:
+            sitting = Sitting(bench, judged, result)
+            singly = standing.failed(dataset) if bench.batch > 1 else _never
+            await sitting.judge(pairs, total, singly)
+        finally:
+            if judged.has_any and not mode.dry_run:
+                # Where nothing came of it, what another judge said stays as it was.
+                judged.add_to(dataset, grades=result.n_judged > 0 or not mode.again)
+                bench.note_in(dataset)
 
 
 def _why_alone(effect: PositionEffect | None) -> str:

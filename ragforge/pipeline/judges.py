@@ -1,7 +1,7 @@
 """Who judges relevance: the offline baseline, one model, or a panel, alone or in batches."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +12,13 @@ from ragforge.config.values import address
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.judge_examples import Example, load_examples
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import Message
 from ragforge.llm.families import shared_families
-from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import Backend, Mode, open_backend
+from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.backend import Backend, open_backend
+from ragforge.pipeline.job import CallPlace, Job
 from ragforge.prompts import is_overridden
-from ragforge.records import Failure, Judgment, Provenance
+from ragforge.records import Judgment, Provenance, Stage
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.batches import Batch, BatchedJudge, JudgedBatch, OneByOne
 from ragforge.stages.judge.examples import example_turns, examples_sha256
@@ -26,6 +26,7 @@ from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import ALTERNATIVES, BARE_SCHEMA, SCHEMA, LLMJudge, PollingJudge
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judging import Judge
+from ragforge.stages.runner import Workers
 
 POINTWISE = "judge_relevance"
 BATCH = "judge_relevance_batch"
@@ -40,13 +41,18 @@ class Bench:
 
     Args:
         backends: One a model; one without a model for the offline baseline.
-        settings: How they judge, and at which temperature.
+        job: Its settings say how they judge, and at which temperature.
         examples: Shown to them first.
     """
 
     backends: tuple[Backend, ...]
-    settings: Settings
+    job: Job
     examples: tuple[Example, ...] = ()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the job."""
+        return self.job.settings
 
     @property
     def name(self) -> str:
@@ -106,9 +112,11 @@ class Bench:
         for backend in self.backends:
             backend.stop()
 
-    def workers(self, concurrency: int) -> int:
-        """Return how many batches to have in work; see `Backend.workers`."""
-        return max(backend.workers(concurrency) for backend in self.backends)
+    def stage_workers(self) -> Workers:
+        """Return who works through what is judged; a dry run of a model is not told of."""
+        concurrency = self.settings.model.concurrency
+        n = max(backend.workers(concurrency) for backend in self.backends)
+        return Workers(n, silent if self.is_dry else self.job.observer, self.stop)
 
     def estimate(self, n_texts: int) -> dict[str, object]:
         """Return what a dry run counted, over all models.
@@ -151,53 +159,33 @@ class Bench:
 
 
 @asynccontextmanager
-async def open_bench(
-    settings: Settings,
-    store_path: Path,
-    observer: Observer,
-    *,
-    mode: Mode,
-    failures: Callable[[], Iterable[Failure]],
-    account: BudgetAccount | None = None,
-) -> AsyncIterator[Bench]:
-    """Open the models that judge; those of a panel share one budget.
+async def open_bench(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterator[Bench]:
+    """Open the models that judge.
 
     Args:
-        settings: Models, budget, prompts, and how to judge.
-        store_path: The call store.
-        observer: Told of calls and retries.
-        mode: Whether to ask, and what to ask again.
-        failures: Those of earlier runs.
-        account: What other stages of the same run have spent; one of its own where None.
+        job: Models, budget, prompts, and how to judge.
+        place: Has the call store, and the failures of earlier runs.
+        stages: Whose failures are asked again.
 
     Raises:
         UsageError: Ways of judging that exclude each other.
         ConfigError, DataError: As for `open_backend`; an examples file cannot be taken.
     """
-    how = settings.judge
+    settings, how = job.settings, job.settings.judge
     _refuse_contradictions(how, settings.model.temperature)
     examples = load_examples(Path(how.examples)) if how.examples else ()
-    _warn_of_kin(how.panel, observer)
-    _warn_of_other_rubric(settings, observer)
+    _warn_of_kin(how.panel, job.observer)
+    _warn_of_other_rubric(settings, job.observer)
     members = how.panel or (settings.model.name,)
     prompt = how.prompt or (BATCH if how.batch > 1 else POINTWISE)
-    account = account or BudgetAccount()
     async with AsyncExitStack() as stack:
         backends = [
             await stack.enter_async_context(
-                open_backend(
-                    of_member(settings, member),
-                    prompt,
-                    store_path,
-                    observer,
-                    mode=mode,
-                    failures=failures,
-                    account=account,
-                )
+                open_backend(job.with_settings(of_member(settings, member)), prompt, place, *stages)
             )
             for member in members
         ]
-        yield Bench(tuple(backends), settings, examples)
+        yield Bench(tuple(backends), job, examples)
 
 
 def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:

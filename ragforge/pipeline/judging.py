@@ -6,18 +6,16 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from ragforge.config import JudgeSettings, Settings
+from ragforge.config import JudgeSettings
 from ragforge.errors import DataError, EndpointError
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.files.external_sort import Spool
 from ragforge.files.formats.pairs import read_pairs
-from ragforge.files.record_files import read_records
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.agreement import Labels
-from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.earlier_rankings import (
     NO_NEEDS,
     ONE_BACK,
@@ -26,8 +24,9 @@ from ragforge.pipeline.earlier_rankings import (
     earlier_needs,
     tell_of_needs,
 )
-from ragforge.pipeline.judge_run import JudgingResult, Sitting
-from ragforge.pipeline.judged_spool import JudgedSpool, failures_beside
+from ragforge.pipeline.job import Job, OutputFile
+from ragforge.pipeline.judge_run import JudgingResult, Sitting, judge_into
+from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judges import Bench, open_bench
 from ragforge.pipeline.pooling import (
     Standing,
@@ -37,7 +36,7 @@ from ragforge.pipeline.pooling import (
     queries_of,
     with_texts,
 )
-from ragforge.records import Failure, Record
+from ragforge.records import Record
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.stage import open_pairs
@@ -95,22 +94,23 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
             yield Pair(row.query_id, row.query, row.chunk_id, row.text)
 
 
-def as_the_pools(dataset: Dataset, settings: Settings, observer: Observer, mode: Mode) -> Settings:
-    """Return the settings with the batches that the same model judged the pools of the set in.
+def as_the_pools(dataset: Dataset, job: Job) -> Job:
+    """Return the job with the batches that the same model judged the pools of the set in.
 
     Only where nothing is said about how to judge, and grades of another way are neither replaced
     nor to be mixed: half a set graded in another way would look like a difference of systems.
     """
-    how = settings.judge
+    settings, how = job.settings, job.settings.judge
     said_nothing = how == JudgeSettings(depth=how.depth, split=how.split)
-    if not said_nothing or mode.again or mode.mix or not (dataset.files / "pool.jsonl").exists():
-        return settings
+    asked_otherwise = not said_nothing or job.mode.again or job.mode.mix
+    if asked_otherwise or not (dataset.files / "pool.jsonl").exists():
+        return job
     for judgment in dataset.each_judgment():
         by = judgment.provenance
         found = _BATCHES.match(by.protocol) if by and by.model == settings.model.name else None
         if found:
             batch, permutations = map(int, found.groups())
-            observer(
+            job.observer(
                 Event(
                     "note",
                     message=f"judged like the pools of this set, {found[0]}; --again judges all "
@@ -118,17 +118,13 @@ def as_the_pools(dataset: Dataset, settings: Settings, observer: Observer, mode:
                 )
             )
             update = {"batch": batch, "permutations": permutations}
-            return settings.model_copy(update={"judge": how.model_copy(update=update)})
-    return settings
+            judge = how.model_copy(update=update)
+            return job.with_settings(settings.model_copy(update={"judge": judge}))
+    return job
 
 
 async def judge_dataset(
-    dataset: Dataset,
-    run_names: Sequence[str],
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
-    earlier: Earlier | None = None,
+    dataset: Dataset, run_names: Sequence[str], job: Job, earlier: Earlier | None = None
 ) -> JudgingResult:
     """Judge the pool of some runs; pairs that have a grade are not judged again.
 
@@ -138,9 +134,7 @@ async def judge_dataset(
     Args:
         dataset: Has chunks, queries and runs.
         run_names: Whose top ranks are pooled; all runs where empty.
-        settings: Depth, split, prompt, models and budget.
-        observer: Told of progress.
-        mode: A dry run writes nothing.
+        job: Depth, split, prompt, models and budget. A dry run writes nothing.
         earlier: Rankings of earlier evaluations that are judged as well; None for none.
 
     Raises:
@@ -149,50 +143,36 @@ async def judge_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
-    settings = as_the_pools(dataset, settings, observer, mode)
+    job = as_the_pools(dataset, job)
     was = reading_in_force(dataset, dataset.each_judgment())
-    queries = queries_of(dataset, settings.judge.split)
-    pooled = pool_of(dataset, queries, run_names, settings.judge.depth, observer)
-    async with open_bench(
-        settings,
-        dataset.store_path,
-        observer,
-        mode=mode,
-        failures=of_stages(dataset.failures, "judge"),
-    ) as bench:
+    depth, observer = job.settings.judge.depth, job.observer
+    queries = queries_of(dataset, job.settings.judge.split)
+    retrieved = pool_of(dataset, queries, run_names, depth, observer)
+    async with open_bench(job, dataset, "judge") as bench:
         refuse_shared_queries(bench.examples, queries)
-        standing = Standing(bench.provenances(), again=mode.again)
-        needs = _needs(dataset, queries, run_names, settings.judge.depth, standing, earlier)
-        everything = {pair.chunk_id for pair in (*pooled, *needs.pairs)}
+        standing = Standing(bench.provenances(), again=job.mode.again)
+        needs = _needs(dataset, queries, run_names, depth, standing, earlier)
+        everything = {pair.chunk_id for pair in (*retrieved, *needs.pairs)}
         with ChunkTexts(dataset.chunks_path, everything) as texts:
-            pooled = with_texts(pooled, texts, observer)
+            pooled = with_texts(retrieved, texts, observer)
             needs = needs.beside(pooled, texts)
             if earlier is None:
                 tell_of_needs(needs, dataset, standing, observer)
             else:
                 pooled = sorted({*pooled, *needs.pairs})
             todo = open_pairs(pooled, dataset.each_judgment(), standing.stays)
-            if not mode.mix:
-                told = other_judges(dataset, set(pooled).difference(todo), standing)
-                mind_other_judges(told, len(todo), standing, observer)
+            if not job.mode.mix:
+                others = other_judges(dataset, set(pooled).difference(todo), standing)
+                mind_other_judges(others, len(todo), standing, observer)
             result = JudgingResult(bench.name, len(pooled))
             pairs = partial(_pairs, todo, queries, texts)
-            with JudgedSpool(dataset.files) as judged:
-                try:
-                    sitting = Sitting(bench, judged, result, observer)
-                    singly = standing.failed(dataset) if bench.batch > 1 else _none
-                    await sitting.judge(pairs, len(todo), singly)
-                finally:
-                    if judged.has_any and not mode.dry_run:
-                        # Where nothing came of it, what another judge said stays as it was.
-                        judged.add_to(dataset, grades=result.n_judged > 0 or not mode.again)
-                        bench.note_in(dataset)
-            if mode.dry_run:
-                counts = _counts(dataset, pooled, todo)
-                if earlier is not None:
-                    counts["new_of_earlier_rankings"] = len(set(needs.pairs).intersection(todo))
-                result.estimate = _estimate(bench, result, counts)
-                return result
+            await judge_into(dataset, bench, standing, result, pairs, len(todo))
+        if job.mode.dry_run:
+            counts = _counts(dataset, pooled, todo)
+            if earlier is not None:
+                counts["new_of_earlier_rankings"] = len(set(needs.pairs).intersection(todo))
+            result.estimate = _estimate(bench, result, counts)
+            return result
     result.summaries = _summaries(dataset, set(pooled))
     tell_of_reading(dataset, was, observer)
     _tell_of_others(dataset, set(pooled), standing, observer)
@@ -221,9 +201,7 @@ def tell_of_reading(dataset: Dataset, was: LabelReading, observer: Observer) -> 
         observer(Event("note", message=message))
 
 
-async def judge_file(
-    pairs_path: Path, out: Path, settings: Settings, observer: Observer, mode: Mode = EARNEST
-) -> JudgingResult:
+async def judge_file(pairs_path: Path, out: Path, job: Job) -> JudgingResult:
     """Judge the pairs of a file into a file of judgments, however many there are.
 
     Pairs and judgments are sorted on disk. Failures go to `OUT.failures.jsonl` beside the file,
@@ -234,22 +212,16 @@ async def judge_file(
         DataError: The file of pairs does not hold to its format.
         EndpointError, BudgetError: As for `judge_dataset`.
     """
-    async with open_bench(
-        settings,
-        out.parent / ".ragforge" / "calls.sqlite",
-        observer,
-        mode=mode,
-        failures=partial(_failures_beside, out),
-    ) as bench:
+    async with open_bench(job, OutputFile.beside(out), "judge") as bench:
         with PairsByQuery(pairs_path, out.parent) as rows, JudgedSpool(out.parent) as judged:
             refuse_shared_queries(bench.examples, rows.queries)
             result = JudgingResult(bench.name, len(rows))
             try:
-                await Sitting(bench, judged, result, observer).judge(rows.pairs, len(rows))
+                await Sitting(bench, judged, result).judge(rows.pairs, len(rows))
             finally:
-                if not mode.dry_run and judged.has_any:
+                if not job.mode.dry_run and judged.has_any:
                     judged.write(out)
-            if mode.dry_run:
+            if job.mode.dry_run:
                 counts = {"in_file": len(rows), "new": len(rows)}
                 result.estimate = _estimate(bench, result, counts)
                 return result
@@ -276,11 +248,6 @@ def _needs(
         if earlier is not None:
             raise
         return NO_NEEDS
-
-
-def _none(pair: Pair) -> bool:
-    """Keep no pair out of batches: there are none."""
-    return False
 
 
 def _pairs(todo: Iterable[PairId], queries: Mapping[str, str], texts: ChunkTexts) -> Iterator[Pair]:
@@ -337,8 +304,3 @@ def refused_if_all_failed(result: JudgingResult, n_asked: int) -> JudgingResult:
             f"{first.message}; --retry-failed asks again for replies that were no use"
         )
     return result
-
-
-def _failures_beside(out: Path) -> Iterable[Failure]:
-    beside = failures_beside(out)
-    return read_records(beside, Failure) if beside.exists() else ()

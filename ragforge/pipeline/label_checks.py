@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from ragforge.config import Settings
 from ragforge.errors import DataError
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
-from ragforge.observe import Observer
 from ragforge.pipeline.agreement import human_judgments, labels_of
-from ragforge.pipeline.backend import EARNEST, Mode, of_stages
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult, Sitting
 from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judges import Bench, open_bench
@@ -20,9 +18,7 @@ from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId
 
 
-async def judge_labels(
-    dataset: Dataset, settings: Settings, observer: Observer, mode: Mode = EARNEST
-) -> JudgingResult:
+async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
     """Judge the pairs that people graded; their grades stay as they are, and no judge sees them.
 
     What the judge gives goes into the dataset's label checks, beside that of other judges. Pairs
@@ -30,9 +26,7 @@ async def judge_labels(
 
     Args:
         dataset: Has chunks, queries and judgments of people.
-        settings: Split, prompt, models and budget.
-        observer: Told of progress.
-        mode: A dry run writes nothing.
+        job: Split, prompt, models and budget. A dry run writes nothing.
 
     Raises:
         DataError: People graded no pair of the split's queries.
@@ -40,17 +34,11 @@ async def judge_labels(
             failed.
     """
     require_own_chunks(dataset)
-    queries = queries_of(dataset, settings.judge.split)
+    queries = queries_of(dataset, job.settings.judge.split)
     asked = _graded_by_people(dataset, queries)
     with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in asked}) as texts:
-        asked = with_texts(asked, texts, observer)
-        async with open_bench(
-            settings,
-            dataset.store_path,
-            observer,
-            mode=mode,
-            failures=of_stages(dataset.failures, "judge"),
-        ) as bench:
+        asked = with_texts(asked, texts, job.observer)
+        async with open_bench(job, dataset, "judge") as bench:
             refuse_shared_queries(bench.examples, queries)
             result = JudgingResult(bench.name, len(asked))
             known = _graded_before(dataset, bench)
@@ -64,13 +52,13 @@ async def judge_labels(
             with JudgedSpool(dataset.files) as judged:
                 try:
                     if todo:
-                        await Sitting(bench, judged, result, observer).judge(pairs, len(todo))
+                        await Sitting(bench, judged, result).judge(pairs, len(todo))
                 finally:
-                    if judged.has_any and not mode.dry_run:
+                    if judged.has_any and not job.mode.dry_run:
                         _write(dataset, judged)
                         bench.note_in(dataset)
                 known |= {_pair(check): check for check in judged.judgments()}
-            if mode.dry_run:
+            if job.mode.dry_run:
                 counts = {"graded_by_people": len(asked), "new": len(todo)}
                 result.estimate = {"pairs": counts, **bench.estimate(result.n_texts)}
                 return result

@@ -16,9 +16,8 @@ from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import query_and_chunk
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import Mode
-from ragforge.pipeline.judge_run import JudgingResult, Sitting
-from ragforge.pipeline.judged_spool import JudgedSpool
+from ragforge.pipeline.job import Job
+from ragforge.pipeline.judge_run import JudgingResult, judge_into
 from ragforge.pipeline.judges import Bench
 from ragforge.pipeline.pooling import Standing, mind_other_judges, other_judges
 from ragforge.records import Judgment, PoolEntry, Query
@@ -178,12 +177,9 @@ class Waves:
     Args:
         dataset: Gets judgments and pools.
         survey: Has the texts.
-        bench: Who judges.
+        bench: Who judges; in a dry run only the first wave.
         asked: The queries, by id.
-        growth: How deep pools get.
-        mode: A dry run counts the first wave.
-        observer: Told of progress.
-        starts: Depths at which pools begin, by query id; that of `growth` where one is not in it.
+        starts: Depths at which pools begin, by query id; the usual one where one is not in it.
         adds: Whether pools are added to those that are there, rather than put in their place.
         depths: Of each pool so far, by query id.
         result: Of all waves.
@@ -193,13 +189,13 @@ class Waves:
     survey: Survey
     bench: Bench
     asked: Mapping[str, Asked]
-    growth: Growth
-    mode: Mode
-    observer: Observer
     starts: Mapping[str, int] = field(default_factory=dict)
     adds: bool = False
     depths: dict[str, int] = field(default_factory=dict)
     result: JudgingResult = field(default_factory=lambda: JudgingResult(""))
+    growth: Growth = field(init=False)
+    """How deep pools get."""
+    _job: Job = field(init=False)
     _standing: Standing = field(init=False)
     _grades: dict[tuple[str, str], int] = field(default_factory=dict)
     _others: str | None = None
@@ -207,7 +203,10 @@ class Waves:
     _copies: Sequence[Judgment] = ()
 
     def __post_init__(self) -> None:
-        self._standing = Standing(self.bench.provenances(), again=self.mode.again)
+        self._job = self.bench.job
+        pools = self._job.settings.pool
+        self.growth = Growth(pools.pool_k, pools.pool_most)
+        self._standing = Standing(self.bench.provenances(), again=self._job.mode.again)
         self.result = JudgingResult(self.bench.name)
         self._twins = TwinGrades(self.survey)
 
@@ -230,14 +229,14 @@ class Waves:
         try:
             while above:
                 await self._wave(todo)
-                if self.mode.dry_run:
+                if self._job.mode.dry_run:
                     return
                 above = self._grow(above)
                 todo = self._todo(above)
                 if todo:
                     self._mind_others(len(todo))
         finally:
-            if not self.mode.dry_run:
+            if not self._job.mode.dry_run:
                 self._write_pools()
 
     def stands(self, old: Judgment) -> bool:
@@ -285,12 +284,12 @@ class Waves:
         return self._without_twins([pair for pair in pairs if pair not in self._grades])
 
     def _mind_others(self, n_open: int) -> None:
-        if self.mode.mix:
+        if self._job.mode.mix:
             return
         if self._others is None:
             kept = {pair for pair in self._grades if pair[1] in self.asked[pair[0]].ranked.ranks}
             self._others = other_judges(self.dataset, kept, self._standing)
-        mind_other_judges(self._others, n_open, self._standing, self.observer)
+        mind_other_judges(self._others, n_open, self._standing, self._job.observer)
 
     def _without_twins(self, pairs: Sequence[PairId]) -> list[PairId]:
         """Return the pairs whose text has no grade under another id either; note those grades."""
@@ -299,7 +298,7 @@ class Waves:
         return [pair for pair in pairs if pair not in self._grades]
 
     def _write_copies(self) -> None:
-        if self._copies and not self.mode.dry_run:
+        if self._copies and not self._job.mode.dry_run:
             self.dataset.add_judgments(iter(self._copies))
             keys = {f"{one.query_id}/{one.chunk_id}" for one in self._copies}
             self.dataset.replace_failures("judge", (), keys.__contains__)
@@ -309,24 +308,18 @@ class Waves:
         if not todo:
             return
         result = JudgingResult(self.bench.name, len(todo))
-        with JudgedSpool(self.dataset.files) as judged:
-            try:
-                await self._sit(todo, judged, result)
-            finally:
-                self._add(result)
-                if judged.has_any and not self.mode.dry_run:
-                    judged.add_to(self.dataset, grades=result.n_judged > 0 or not self.mode.again)
-                    self.bench.note_in(self.dataset)
-                    self._read()
 
-    async def _sit(self, todo: list[PairId], judged: JudgedSpool, result: JudgingResult) -> None:
         def pairs() -> Iterator[Pair]:
             for query_id, chunk_id in todo:
                 text = self.survey.chunk(chunk_id).text
                 yield Pair(query_id, self.asked[query_id].text, chunk_id, text)
 
-        sitting = Sitting(self.bench, judged, result, self.observer)
-        await sitting.judge(pairs, len(todo), self._standing.failed(self.dataset))
+        try:
+            await judge_into(self.dataset, self.bench, self._standing, result, pairs, len(todo))
+        finally:
+            self._add(result)
+            if not self._job.mode.dry_run:
+                self._read()
 
     def _grow(self, wave: Mapping[str, int]) -> dict[str, int]:
         """Deepen the pools of a wave that are to grow; return how deep they were."""

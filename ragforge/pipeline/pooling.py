@@ -1,61 +1,17 @@
 """Which pairs a run needs judged: the pool of its top ranks, less what is judged already."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragforge.errors import CallError, DataError, UsageError
+from ragforge.errors import DataError, UsageError
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.run_chunks import usable_runs
-from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
-from ragforge.records import Chunk, Judgment, Provenance
-from ragforge.retrieval.dense import BATCH
-from ragforge.retrieval.tokens import in_tie_order, searched_text
+from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.pairs import Pair, PairId, pool
-
-
-async def count_embeddings(
-    embedder: EndpointEmbedder, chunks: Iterable[Chunk], texts: Iterable[str]
-) -> dict[str, object]:
-    """Return the calls, tokens and money for a corpus and what is looked for in it.
-
-    Args:
-        embedder: In a dry run.
-        chunks: The corpus.
-        texts: Looked for, each in a call of its own.
-    """
-    indexed = [searched_text(chunk) for chunk in in_tie_order(chunks)]
-    calls = [indexed[start : start + BATCH] for start in range(0, len(indexed), BATCH)]
-    for call in [*calls, *([text] for text in texts if text.strip())]:
-        with suppress(CallError):
-            await embedder.embed(call)
-    return embedder.estimate()
-
-
-def with_embeddings(
-    estimate: Mapping[str, object], embeddings: Mapping[str, object]
-) -> dict[str, object]:
-    """Return an estimate with embeddings added to its sums, and told on their own as well."""
-    found = {**estimate, "embeddings": dict(embeddings)}
-    for name, added in (("calls", "calls"), ("calls_high", "calls"), ("cached", "cached")):
-        if name in estimate:
-            found[name] = _sum(estimate[name], embeddings[added])
-    for name, added in (("tokens", "prompt_tokens"), ("cost_usd", "cost_usd")):
-        amounts = estimate.get(name)
-        if isinstance(amounts, Mapping):
-            found[name] = {key: _sum(value, embeddings[added]) for key, value in amounts.items()}
-    return found
-
-
-def _sum(one: object, other: object) -> float | None:
-    """Return a sum, None where either is not known."""
-    if not isinstance(one, int | float) or not isinstance(other, int | float):
-        return None
-    return one + other if isinstance(one, int) else round(one + other, 6)
 
 
 def queries_of(dataset: Dataset, split: Literal["all", "dev", "test"]) -> dict[str, str]:

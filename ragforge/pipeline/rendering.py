@@ -10,7 +10,9 @@ from ragforge.errors import CallError, DataError
 from ragforge.files.formats.judge_examples import load_examples
 from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.llm.connect import OFFLINE, call_key_for
+from ragforge.observe import silent
 from ragforge.pipeline.backend import Backend
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judges import Bench
 from ragforge.pipeline.picking import Picked
 from ragforge.prompts import Prompt, load_prompt
@@ -243,4 +245,5 @@ def _bench(asker: Asker, settings: Settings, *, batch: int) -> Bench:
     judge = settings.judge.model_copy(update=alone)
     backend = Backend(asker, prompts_dir=settings.prompts.prompts_dir)
     examples = load_examples(Path(judge.examples)) if judge.examples else ()
-    return Bench((backend,), settings.model_copy(update={"judge": judge}), examples)
+    job = Job(settings.model_copy(update={"judge": judge}), silent)
+    return Bench((backend,), job, examples)

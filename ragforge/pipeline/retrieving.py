@@ -13,10 +13,11 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.run_chunks import chunks_of_runs
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.files.text import checked_name
-from ragforge.llm.embedder import EndpointEmbedder, open_embedder
+from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.embedding import embedder_of
 from ragforge.pipeline.ground_digests import corpus_digest
+from ragforge.pipeline.job import Job
 from ragforge.records import Chunk, Failure, Query, Ranking
 from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.retrievers import make_retriever
@@ -74,13 +75,7 @@ class RunResult:
         )
 
 
-async def make_runs(
-    dataset: Dataset,
-    specs: Mapping[str, str],
-    settings: Settings,
-    observer: Observer,
-    mode: Mode = EARNEST,
-) -> list[RunResult]:
+async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> list[RunResult]:
     """Retrieve with several retrievers for every query of a dataset and write the runs.
 
     They work at the same time, each with `model.concurrency` queries; one after the other where
@@ -95,9 +90,7 @@ async def make_runs(
         dataset: Has chunks and queries; the chunks are read once. Where a part of the queries is
             chosen, only those are asked, and the runs carry it.
         specs: By name of the run what to retrieve with, see `make_retriever`.
-        settings: k, concurrency, and the endpoint for embeddings.
-        observer: Told of progress, as of one stage.
-        mode: Whether embeddings come from the call store alone.
+        job: k, concurrency, and the endpoint for embeddings. Its observer is told of one stage.
 
     Returns:
         One result a spec, in their order; see `require_working` for one that must not fail.
@@ -115,14 +108,13 @@ async def make_runs(
     _refuse_to_replace_others(dataset, specs, {query.query_id for query in queries})
     # Before the chunks are read: were they replaced in between, the runs would count as stale.
     chunks_sha256 = corpus_digest(dataset)
-    store = dataset.store_path
-    async with open_embedder(settings, store, observer, replay=mode.offline_replay) as embedder:
-        started = _started(dataset, specs, settings, observer, embedder)
+    async with embedder_of(job, dataset) as embedder:
+        started = _started(dataset, specs, job, embedder)
         try:
-            await _at_once(started, queries, settings, observer)
+            await _at_once(started, queries, job)
         finally:
             if any(each.is_built for each in started):
-                _write(dataset, started, queries, chunks_sha256, _note_to(observer))
+                _write(dataset, started, queries, chunks_sha256, _note_to(job.observer))
         spent = embedder.spent() if embedder else None
         if spent is not None:
             dataset.note(spent=spent)
@@ -181,16 +173,15 @@ class _Started:
 def _started(
     dataset: Dataset,
     specs: Mapping[str, str],
-    settings: Settings,
-    observer: Observer,
+    job: Job,
     embedder: EndpointEmbedder | None,
 ) -> list[_Started]:
     chunks: list[Chunk] = list(dataset.chunks())
     known = frozenset(chunk.chunk_id for chunk in chunks)
     if dataset.manifest.level is not None:
         known |= {chunk.doc_id for chunk in chunks}
-    note = _note_to(observer)
-    timeout_s = settings.model.timeout_s
+    note = _note_to(job.observer)
+    timeout_s = job.settings.model.timeout_s
     return [
         _Started(
             name,
@@ -202,10 +193,9 @@ def _started(
     ]
 
 
-async def _at_once(
-    started: Sequence[_Started], queries: Sequence[Query], settings: Settings, observer: Observer
-) -> None:
+async def _at_once(started: Sequence[_Started], queries: Sequence[Query], job: Job) -> None:
     """Let all retrievers work; what they share as a stage is framed once."""
+    settings, observer = job.settings, job.observer
     n_at_once = 1 if settings.model.concurrency == 1 else max(1, len(started))
     places = asyncio.Semaphore(n_at_once)
 

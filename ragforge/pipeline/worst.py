@@ -7,12 +7,13 @@ from typing import Final
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.causes.bad_queries import (
+    BadQueriesOfRun,
     BadQuery,
     WorstReport,
     find_bad_queries,
     worst_causes,
 )
-from ragforge.evaluating.causes.catalogue import CauseCode
+from ragforge.evaluating.causes.catalogue import CauseCode, Causes
 from ragforge.evaluating.causes.finder import CauseFinder
 from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data, reading_words
 from ragforge.evaluating.graded_by import grades_of
@@ -60,24 +61,19 @@ def find_worst(
         run_names=run_names,
     )
     _check(dataset, found)
-    finder = CauseFinder(found.runs, found.task, str(measure))
-    if (dataset.chunks_path).exists():
-        for chunk in dataset.chunks():
-            finder.take(chunk)
-    causes = finder.causes()
+    causes = _causes(dataset, found, str(measure))
+    rel = measure.rel or settings.rel_threshold
     threshold = measure.rel or found.task.rel_threshold
     # A measure that names a grade goes by grades.
     relevant = {} if measure.rel else found.task.relevant
     task = replace(found.task, rel_threshold=threshold, relevant=relevant)
-    findings = tuple(
-        find_bad_queries(
-            replace(found, task=task, runs=[run], systems=()),
-            causes[run.name],
-            worst_causes(causes[run.name].values(), n, cause, below),
-            _mean(run, str(measure)),
-        )
-        for run in found.runs
-    )
+
+    def findings_of(run: MeasuredRun) -> BadQueriesOfRun:
+        worst = worst_causes(causes[run.name].values(), n, cause, below)
+        of_run = replace(found, task=task, runs=[run], systems=())
+        return find_bad_queries(of_run, causes[run.name], worst, _mean(run, str(measure)))
+
+    findings = tuple(map(findings_of, found.runs))
     measured_on = (item for item in found.judgments if item.query_id in found.task.qrels)
     shown = _quotes([bad for run in findings for bad in run.worst])
     return WorstReport(
@@ -90,9 +86,7 @@ def find_worst(
         warnings=found.run_warnings,
         graded_by=grades_of(judges(measured_on, {})),
         by_lists=bool(relevant),
-        reading=reading_words(
-            dataset, found.judgments, task, measure.rel or settings.rel_threshold
-        ),
+        reading=reading_words(dataset, found.judgments, task, rel),
     )
 
 
@@ -102,6 +96,15 @@ def _check(dataset: Dataset, found: EvaluationData) -> None:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
     if not any(found.task.qrels.values()):
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
+
+
+def _causes(dataset: Dataset, found: EvaluationData, measure: str) -> dict[str, dict[str, Causes]]:
+    """Return why each run does badly on each query, by run and query."""
+    finder = CauseFinder(found.runs, found.task, measure)
+    if (dataset.chunks_path).exists():
+        for chunk in dataset.chunks():
+            finder.take(chunk)
+    return finder.causes()
 
 
 def _mean(run: MeasuredRun, measure: str) -> float | None:

@@ -11,6 +11,7 @@ from ragforge.config import SettingsFile, load
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import bring, require_own_chunks
 from ragforge.observe import silent
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.retrieving import make_runs, require_working
 from ragforge.pipeline.run_list import named_specs
 
@@ -50,6 +51,6 @@ def retrieve_beside(
             shutil.copyfile(dataset.files / name, folder / name)
     beside = Dataset(folder, store_of=dataset.home if dataset.own_place.exists() else None)
     specs = named_specs([spec])
-    made = asyncio.run(make_runs(beside, specs, load(on_found=report_settings), silent))
+    made = asyncio.run(make_runs(beside, specs, Job(load(on_found=report_settings), silent)))
     require_working(made)
     return beside, made[0].name

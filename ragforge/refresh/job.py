@@ -35,8 +35,8 @@ from ragforge.files.set.versions.wholeness import require_whole
 from ragforge.llm.connect import OFFLINE
 from ragforge.llm.store import CallStore
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generation.team import assemble
+from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import EventKind, check_hooks, notify
 from ragforge.records import Failure, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff
@@ -112,23 +112,18 @@ class RefreshOptions:
     """What is asked of one refresh.
 
     Args:
-        mode: In earnest, or counting only.
         chunk_file: Ready-made chunks instead of documents.
         accept_churn: Go on however much is gone, and publish however much changed.
         allow_baseline: Let the offline baseline check and write for a set that a model made.
     """
 
-    mode: Mode = EARNEST
     chunk_file: Path | None = None
     accept_churn: bool = False
     allow_baseline: bool = False
 
 
 async def refresh_dataset(
-    path: Path,
-    settings: Settings,
-    observer: Observer,
-    options: RefreshOptions = RefreshOptions(),
+    path: Path, job: Job, options: RefreshOptions = RefreshOptions()
 ) -> RefreshSummary:
     """Make and publish the next version of a dataset; hooks are told how it ended.
 
@@ -137,8 +132,7 @@ async def refresh_dataset(
 
     Args:
         path: The directory of the dataset.
-        settings: Documents, models, budget and limits.
-        observer: Told of progress.
+        job: Documents, models, budget and limits.
         options: What is asked of this run.
 
     Raises:
@@ -148,105 +142,109 @@ async def refresh_dataset(
             that can never be told.
         EndpointError, BudgetError: The run was stopped.
     """
-    check_hooks(settings.refresh)
+    settings, observer = job.settings.refresh, job.observer
+    check_hooks(settings)
     counting = Counting(observer)
+    refresh = _Refresh(path, job.settings, counting, job.mode, options)
     try:
         with refresh_lock(path):
-            summary = await _undisturbed(path, settings, counting, options)
+            summary = await refresh.undisturbed()
     except RagforgeError as error:
-        if not options.mode.dry_run:
-            tell_of_failure(path, error, settings.refresh, observer)
+        if not job.mode.dry_run:
+            tell_of_failure(path, error, settings, observer)
         raise
     summary = replace(summary, spent=counting.spent)
-    tell_of_summary(summary, settings.refresh, observer)
+    tell_of_summary(summary, settings, observer)
     return summary
 
 
-async def _undisturbed(
-    path: Path, settings: Settings, observer: Counting, options: RefreshOptions
-) -> RefreshSummary:
-    """Refresh, and start over where another command wrote into the set meanwhile.
+@dataclass(frozen=True, slots=True)
+class _Refresh:
+    """One refresh of a dataset; each attempt has the whole budget.
 
-    Replies that were bought are in the call store, so that starting over costs time alone.
+    Args:
+        path: The directory of the dataset.
+        settings: Documents, models, budget and limits.
+        bought: Told of progress; counts what was bought in all attempts.
+        mode: In earnest, or counting only.
+        options: What is asked of this run.
     """
-    for _ in range(_MOST_STARTS - 1):
-        try:
-            return await _refresh(path, settings, observer, options)
-        except ChangedMeanwhileError:
-            observer(Event("note", message=_OVERTAKEN))
-    return await _refresh(path, settings, observer, options)
 
+    path: Path
+    settings: Settings
+    bought: Counting
+    mode: Mode
+    options: RefreshOptions
 
-async def _refresh(
-    path: Path, settings: Settings, observer: Counting, options: RefreshOptions
-) -> RefreshSummary:
-    parent, number = open_dataset(path), next_version(path)
-    require_whole(parent)
-    with _work_folder(parent) as place:
-        diff = _diff(parent, settings, observer, options, place, number)
-        if diff.is_empty and not _is_asked_for(parent, settings, options):
-            return _summary("unchanged", parent, unreadable=diff.documents.unreadable)
-        if not options.accept_churn:
-            check_churn(diff, settings.refresh)
-        if not options.allow_baseline:
-            _refuse_baseline(parent, settings)
-        with stage_version(parent, number) as staged:
-            summary = await _make(parent, staged, diff, settings, observer, options)
-            return replace(summary, unreadable=diff.documents.unreadable)
+    async def undisturbed(self) -> RefreshSummary:
+        """Refresh, and start over where another command wrote into the set meanwhile.
 
+        Replies that were bought are in the call store, so that starting over costs time alone.
+        """
+        for _ in range(_MOST_STARTS - 1):
+            try:
+                return await self._attempt()
+            except ChangedMeanwhileError:
+                self.bought(Event("note", message=_OVERTAKEN))
+        return await self._attempt()
 
-def _diff(
-    parent: Dataset,
-    settings: Settings,
-    observer: Counting,
-    options: RefreshOptions,
-    place: Path,
-    number: int,
-) -> CorpusDiff:
-    if options.chunk_file is not None:
-        return diff_chunks(parent, options.chunk_file, place, observer, number)
-    sources = parent.own_place / MIRRORS
-    with fetched(settings.refresh.documents, sources, observer, settings.chunk) as documents:
-        told = documents.naming(observer)
-        return diff_corpus(parent, documents, settings.chunk, place, told, number)
+    async def _attempt(self) -> RefreshSummary:
+        parent, number = open_dataset(self.path), next_version(self.path)
+        require_whole(parent)
+        with _work_folder(parent) as place:
+            diff = self._diff(parent, place, number)
+            if diff.is_empty and not self._is_asked_for(parent):
+                return _summary("unchanged", parent, unreadable=diff.documents.unreadable)
+            if not self.options.accept_churn:
+                check_churn(diff, self.settings.refresh)
+            if not self.options.allow_baseline:
+                _refuse_baseline(parent, self.settings)
+            with stage_version(parent, number) as staged:
+                summary = await self._make(parent, staged, diff)
+                return replace(summary, unreadable=diff.documents.unreadable)
 
+    def _diff(self, parent: Dataset, place: Path, number: int) -> CorpusDiff:
+        """Return what changed in the corpus."""
+        if self.options.chunk_file is not None:
+            return diff_chunks(parent, self.options.chunk_file, place, self.bought, number)
+        sources, cutting = parent.own_place / MIRRORS, self.settings.chunk
+        with fetched(self.settings.refresh.documents, sources, self.bought, cutting) as documents:
+            observer = documents.naming(self.bought)
+            return diff_corpus(parent, documents, cutting, place, observer, number)
 
-async def _make(
-    parent: Dataset,
-    staged: Dataset,
-    diff: CorpusDiff,
-    settings: Settings,
-    observer: Counting,
-    options: RefreshOptions,
-) -> RefreshSummary:
-    """Make a version of what changed, and publish it if it may be."""
-    diff = _taken(staged, diff)
-    async with AsyncExitStack() as stack:
-        team = await assemble(stack, settings, parent, observer, options.mode)
-        checker = team.checker or team.writer
-        if (
-            checker.store is not None
-            and not options.mode.dry_run
-            and not options.mode.offline_replay
-        ):
-            try_again(checker.store, parent.failures())
-        who = recheckers_of(checker, settings, observer)
-        version = Version(parent, staged, diff, settings, observer, options.mode, team, who, stack)
-        if options.mode.dry_run:
-            plan = await plan_version(version)
-            return _summary("planned", parent, version=version.number, plan=plan)
-        made = await version.make()
-    if made is None:
-        pins = tuple(version.settled.broken_pins)
-        return _summary("pins broken", parent, version=version.number, broken_pins=pins)
-    if diff.is_empty and not made.changes:
-        return _summary("unchanged", parent)
-    if _stops(made, options):
-        reject(staged, parent.home)
-        return _summary("rejected", parent, version=made.version, diff=made)
-    publish(staged, parent.home)
-    removed = tuple(prune(parent.home, settings.refresh.keep))
-    return _summary("published", parent, version=made.version, diff=made, removed=removed)
+    def _is_asked_for(self, parent: Dataset) -> bool:
+        """Whether there is something to do although the corpus did not change."""
+        at_least = self.settings.refresh.at_least
+        too_few = at_least is not None and at_least > len(parent.queries())
+        return self.mode.retry_failed or too_few
+
+    async def _make(self, parent: Dataset, staged: Dataset, diff: CorpusDiff) -> RefreshSummary:
+        """Make a version of what changed, and publish it if it may be."""
+        diff = _taken(staged, diff)
+        job = Job(self.settings, self.bought, self.mode)
+        async with AsyncExitStack() as stack:
+            team = await assemble(stack, job, parent)
+            checker = team.checker or team.writer
+            may_ask = not job.mode.dry_run and not job.mode.offline_replay
+            if checker.store is not None and may_ask:
+                try_again(checker.store, parent.failures())
+            who = recheckers_of(checker, self.settings, self.bought)
+            version = Version(parent, staged, diff, job, self.bought, team, who, stack)
+            if job.mode.dry_run:
+                plan = await plan_version(version)
+                return _summary("planned", parent, version=version.number, plan=plan)
+            made = await version.make()
+        if made is None:
+            pins = tuple(version.settled.broken_pins)
+            return _summary("pins broken", parent, version=version.number, broken_pins=pins)
+        if diff.is_empty and not made.changes:
+            return _summary("unchanged", parent)
+        if _stops(made, self.options):
+            reject(staged, parent.home)
+            return _summary("rejected", parent, version=made.version, diff=made)
+        publish(staged, parent.home)
+        removed = tuple(prune(parent.home, self.settings.refresh.keep))
+        return _summary("published", parent, version=made.version, diff=made, removed=removed)
 
 
 def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
@@ -264,12 +262,6 @@ def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
             "one (--model, or name under [model]), or let the offline baseline do it with "
             "--allow-baseline"
         )
-
-
-def _is_asked_for(parent: Dataset, settings: Settings, options: RefreshOptions) -> bool:
-    """Whether there is something to do although the corpus did not change."""
-    at_least = settings.refresh.at_least
-    return options.mode.retry_failed or (at_least is not None and at_least > len(parent.queries()))
 
 
 def _taken(staged: Dataset, diff: CorpusDiff) -> CorpusDiff:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from ragforge.evaluating.refresh_result import RefreshPlan
 from ragforge.observe import silent
-from ragforge.pipeline.backend import of_stages, open_backend
+from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.generation.source import real_queries
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judges import of_member
 from ragforge.records import Query
 from ragforge.refresh.coverage.plans import estimate_coverage, plan_coverage
@@ -88,14 +89,8 @@ async def _verify(
     settings = version.settings
     if settings.generate.checker and settings.generate.checks != "off":
         settings = of_member(settings, settings.generate.checker)
-    async with open_backend(
-        settings,
-        PROMPT,
-        version.parent.store_path,
-        silent,
-        mode=version.mode,
-        failures=of_stages(version.parent.failures, "recheck"),
-    ) as backend:
+    checking = Job(settings, silent, version.job.mode)
+    async with open_backend(checking, PROMPT, version.parent, "recheck") as backend:
         await settle_items(
             sights,
             others,

@@ -19,6 +19,7 @@ from ragforge.cli import main
 from ragforge.config import Settings
 from ragforge.mock import Running, Script, serving
 from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult
 from ragforge.pipeline.judging import judge_file
 
@@ -215,7 +216,7 @@ class Product:
     ) -> JudgingResult:
         """Judge in this process, with settings instead of flags."""
         settings = self.settings(budget, **model)
-        return asyncio.run(judge_file(self.pairs, self.out, settings, observer))
+        return asyncio.run(judge_file(self.pairs, self.out, Job(settings, observer)))
 
     @property
     def judged(self) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.asking_systems import ask_queries
-from ragforge.pipeline.backend import EARNEST, Mode
+from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
 
 TEXTS = {
@@ -62,7 +62,11 @@ def ask(dataset):
         settings = Settings.model_validate({"model": {"concurrency": 1}})
         return asyncio.run(
             ask_queries(
-                dataset, "own_rag:rag", "mine", settings, observer or Recorder(), mode, **changes
+                dataset,
+                "own_rag:rag",
+                "mine",
+                Job(settings, observer or Recorder(), mode),
+                **changes,
             )
         )
 
@@ -213,7 +217,7 @@ def test_a_replay_asks_nothing(ask, rag):
 def test_a_name_unfit_for_a_file_is_refused_first(dataset, rag):
     """A name must not lead out of the dataset."""
     with pytest.raises(UsageError, match=r"name '\.\./x'"):
-        asyncio.run(ask_queries(dataset, "own_rag:rag", "../x", Settings(), Recorder()))
+        asyncio.run(ask_queries(dataset, "own_rag:rag", "../x", Job(Settings(), Recorder())))
 
     assert rag.asked == []
 
@@ -233,7 +237,7 @@ def test_answers_are_kept_when_the_run_is_interrupted(dataset, rag):
     async def interrupted():
         settings = Settings.model_validate({"model": {"concurrency": 1}})
         task = asyncio.create_task(
-            ask_queries(dataset, "own_rag:rag", "mine", settings, Recorder())
+            ask_queries(dataset, "own_rag:rag", "mine", Job(settings, Recorder()))
         )
         await asyncio.to_thread(reached.wait, 10)
         task.cancel()

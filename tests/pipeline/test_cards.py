@@ -12,6 +12,7 @@ from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.reviewing import review_dataset
+from ragforge.pipeline.job import Job
 
 DOCUMENTS = shipped("datasets") / "helpcentre" / "documents"
 
@@ -21,7 +22,7 @@ def made(tmp_path):
     """A set of the shipped sample, drawn by rule."""
     settings = Settings.model_validate({"generate": {"n": 10}})
     source = ChunkSource([DOCUMENTS], None, ChunkSettings(), silent)
-    asyncio.run(generate_dataset(tmp_path / "set", source, settings, silent))
+    asyncio.run(generate_dataset(tmp_path / "set", source, Job(settings, silent)))
     return Dataset(tmp_path / "set")
 
 

@@ -8,8 +8,8 @@ from ragforge.config import Settings
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
 from ragforge.files.set.opening import create_dataset
 from ragforge.mock import Script, serving
-from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.completing import complete_dataset, judging_settings, probing_retrievers
+from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Provenance, Query
 from ragforge.retrieval.bm25 import BM25Retriever
@@ -95,9 +95,7 @@ def complete(dataset):
                 dataset,
                 Whole(),
                 {"bm25": BM25Retriever(CHUNKS), **(retrievers or {})},
-                Settings.model_validate(every),
-                observer or Recorder(),
-                mode or Mode(),
+                Job(Settings.model_validate(every), observer or Recorder(), mode or Mode()),
                 query_ids,
             )
         )

@@ -9,6 +9,7 @@ from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.rederiving import rederive_dataset
 from ragforge.pipeline.validating import validate
 from ragforge.records import Judgment, Pin
@@ -20,7 +21,7 @@ DOCUMENTS = shipped("datasets") / "helpcentre" / "documents"
 def made(tmp_path):
     """A set of the shipped sample, drawn by rule."""
     settings = Settings.model_validate({"generate": {"n": 40}})
-    asyncio.run(generate_dataset(tmp_path / "set", cut(2000), settings, silent))
+    asyncio.run(generate_dataset(tmp_path / "set", cut(2000), Job(settings, silent)))
     return Dataset(tmp_path / "set")
 
 
@@ -113,7 +114,7 @@ def test_a_set_under_new_chunks_grows_and_keeps_what_it_had(made):
     before = {query.query_id: query for query in made.queries()}
     settings = Settings.model_validate({"generate": {"n": 46}})
 
-    result = asyncio.run(generate_dataset(made.path, cut(400), settings, silent))
+    result = asyncio.run(generate_dataset(made.path, cut(400), Job(settings, silent)))
 
     after = {query.query_id: query for query in made.queries()}
     assert (result.n_wanted, len(after)) == (46, 46)
@@ -125,9 +126,9 @@ def test_growing_under_new_chunks_is_free_the_second_time(made):
     """What was settled stays, and what came after is made again as it was."""
     rederive(made, 400)
     settings = Settings.model_validate({"generate": {"n": 46}})
-    asyncio.run(generate_dataset(made.path, cut(400), settings, silent))
+    asyncio.run(generate_dataset(made.path, cut(400), Job(settings, silent)))
     before = {path.name: path.read_bytes() for path in made.path.iterdir() if path.is_file()}
-    asyncio.run(generate_dataset(made.path, cut(400), settings, silent))
+    asyncio.run(generate_dataset(made.path, cut(400), Job(settings, silent)))
 
     assert {
         path.name: path.read_bytes() for path in made.path.iterdir() if path.is_file()

@@ -10,6 +10,7 @@ from ragforge.errors import BudgetError, DataError, EndpointError, UsageError
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
 from ragforge.records import Chunk, Failure, Query
 
@@ -98,7 +99,7 @@ def make(dataset):
 
     def go(specs, observer=silent, **model):
         settings = Settings.model_validate({"model": model})
-        return asyncio.run(make_runs(dataset, specs, settings, observer))
+        return asyncio.run(make_runs(dataset, specs, Job(settings, observer)))
 
     return go
 
@@ -167,7 +168,7 @@ def test_what_an_interrupt_leaves_unasked_is_a_failure(dataset, theirs):
     specs = {"cut": f"{theirs}:stopping", "later": "bm25"}
 
     async def whole():
-        making = make_runs(dataset, specs, settings, silent)
+        making = make_runs(dataset, specs, Job(settings, silent))
         await asyncio.create_task(making, name="whole")
 
     with pytest.raises(asyncio.CancelledError):
@@ -186,7 +187,7 @@ def test_an_interrupt_leaves_the_run_of_before(make, dataset, theirs):
     told = Recorder()
 
     async def whole():
-        making = make_runs(dataset, {"cut": f"{theirs}:stopping"}, settings, told)
+        making = make_runs(dataset, {"cut": f"{theirs}:stopping"}, Job(settings, told))
         await asyncio.create_task(making, name="whole")
 
     with pytest.raises(asyncio.CancelledError):

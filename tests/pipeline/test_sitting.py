@@ -8,6 +8,7 @@ from fakes import FunctionModel, Recorder
 from ragforge.config import Settings
 from ragforge.llm.chat import ChatReply
 from ragforge.pipeline.backend import Backend
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import PILOT_PAIRS, JudgingResult, Sitting
 from ragforge.pipeline.judged_spool import JudgedSpool
 from ragforge.pipeline.judges import Bench
@@ -52,10 +53,10 @@ def sit(tmp_path):
     def go(model, n_queries=MANY):
         settings = Settings.model_validate({"judge": {"batch": 8}, "model": {"name": "m"}})
         asker = Asker(model, "m", settings.model, load_prompt("judge_relevance_batch"))
-        bench = Bench((Backend(asker, concurrency=2),), settings)
         result, recorder = JudgingResult("m"), Recorder()
+        bench = Bench((Backend(asker, concurrency=2),), Job(settings, recorder))
         with JudgedSpool(tmp_path) as judged:
-            sitting = Sitting(bench, judged, result, recorder)
+            sitting = Sitting(bench, judged, result)
             asyncio.run(sitting.judge(lambda: pairs(n_queries), 8 * n_queries))
             judgments = list(judged.judgments())
         notes = [event.message for event in recorder.named("note")]

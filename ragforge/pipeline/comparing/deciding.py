@@ -1,6 +1,6 @@
 """What comparing runs and comparing answer systems have in common: values in, a report out."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import Final
@@ -18,6 +18,8 @@ from ragforge.measures.strata import Design
 
 Values = Mapping[str, float]
 """By query id."""
+Means = dict[str, dict[str, float | None]]
+"""By measure and name; None where there is no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
         for comparison in comparisons
     )
-    means = {
-        measure: {
-            name: _mean(item.values[measure], contest.design) for name, item in by_name.items()
-        }
-        for measure in contest.measures
-    }
+    means = _means(by_name, contest)
     return ComparisonReport(
         of=contest.of,
         names=tuple(by_name),
@@ -178,19 +175,36 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         judged_by=contest.judged_by,
         warnings=(
             *contest.warnings,
-            *(f"{name}: has no value in any query, and is left out" for name in without_values),
-            *(
-                f"{name}: has a value in {plural(n, 'query', 'queries')} only, and is left out: "
-                f"an interval takes {LEAST_VALUES}"
-                for name, n in few.items()
-                if name not in by_name
-            ),
+            *_left_out(without_values, {name: few[name] for name in few if name not in by_name}),
             *_remarks([item.comparison for item in items if not _is_of_few(item, few)]),
         ),
         graded_by=contest.graded_by,
         baseline=options.baseline,
         part=contest.part,
     )
+
+
+def _means(
+    by_name: Mapping[str, Contender], contest: Contest
+) -> dict[str, dict[str, float | None]]:
+    """Return the mean of each contender, by measure and name."""
+    return {
+        measure: {
+            name: _mean(item.values[measure], contest.design) for name, item in by_name.items()
+        }
+        for measure in contest.measures
+    }
+
+
+def _left_out(without_values: Iterable[str], few: Mapping[str, int]) -> Iterator[str]:
+    """Yield who is not compared, and why."""
+    for name in without_values:
+        yield f"{name}: has no value in any query, and is left out"
+    for name, n in few.items():
+        yield (
+            f"{name}: has a value in {plural(n, 'query', 'queries')} only, and is left out: "
+            f"an interval takes {LEAST_VALUES}"
+        )
 
 
 def _with_few_values(by_name: Mapping[str, Contender]) -> dict[str, int]:

@@ -8,8 +8,8 @@ from ragforge.config import Settings
 from ragforge.errors import CallError
 from ragforge.llm.chat import Usage
 from ragforge.pipeline.backend import NO_CALLS
+from ragforge.pipeline.embedding import count_embeddings, with_embeddings
 from ragforge.pipeline.generation.team import Briefs, Team, writer_of
-from ragforge.pipeline.pooling import count_embeddings, with_embeddings
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.stages.generate.checks.checking import calls_for
 from ragforge.stages.generate.plan import OpenCell, Sources

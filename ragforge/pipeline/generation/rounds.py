@@ -5,13 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
-from ragforge.observe import Observer
-from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.generation.files import keep_generated
 from ragforge.pipeline.generation.inputs import Inputs, is_kept
 from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
@@ -120,9 +118,7 @@ class Rounds:
         survey: Of its corpus.
         team: Who works.
         inputs: What it starts from.
-        settings: As given.
-        observer: Told of progress.
-        mode: How the pools are judged.
+        job: What is wanted, and how the pools are judged.
         generated: What has come out; its queries are the accepted ones.
         refuted: Queries that were accepted, and whose pool says otherwise.
         completion: Of the pools; None where none was judged.
@@ -132,9 +128,7 @@ class Rounds:
     survey: Surveyed
     team: Team
     inputs: Inputs
-    settings: Settings
-    observer: Observer
-    mode: Mode
+    job: Job
     generated: Generated = field(default_factory=Generated)
     refuted: list[Query] = field(default_factory=list)
     completion: "Completion | None" = None
@@ -169,7 +163,7 @@ class Rounds:
             self.survey,
             self.inputs,
             queries,
-            dev_share=self.settings.generate.dev_share,
+            dev_share=self.job.settings.generate.dev_share,
             is_whole=is_whole,
         )
         self.dataset.replace_failures("generate", _of("generate", self.generated), _any)
@@ -183,12 +177,12 @@ class Rounds:
         cells = self._missing_cells(n)
         used = Counter(chunk_id for slot in self.generated.slots for chunk_id in slot.chunk_ids)
         used.update(name for query in self.inputs.settled for name in query.source_chunk_ids)
-        how = self.settings.generate
+        how = self.job.settings.generate
         sources = Sources(
             self.survey.cards(),
             cells,
             per_chunk=how.per_chunk,
-            seed=self.settings.model.seed,
+            seed=self.job.settings.model.seed,
             used=used,
         )
         self._cells.update((cell.number, cell) for cell in cells)
@@ -207,21 +201,23 @@ class Rounds:
         that a rejection does not move the others.
         """
         standing = [cell_like(query) for query in self.inputs.settled]
-        how = self.settings.generate.model_copy(update={"n": n + len(standing)})
+        how = self.job.settings.generate.model_copy(update={"n": n + len(standing)})
         filled = [self._cells[_cell_number(query)] for query in self.generated.queries] + standing
-        missing = missing_cells(make_cells(how, self.settings.model.seed), filled)
+        missing = missing_cells(make_cells(how, self.job.settings.model.seed), filled)
         first = max(self._cells, default=-1) + 1
         return [replace(cell, number=first + at) for at, cell in enumerate(missing)]
 
     def _make_generation(self) -> Generation:
-        team, settings = self.team, self.settings
+        team, settings = self.team, self.job.settings
         return Generation(
             writer=writer_of(team, settings, self.inputs.real),
             brief=Briefs(self.survey, settings.model.seed).of,
             taken=self.inputs.taken(),
-            checks=checks_of(team, self.survey, settings, self.observer),
+            checks=checks_of(team, self.survey, self.job),
             workers=Workers(
-                team.writer.workers(settings.model.concurrency), self.observer, team.writer.stop
+                team.writer.workers(settings.model.concurrency),
+                self.job.observer,
+                team.writer.stop,
             ),
         )
 
@@ -232,7 +228,7 @@ class Rounds:
 
     @property
     def _completes(self) -> bool:
-        how = self.settings.generate.complete
+        how = self.job.settings.generate.complete
         return how == "on" or (how == "auto" and self.team.asks)
 
     async def _settle(self) -> None:
@@ -267,14 +263,7 @@ class Rounds:
         if not self._retrievers:
             self._retrievers = probing_retrievers(self.survey, self.team.embedder)
         self.completion = await complete_dataset(
-            self.dataset,
-            self.survey,
-            self._retrievers,
-            self.settings,
-            self.observer,
-            self.mode,
-            ids,
-            self.team.account,
+            self.dataset, self.survey, self._retrievers, self.job, ids
         )
         kept = {name for name, query in self.inputs.own.items() if is_kept(query)}
         return self._ids & set(self.completion.conflicts) - kept

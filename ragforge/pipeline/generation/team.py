@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.budget import BudgetAccount
-from ragforge.llm.embedder import EndpointEmbedder, open_embedder
-from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import Backend, Mode, of_stages, open_backend
+from ragforge.llm.embedder import EndpointEmbedder
+from ragforge.observe import Event
+from ragforge.pipeline.backend import Backend, open_backend
+from ragforge.pipeline.embedding import embedder_of
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judges import of_member
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Slot
@@ -65,13 +66,11 @@ class Team:
     Args:
         writer: A model with the prompts of the writer; without one the rules write.
         checker: The model that checks; None where nothing is checked.
-        account: What they have spent, and whoever judges the pools after them.
         embedder: Embeds what is looked for in the corpus; None where no model for it is set.
     """
 
     writer: Backend
     checker: Backend | None
-    account: BudgetAccount = field(default_factory=BudgetAccount)
     embedder: EndpointEmbedder | None = None
 
     @property
@@ -92,53 +91,33 @@ class Team:
             self.checker.note_in(dataset)
 
 
-async def assemble(
-    stack: AsyncExitStack, settings: Settings, dataset: Dataset, observer: Observer, mode: Mode
-) -> Team:
-    """Open the models that the settings name; they share one budget and close with the stack.
+async def assemble(stack: AsyncExitStack, job: Job, dataset: Dataset) -> Team:
+    """Open the models that the settings of a job name; they close with the stack.
 
     Raises:
         ConfigError, DataError: As for `open_backend`.
     """
-    account = BudgetAccount()
 
     async def opened(of: Settings, prompts: tuple[str, ...]) -> Backend:
         backend = await stack.enter_async_context(
-            open_backend(
-                of,
-                prompts[0],
-                dataset.store_path,
-                observer,
-                mode=mode,
-                failures=of_stages(dataset.failures, "generate", "check"),
-                account=account,
-            )
+            open_backend(job.with_settings(of), prompts[0], dataset, "generate", "check")
         )
         for name in prompts[1:]:
             backend.with_prompt(name)
         return backend
 
-    embedder = await stack.enter_async_context(
-        open_embedder(
-            settings,
-            dataset.store_path,
-            observer,
-            account,
-            dry_run=mode.dry_run,
-            replay=mode.offline_replay,
-        )
-    )
-    how = settings.generate
-    writer = await opened(settings, tuple(WRITER_PROMPTS))
+    embedder = await stack.enter_async_context(embedder_of(job, dataset))
+    how = job.settings.generate
+    writer = await opened(job.settings, tuple(WRITER_PROMPTS))
     if how.checks == "off" or (writer.asker is None and not how.checker):
-        return Team(writer, None, account, embedder)
+        return Team(writer, None, embedder)
     if how.checker:
-        other = of_member(settings, how.checker)
-        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), account, embedder)
-    observer(Event("note", message=SELF_CHECKED))
+        other = of_member(job.settings, how.checker)
+        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), embedder)
+    job.observer(Event("note", message=SELF_CHECKED))
     for name in CHECK_PROMPTS:
         writer.with_prompt(name)
-    return Team(writer, writer, account, embedder)
+    return Team(writer, writer, embedder)
 
 
 def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWriter:
@@ -161,9 +140,7 @@ def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWrite
     )
 
 
-def checks_of(
-    team: Team, survey: Surveyed, settings: Settings, observer: Observer
-) -> Checks | None:
+def checks_of(team: Team, survey: Surveyed, job: Job) -> Checks | None:
     """Return who checks; None where nobody does."""
     checker = team.checker
     if checker is None:
@@ -176,7 +153,9 @@ def checks_of(
     return Checks(
         askers=askers(lambda name: _asker(checker, name)),
         corpus=corpus,
-        workers=Workers(checker.workers(settings.model.concurrency), observer, checker.stop),
+        workers=Workers(
+            checker.workers(job.settings.model.concurrency), job.observer, checker.stop
+        ),
     )
 
 

@@ -18,7 +18,7 @@ from ragforge.files.set.run_chunks import run_warnings
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.intake.importing import add_logged
+from ragforge.pipeline.intake.importing import ImportResult, add_logged
 from ragforge.pipeline.intake.logged_questions import Asked, Reading, most
 from ragforge.pipeline.log_samples import Drawing, LogSample, draw_questions, log_digest
 from ragforge.records import Hit, Query, Ranking, RealQuery
@@ -42,15 +42,8 @@ class LogResult:
     n_rows: int
     n_passed_over: int
     """Rows without words, or with more than a question."""
-    n_labelled: int
-    """Queries with labels of people."""
     n_added: int
     """Queries that became items though nobody labelled them."""
-    n_judgments: int
-    n_lost: int
-    """Labelled passages that are in no chunk."""
-    n_missing: int
-    """Relevant ids that the corpus does not have; they are among the judgments."""
     n_real: int
     """Different questions without labels."""
     n_masked: int
@@ -61,7 +54,14 @@ class LogResult:
     """Rows with characters that nobody sees, which were taken out."""
     n_rejected: int
     """Questions that people rejected before; they do not come back."""
-    n_disagreeing: int
+    n_labelled: int = 0
+    """Queries with labels of people."""
+    n_judgments: int = 0
+    n_lost: int = 0
+    """Labelled passages that are in no chunk."""
+    n_missing: int = 0
+    """Relevant ids that the corpus does not have; they are among the judgments."""
+    n_disagreeing: int = 0
     """Labels that differ from grades that people gave before, which stand."""
     run: str = ""
     """Name of the run that holds what was retrieved; "" where the logs do not tell."""
@@ -111,49 +111,65 @@ def import_logs(
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
     reading = Reading(clicks == "relevant", read_labels(labels) if labels is not None else {})
-    asked = reading.read(paths).values()
-    if not asked:
-        raise DataError(f"{paths[0]}: holds no question; expected at least one")
+    asked = _questions(reading, paths)
     if labels is not None:
         _check_labels(labels, reading, observer)
     there = _There(dataset.all_queries())
     labelled = _labelled(asked, there)
     others = _others(asked, there, unlabelled, paths, dataset)
-    took = None
-    if labelled.queries or others.added:
-        where = ", ".join(map(str, paths))
-        took = add_logged(
-            replace(labelled, queries=[*labelled.queries, *others.added]),
-            dataset,
-            observer,
-            made_by=made_by,
-            where=where,
-            allow_missing=allow_missing,
+    queries = [*labelled.queries, *others.added]
+    added: ImportResult | None = None
+    if queries:
+        where, new = ", ".join(map(str, paths)), replace(labelled, queries=queries)
+        added = add_logged(
+            new, dataset, observer, made_by=made_by, where=where, allow_missing=allow_missing
         )
     dataset.write_real_queries(_beside(dataset.real_queries(), others.real))
     batch = others.drawing.batch if others.drawing else ""
     run, n_retrieved = _write_run(batch or plain_name(paths[0]), asked, dataset)
-    for message in run_warnings(dataset, [run]) if run else ():
-        observer(Event("note", message=f"warning: {message}"))
-    for message in (*reading.notes(), *there.notes()):
+    warnings = run_warnings(dataset, [run]) if run else ()
+    for message in (*(f"warning: {text}" for text in warnings), *reading.notes(), *there.notes()):
         observer(Event("note", message=message))
+    result = replace(_result_of(reading, others, there), run=run, n_retrieved=n_retrieved)
+    return result if added is None else _with_added(result, labelled, added)
+
+
+def _questions(reading: Reading, paths: Sequence[Path]) -> Collection[Asked]:
+    """Read logs, and return what was asked in them.
+
+    Raises:
+        DataError: A log cannot be read, or nothing was asked.
+    """
+    asked = reading.read(paths).values()
+    if not asked:
+        raise DataError(f"{paths[0]}: holds no question; expected at least one")
+    return asked
+
+
+def _result_of(reading: Reading, others: "_Others", there: "_There") -> LogResult:
+    """Return what was read in the logs, and what becomes of questions that nobody labelled."""
     return LogResult(
         n_rows=reading.n_rows,
         n_passed_over=reading.n_passed_over,
-        n_labelled=len(labelled.queries),
         n_added=len(others.added),
-        n_judgments=took.n_judgments if took else 0,
-        n_lost=took.n_lost if took else 0,
-        n_missing=took.n_missing if took else 0,
         n_real=len(others.real),
         n_masked=reading.n_masked,
         n_clicked=reading.n_clicked,
         n_hidden=reading.n_hidden,
         n_rejected=len(there.rejected),
-        n_disagreeing=took.n_disagreeing if took else 0,
-        run=run,
-        n_retrieved=n_retrieved,
         drawing=others.drawing,
+    )
+
+
+def _with_added(result: LogResult, labelled: ImportedQueries, added: ImportResult) -> LogResult:
+    """Return a result with what became of the labels that came with queries."""
+    return replace(
+        result,
+        n_labelled=len(labelled.queries),
+        n_judgments=added.n_judgments,
+        n_lost=added.n_lost,
+        n_missing=added.n_missing,
+        n_disagreeing=added.n_disagreeing,
     )
 
 

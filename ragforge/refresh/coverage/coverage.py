@@ -11,13 +11,13 @@ from ragforge.files.manifest import Aim
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest
-from ragforge.observe import Observer
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.generation.files import index_of
 from ragforge.pipeline.generation.inputs import settled as standing
 from ragforge.pipeline.generation.rounds import with_rank
 from ragforge.pipeline.generation.source import real_queries
 from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Cause, Failure, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
@@ -55,8 +55,7 @@ async def fill_coverage(
     plan: CoveragePlan,
     team: Team,
     diff: CorpusDiff,
-    settings: Settings,
-    observer: Observer,
+    job: Job,
 ) -> Filled:
     """Generate the queries of a plan.
 
@@ -73,8 +72,7 @@ async def fill_coverage(
         plan: What is to be generated.
         team: Who writes and checks.
         diff: What changed in the corpus.
-        settings: As given.
-        observer: Told of progress.
+        job: Its seed, and calls in flight.
 
     Raises:
         EndpointError, BudgetError: It was stopped; what was bought is in the call store.
@@ -84,8 +82,8 @@ async def fill_coverage(
         return Filled(shortfall=plan.shortfall(0))
     count = _Count()
     counted = replace(team, writer=_counted(team.writer, count), checker=_checker(team, count))
-    filling = _Filling(staged, survey, settled, plan, settings)
-    await filling.run(_generation(staged, survey, settled, counted, settings, observer))
+    filling = _Filling(staged, survey, settled, plan, job.settings)
+    await filling.run(_generation(staged, survey, settled, counted, job))
     generated = filling.generated
     queries = [standing(await with_rank(each, survey.bm25)) for each in generated.queries]
     index = index_of(queries, survey)
@@ -175,20 +173,16 @@ class _Filling:
 
 
 def _generation(
-    staged: Dataset,
-    survey: Surveyed,
-    settled: SettledSet,
-    team: Team,
-    settings: Settings,
-    observer: Observer,
+    staged: Dataset, survey: Surveyed, settled: SettledSet, team: Team, job: Job
 ) -> Generation:
+    settings = job.settings
     return Generation(
         writer=writer_of(team, settings, real_queries(staged, settings.generate.like)),
         brief=Briefs(survey, settings.model.seed).of,
         taken=_taken(staged, settled),
-        checks=checks_of(team, survey, settings, observer),
+        checks=checks_of(team, survey, job),
         workers=Workers(
-            team.writer.workers(settings.model.concurrency), observer, team.writer.stop
+            team.writer.workers(settings.model.concurrency), job.observer, team.writer.stop
         ),
     )
 

@@ -5,30 +5,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.budget import BudgetAccount
-from ragforge.observe import Observer
-from ragforge.pipeline.backend import EARNEST, Mode, of_stages
 from ragforge.pipeline.completing import (
     Completion,
     complete_dataset,
-    estimate_of,
     free_retrievers,
-    judging_settings,
+    judge_pools,
     look_for,
 )
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult
-from ragforge.pipeline.judges import open_bench
 from ragforge.pipeline.judging import refused_if_all_failed
-from ragforge.pipeline.pool_waves import Asked, Waves, items_of
+from ragforge.pipeline.pool_waves import Asked, items_of
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.stored_bm25 import NewChunks
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
-from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.runner import Workers
 
 _MOST_NEW: Final = 0.25
@@ -81,8 +75,7 @@ async def entering_chunks(
     staged: Dataset,
     survey: Surveyed,
     retrievers: Mapping[str, Retriever],
-    settings: Settings,
-    observer: Observer,
+    job: Job,
     query_ids: Collection[str],
     new: frozenset[str],
 ) -> Entering:
@@ -93,11 +86,11 @@ async def entering_chunks(
         survey: The corpus as it is now.
         retrievers: Who looks. The survey's own BM25 is asked only where a new chunk may be within
             the depth of the pool; the outcome is that of a full search.
-        settings: Depth of the pools.
-        observer: Told of progress.
+        job: Depth of the pools.
         query_ids: The queries.
         new: Ids of the new chunks.
     """
+    settings, observer = job.settings, job.observer
     growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
     pools = _read(staged, query_ids, growth)
     queries = [query for query in staged.queries() if query.query_id in query_ids]
@@ -112,7 +105,7 @@ async def entering_chunks(
     doubts = _Doubts(survey, newcomers, pools, new, sorted(own))
     searched = [item for item in items if item.query_id in hit or doubts.may_enter(item)]
     mine = {name: retrievers[name] for name in own}
-    more = await look_for(searched, survey, mine, settings, observer)
+    more = await look_for(searched, survey, mine, job)
     ranked = ranked_items(items, [*found.results, *more.results])
     narrowed = _narrowed(ranked, pools, new)
     return Entering(
@@ -217,13 +210,10 @@ async def judge_new_chunks(
     staged: Dataset,
     survey: Surveyed,
     retrievers: Mapping[str, Retriever],
-    settings: Settings,
-    observer: Observer,
+    job: Job,
     *,
     new_chunks: Collection[str],
     whole: Collection[str] = (),
-    mode: Mode = EARNEST,
-    account: BudgetAccount | None = None,
 ) -> DeltaPools:
     """Judge the new chunks that come into the pools of accepted queries.
 
@@ -236,43 +226,37 @@ async def judge_new_chunks(
         staged: With the queries, grades and pools that the changed corpus leaves.
         survey: The corpus as it is now.
         retrievers: Who looks, by the name that the pool gives them.
-        settings: Depth of the pools, models and budget.
-        observer: Told of progress.
+        job: Depth of the pools, models and budget. A dry run writes nothing, and asks no retriever
+            that has to be built first.
         new_chunks: Ids of the chunks that the version before did not have.
         whole: Ids of queries that are new, or whose evidence or answer changed.
-        mode: A dry run writes nothing, and asks no retriever that has to be built first.
-        account: What was spent of the budget before; nothing where None.
 
     Raises:
         UsageError: Another model or prompt graded a part of a whole pool, and is not marked so.
         EndpointError, BudgetError: The run was stopped; or nothing could be judged.
     """
-    account = account or BudgetAccount()
+    dry_run = job.mode.dry_run
     before = _call_keys(staged)
     accepted = {query.query_id for query in staged.queries()}
     again = _unprobed(staged.failures()) if new_chunks else set[str]()
     entire = accepted & again.union(whole)
     done = Completion(JudgingResult(""), None, {})
     if entire:
-        done = await complete_dataset(
-            staged, survey, retrievers, settings, observer, mode, sorted(entire), account
-        )
-    if mode.dry_run:
-        retrievers = free_retrievers(retrievers, observer)
+        done = await complete_dataset(staged, survey, retrievers, job, sorted(entire))
+    if dry_run:
+        retrievers = free_retrievers(retrievers, job.observer)
     entering = Entering()
     if new_chunks:
         new, others = frozenset(new_chunks), accepted - entire
-        entering = await entering_chunks(
-            staged, survey, retrievers, settings, observer, others, new
-        )
-    if not mode.dry_run and entering.tried:
+        entering = await entering_chunks(staged, survey, retrievers, job, others, new)
+    if not dry_run and entering.tried:
         staged.replace_failures("retrieve", entering.failures, entering.tried.__contains__)
-    result, estimate = await _judge(staged, survey, settings, observer, entering, mode, account)
-    if not before and not mode.dry_run:
+    result = await _judge(staged, survey, job, entering)
+    if not before and not dry_run:
         refused_if_all_failed(result, result.n_failed)
-    found = _in_all(done, Completion(result, None, _failed_probes(entering), estimate))
+    judged = _in_all(done, Completion(result, None, _failed_probes(entering), result.estimate))
     n_calls = len(_call_keys(staged) - before)
-    return replace(found, n_calls=n_calls, n_searched=len(entire) + entering.n_searched)
+    return replace(judged, n_calls=n_calls, n_searched=len(entire) + entering.n_searched)
 
 
 def _in_all(whole: Completion, new: Completion) -> DeltaPools:
@@ -291,39 +275,18 @@ def _failed_probes(entering: Entering) -> Counter[str]:
     return Counter(failure.key.partition("/")[0] for failure in entering.failures)
 
 
-async def _judge(
-    staged: Dataset,
-    survey: Surveyed,
-    settings: Settings,
-    observer: Observer,
-    entering: Entering,
-    mode: Mode,
-    account: BudgetAccount,
-) -> tuple[JudgingResult, dict[str, object] | None]:
+async def _judge(staged: Dataset, survey: Surveyed, job: Job, entering: Entering) -> JudgingResult:
     if not entering.ranked:
-        return JudgingResult(""), None
+        return JudgingResult("")
     queries = {query.query_id: query for query in staged.queries()}
     asked = {
-        found.query_id: Asked(
-            queries[found.query_id].asked, queries[found.query_id].answerable, found
+        ranked.query_id: Asked(
+            queries[ranked.query_id].asked, queries[ranked.query_id].answerable, ranked
         )
-        for found in entering.ranked
+        for ranked in entering.ranked
     }
-    async with open_bench(
-        judging_settings(settings),
-        staged.store_path,
-        observer,
-        mode=mode,
-        failures=of_stages(staged.failures, "judge"),
-        account=account,
-    ) as bench:
-        refuse_shared_queries(bench.examples, {name: one.text for name, one in asked.items()})
-        growth = Growth(settings.pool.pool_k, settings.pool.pool_most)
-        waves = Waves(
-            staged, survey, bench, asked, growth, mode, observer, starts=entering.depths, adds=True
-        )
-        await waves.judge()
-        return waves.result, estimate_of(waves) if mode.dry_run else None
+    waves = await judge_pools(staged, survey, asked, job, starts=entering.depths, adds=True)
+    return waves.result
 
 
 def _n_new(result: JudgingResult, estimate: Mapping[str, object] | None) -> int:

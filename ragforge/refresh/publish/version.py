@@ -8,10 +8,10 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.backend import Mode
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.completing import judging_settings, probing_retrievers
 from ragforge.pipeline.generation.team import Team
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.judges import open_bench
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Action, CallCounts, JudgmentsDiff, Provenance, VersionDiff
@@ -54,10 +54,9 @@ class Version:
         parent: The published version.
         staged: The one that is made.
         diff: What changed in the corpus.
-        settings: As given.
-        observer: Told of progress; knows what was bought.
-        mode: In earnest, or counting only.
-        team: Who writes, checks and judges; has the account of the budget.
+        job: As given; in earnest, or counting only.
+        bought: Knows what was bought.
+        team: Who writes, checks and judges.
         who: Checks queries again.
         stack: Closes what was opened on the way.
         settled: The queries as they are now.
@@ -69,9 +68,8 @@ class Version:
     parent: Dataset
     staged: Dataset
     diff: CorpusDiff
-    settings: Settings
-    observer: Counting
-    mode: Mode
+    job: Job
+    bought: Counting
     team: Team
     who: Recheckers
     stack: AsyncExitStack
@@ -81,6 +79,11 @@ class Version:
     shortfall: str = ""
     _survey: Surveyed | None = None
     _retrievers: dict[str, Retriever] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the job."""
+        return self.job.settings
 
     @property
     def number(self) -> int:
@@ -147,7 +150,7 @@ class Version:
                 open_survey(
                     self.staged.chunks_path,
                     self.staged.own_place,
-                    self.observer,
+                    self.job.observer,
                     seed=self.settings.model.seed,
                 )
             )
@@ -170,14 +173,8 @@ class Version:
         return self._retrievers
 
     async def _judges(self) -> tuple[Provenance, ...]:
-        async with open_bench(
-            judging_settings(self.settings),
-            self.parent.store_path,
-            self.observer,
-            mode=self.mode,
-            failures=lambda: (),
-            account=self.team.account,
-        ) as bench:
+        judging = self.job.with_settings(judging_settings(self.settings))
+        async with open_bench(judging, self.parent) as bench:
             return tuple(bench.provenances())
 
     async def estimate_pools(self) -> DeltaPools:
@@ -192,12 +189,9 @@ class Version:
             self.staged,
             self.survey(),
             self.retrievers(),
-            self.settings,
-            self.observer,
+            self.job,
             new_chunks=new_chunks,
             whole=whole,
-            mode=self.mode,
-            account=self.team.account,
         )
 
     async def _pool(self, new_chunks: Collection[str], whole: Collection[str]) -> None:
@@ -233,8 +227,7 @@ class Version:
             plan,
             self.team,
             self.diff,
-            self.settings,
-            self.observer,
+            self.job,
         )
         self.calls["generate"] += filled.n_calls
         self.shortfall = filled.shortfall
@@ -257,7 +250,7 @@ class Version:
         staged, settled = self.staged, self.settled
         self.team.note_in(staged)
         before, now = self.parent.manifest, staged.manifest
-        spent = in_all(before.spent, now.spent, self.observer.spent)
+        spent = in_all(before.spent, now.spent, self.bought.spent)
         staged.write_manifest(now.model_copy(update={"cutting": self.diff.cutting, "spent": spent}))
         changes = [item.change for item in settled.items if item.change is not None]
         changes += settled.splits

@@ -15,10 +15,10 @@ from ragforge.files.record_files import write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
-from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.generation.team import Team, assemble
+from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, DocumentsDiff, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
@@ -57,7 +57,7 @@ def source_of(documents: Path) -> ChunkSource:
 
 def make_set(out: Path, documents: Path, settings: Settings) -> Dataset:
     """Generate a set."""
-    asyncio.run(generate_dataset(out, source_of(documents), settings, silent))
+    asyncio.run(generate_dataset(out, source_of(documents), Job(settings, silent)))
     return Dataset(out)
 
 
@@ -90,12 +90,14 @@ class Later:
         """Plan for version 2, and do it."""
         plan = self.plan(settled, settings)
 
+        job = Job(settings, silent, mode)
+
         async def work(team: Team) -> Filled:
             return await fill_coverage(
-                self.staged, self.survey, settled, plan, team, self.diff, settings, silent
+                self.staged, self.survey, settled, plan, team, self.diff, job
             )
 
-        return asyncio.run(_with_team(self.parent, settings, mode, work))
+        return asyncio.run(_with_team(self.parent, job, work))
 
     def estimate(self, settled: SettledSet, settings: Settings) -> dict[str, object]:
         """Count what the plan for version 2 would take."""
@@ -104,14 +106,12 @@ class Later:
         async def work(team: Team) -> dict[str, object]:
             return await estimate_coverage(plan, team, self.survey, settings, ())
 
-        return asyncio.run(_with_team(self.parent, settings, Mode(dry_run=True), work))
+        return asyncio.run(_with_team(self.parent, Job(settings, silent, Mode(dry_run=True)), work))
 
 
-async def _with_team(
-    parent: Dataset, settings: Settings, mode: Mode, work: Callable[[Team], Awaitable[T]]
-) -> T:
+async def _with_team(parent: Dataset, job: Job, work: Callable[[Team], Awaitable[T]]) -> T:
     async with AsyncExitStack() as stack:
-        return await work(await assemble(stack, settings, parent, silent, mode))
+        return await work(await assemble(stack, job, parent))
 
 
 @contextmanager

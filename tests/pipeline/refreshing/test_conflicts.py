@@ -17,7 +17,8 @@ from ragforge.config import Settings
 from ragforge.corpus.quote_locations import Location
 from ragforge.errors import CallError
 from ragforge.mock import Script, serving
-from ragforge.pipeline.backend import Mode, open_backend
+from ragforge.pipeline.backend import open_backend
+from ragforge.pipeline.job import Job, OutputFile
 from ragforge.records import Cause, ItemChange, Pin, Provenance, Query
 from ragforge.refresh.grades.carrying import carry_judgments
 from ragforge.refresh.items.rechecking import Recheckers, recheckers_of
@@ -90,9 +91,8 @@ class World:
     async def find_with(self, endpoint):
         settings = Settings.model_validate({"model": {"name": "m", "base_url": endpoint.url}})
         store = self.staged.store_path
-        async with open_backend(
-            settings, PROMPT, store, Recorder(), mode=Mode(), failures=lambda: ()
-        ) as backend:
+        place = OutputFile(store.with_name("none.jsonl"), store)
+        async with open_backend(Job(settings, Recorder()), PROMPT, place) as backend:
             return await self._find(recheckers_of(backend, settings, Recorder()))
 
 

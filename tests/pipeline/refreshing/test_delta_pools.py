@@ -8,8 +8,8 @@ from pipeline.refreshing.two_versions import diff_of, id_of, make_parent, stage
 from ragforge.config import Settings
 from ragforge.errors import BudgetError
 from ragforge.mock import Script, serving
-from ragforge.pipeline.backend import EARNEST, Mode
 from ragforge.pipeline.completing import complete_dataset, probing_retrievers
+from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Evidence, Failure, Provenance, Query
 from ragforge.refresh.grades.carrying import carry_judgments
@@ -46,7 +46,10 @@ class World:
         with self.survey(self.parent) as survey:
             asyncio.run(
                 complete_dataset(
-                    self.parent, survey, probing_retrievers(survey, None), self.settings, Recorder()
+                    self.parent,
+                    survey,
+                    probing_retrievers(survey, None),
+                    Job(self.settings, Recorder()),
                 )
             )
         endpoint.reset()
@@ -82,11 +85,9 @@ class World:
                     staged,
                     survey,
                     retrievers,
-                    settings,
-                    Recorder(),
+                    Job(settings, Recorder(), mode),
                     new_chunks=self.new,
                     whole=whole,
-                    mode=mode,
                 )
             )
 

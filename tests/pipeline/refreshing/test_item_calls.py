@@ -10,7 +10,8 @@ from ragforge.config import BudgetSettings, ModelSettings, Settings
 from ragforge.errors import BudgetError, EndpointError
 from ragforge.mock.content import body_sha256, good_content
 from ragforge.observe import silent
-from ragforge.pipeline.backend import EARNEST, Mode, open_backend
+from ragforge.pipeline.backend import open_backend
+from ragforge.pipeline.job import EARNEST, Job, Mode, OutputFile
 from ragforge.refresh.items.decisions import Ledger
 from ragforge.refresh.items.items import settle_items
 from ragforge.refresh.items.passages import CorpusNow
@@ -36,9 +37,8 @@ def settle(tmp_path):
         task = asyncio.current_task()
         if started is not None:
             started.append((asyncio.get_running_loop(), task))
-        async with open_backend(
-            settings, PROMPT, tmp_path / "calls.db", silent, mode=mode, failures=tuple
-        ) as backend:
+        place = OutputFile(tmp_path / "none.jsonl", tmp_path / "calls.db")
+        async with open_backend(Job(settings, silent, mode), PROMPT, place) as backend:
             who = recheckers_of(backend, settings, silent)
             found = await settle_items(
                 sights, (), CorpusNow(path, _no_survey), who, settings, Ledger(2)

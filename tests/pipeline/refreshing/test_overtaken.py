@@ -8,6 +8,7 @@ from pipeline.refreshing.changed_corpora import FIRST, folder_of, make_set, sett
 
 from ragforge.errors import ChangedMeanwhileError
 from ragforge.files.set.opening import open_dataset
+from ragforge.pipeline.job import Job
 from ragforge.records import Hit, Ranking
 from ragforge.refresh.job import refresh_dataset
 
@@ -42,7 +43,7 @@ def refresh(tmp_path):
 
     def run(times):
         writer = Writer(made.path, times)
-        return asyncio.run(refresh_dataset(made.path, settings, writer)), writer
+        return asyncio.run(refresh_dataset(made.path, Job(settings, writer))), writer
 
     yield run
     shutil.rmtree(made.path)
