@@ -10,7 +10,7 @@ from ragforge.corpus.source_documents import document_row, refuse_duplicate_docu
 from ragforge.corpus.user_chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
-from ragforge.files.external_sort import Spool
+from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.chunks import read_chunks
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
@@ -164,8 +164,8 @@ def write_corpus(
     chunker = configured_chunker(settings)
     empty = EmptyDocuments(settings, observer)
     with (
-        Spool(chunk_sort_key, path.parent) as spool,
-        Spool(document_sort_key, path.parent) as spooled,
+        ExternalSorter(chunk_sort_key, path.parent) as spool,
+        ExternalSorter(document_sort_key, path.parent) as spooled,
     ):
         for document in corpus_documents(documents, settings, observer):
             chunks = chunker(document)
@@ -189,14 +189,14 @@ def write_ready_made(chunk_file: Path, path: Path) -> int:
     Memory does not grow with the corpus but for the ids.
     """
     _make_room(path)
-    with Spool(chunk_sort_key, path.parent) as spool:
+    with ExternalSorter(chunk_sort_key, path.parent) as spool:
         for chunk in read_chunks(chunk_file):
             spool.add(chunk)
         write_whole(path, refuse_duplicate_chunks(spool.lines()))
         return spool.count
 
 
-def spooled_rows(spool: Spool[SourceDocument]) -> Iterator[SourceDocument]:
+def spooled_rows(spool: ExternalSorter[SourceDocument]) -> Iterator[SourceDocument]:
     """Yield the rows of documents in a spool, sorted by id."""
     return map(SourceDocument.model_validate_json, spool.lines())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.documents import Document
 from ragforge.errors import DataError
-from ragforge.files.external_sort import Spool
+from ragforge.files.external_sort import ExternalSorter
 from ragforge.records import Chunk, SourceDocument
 from ragforge.records.record import Record
 
@@ -99,7 +99,7 @@ def rows_of_chunks(chunks: Iterable[Chunk], folder: Path) -> Iterator[SourceDocu
         chunks: In any order. Their texts stand for the document: its digest is `chunks_sha256`.
         folder: Where to sort what memory should not hold.
     """
-    with Spool(_part_key, folder) as spool:
+    with ExternalSorter(_part_key, folder) as spool:
         for chunk in chunks:
             spool.add(
                 _Part(

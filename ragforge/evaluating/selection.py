@@ -8,7 +8,7 @@ from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.text_table import render_table
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design
-from ragforge.records.selections import Selection
+from ragforge.records.queries import Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,14 @@ _MOST_NAME_BYTES = 150
 """Of a file name that its temporary name repeats; file systems take 255 bytes, and the name of the
 machine stands beside it."""
 
+OWN_FOLDER: Final = ".ragforge"
+MIRRORS: Final = "sources"
+"""The folder in it of copies of documents from elsewhere, a folder for each origin."""
+_GITIGNORE: Final = (
+    "# Made by ragforge: what is bought and what can be made again is not for git.\n*\n"
+)
+_MAKING = ".making"
+
 
 def write_whole(path: Path, parts: Iterable[str]) -> None:
     """Write the parts to a temporary name beside `path`, sync it to disk, and rename it.
@@ -90,7 +98,7 @@ def _write_directly(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def maker() -> str:
-    """Return what tells this process from others that write beside it."""
+    """Return the host and id of this process, which no other writer has: `HOST-PID`."""
     return f"{re.sub('[^A-Za-z0-9]', '_', socket.gethostname())}-{os.getpid()}"
 
 
@@ -117,7 +125,7 @@ def remove_strays(folder: Path, name: str = "*") -> None:
 
 
 def lives(pid: int) -> bool:
-    """Say whether a process of this machine is there."""
+    """Whether a process of this machine is running."""
     if os.name == "nt":
         return True  # There, asking with signal 0 would end the process.
     try:
@@ -140,16 +148,6 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-OWN_FOLDER: Final = ".ragforge"
-MIRRORS: Final = "sources"
-"""The folder in it of copies of documents from elsewhere, a folder for each origin."""
-_GITIGNORE: Final = (
-    "# Made by ragforge: what is bought and what can be made again is not for git.\n*\n"
-)
-
-_MAKING = ".making"
 
 
 def make_own_place(folder: Path) -> None:

@@ -21,7 +21,7 @@ PART = 20_000
 _MOST_PARTS = 64
 
 
-class Spool(contextlib.AbstractContextManager["Spool[R]"], Generic[R]):
+class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Generic[R]):
     """Takes records in any order and gives their lines back sorted by key, as often as asked.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ragforge import __version__
-from ragforge.records.selections import Selection
+from ragforge.records.queries import Selection
 
 
 def _name_in_folder(name: str) -> str:
@@ -72,7 +72,7 @@ class ReviewAudit(BaseModel):
     """Who decided, sorted."""
 
     def in_words(self) -> str:
-        """Return what was found as part of a sentence."""
+        """Return the finding as part of a sentence."""
         return (
             f"drawn at random: {self.n_right} of {self.n} right as they were, "
             f"{self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
@@ -152,7 +152,7 @@ class Manifest(BaseModel):
     tool_version: str = ""
 
     def origins_of(self, sha256: str) -> list[RunOrigin]:
-        """Return what is recorded of the runs with these bytes, whatever their names."""
+        """Return the recorded origins of runs with these bytes, whatever their names."""
         return [entry.run for entry in self.files.values() if entry.run and entry.sha256 == sha256]
 
     def selection_of(self, sha256: str) -> Selection | None:

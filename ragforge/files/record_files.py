@@ -15,6 +15,8 @@ R = TypeVar("R", bound=BaseModel)
 _SHOWN = 80
 """How much of a faulty value an error message repeats, in characters."""
 
+T = TypeVar("T", bound=BaseModel)
+
 
 def read_records(
     path: Path, record: type[R], *, key: Callable[[R], object] | None = None
@@ -57,7 +59,7 @@ def write_records(
 
 
 def explain(error: ValidationError) -> str:
-    """Say in one line which field is wrong, what was found and what is allowed."""
+    """One line about an invalid record: the field, the expected value and the given one."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "json_invalid":
         return f"is not one complete JSON object ({first['ctx']['error']}); was it cut off?"
@@ -80,9 +82,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{path}: is not UTF-8 text: {error.reason} at {error.start}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-T = TypeVar("T", bound=BaseModel)
 
 
 def read_object(path: Path, kind: type[T]) -> T:

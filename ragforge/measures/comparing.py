@@ -155,7 +155,7 @@ def _letter(n: int) -> str:
     return ascii_letters[n] if n < len(ascii_letters) else f"({n + 1})"
 
 
-class Pair(NamedTuple):
+class RunPair(NamedTuple):
     """Two runs by one measure, over the queries in which both have a value."""
 
     a: str
@@ -166,7 +166,7 @@ class Pair(NamedTuple):
     """Aligned with `values_a`."""
     lower_is_better: bool = False
     same_rankings: bool = False
-    """Whether both rank alike in every query; see `identity`."""
+    """Whether both rank alike in every query; see `unseen_values`."""
     drawn: Stratified | None = None
     """The strata of the queries, where they are a sample; see `stratified`."""
 
@@ -227,7 +227,7 @@ class Comparison:
     """Whether both have the same rankings, so that nothing differs."""
 
 
-def compare_pairs(pairs: Iterable[Pair], alpha: float = ALPHA) -> list[Comparison]:
+def compare_pairs(pairs: Iterable[RunPair], alpha: float = ALPHA) -> list[Comparison]:
     """Compare runs, all comparisons together being one family.
 
     Args:
@@ -271,7 +271,7 @@ def all_pairs(
     lower_is_better: Collection[str] = (),
     alike: Collection[tuple[str, str]] = (),
     design: Design | None = None,
-) -> list[Pair]:
+) -> list[RunPair]:
     """Return couples of runs by each measure, over the queries in which both have a value.
 
     Args:
@@ -297,12 +297,12 @@ def _pair(
     measure: str,
     values: Mapping[str, Mapping[str, Mapping[str, float]]],
     design: Design | None,
-) -> Pair:
+) -> RunPair:
     of_a, of_b = values[a][measure], values[b][measure]
     shared = sorted(of_a.keys() & of_b.keys())
     paired_a, paired_b = [of_a[item] for item in shared], [of_b[item] for item in shared]
     drawn = design.stratified(shared) if design else None
-    return Pair(a, b, measure, paired_a, paired_b, drawn=drawn)
+    return RunPair(a, b, measure, paired_a, paired_b, drawn=drawn)
 
 
 def _levels(p_values: Sequence[float], alpha: float) -> list[float]:
@@ -317,7 +317,7 @@ def _levels(p_values: Sequence[float], alpha: float) -> list[float]:
     return levels
 
 
-def _test(pair: Pair, flips: int) -> PairedTest:
+def _test(pair: RunPair, flips: int) -> PairedTest:
     """Test a pair, with all flips only where the first ones leave open how small p is."""
     of_a: Values = pair.values_a
     of_b: Values = pair.values_b
@@ -331,7 +331,7 @@ def _test(pair: Pair, flips: int) -> PairedTest:
 
 
 def _comparison(
-    pair: Pair, test: PairedTest, p_corrected: float, level: float, alpha: float
+    pair: RunPair, test: PairedTest, p_corrected: float, level: float, alpha: float
 ) -> Comparison:
     diffs = differences(pair.values_a, pair.values_b)
     a, b = sample(pair.values_a), sample(pair.values_b)
@@ -370,7 +370,7 @@ def _mean(values: Floats, drawn: Stratified | None) -> float | None:
     return mean(values) if drawn is None else weighted_mean(values.tolist(), drawn.weights)
 
 
-def _interval(pair: Pair, diffs: Floats, level: float) -> Ends | None:
+def _interval(pair: RunPair, diffs: Floats, level: float) -> Ends | None:
     bounded = _is_bounded(pair.measure, sample(pair.values_a), sample(pair.values_b))
     same = pair.same_rankings
     if pair.drawn is None:
@@ -395,7 +395,7 @@ def _winner(interval: Ends | None, is_significant: bool, lower_is_better: bool) 
     return "B" if (interval.low > 0) != lower_is_better else "A"
 
 
-def _power(pair: Pair, diffs: Floats, alpha: float) -> Power | None:
+def _power(pair: RunPair, diffs: Floats, alpha: float) -> Power | None:
     n = len(diffs)
     if n < 2:
         return None
@@ -413,7 +413,7 @@ def _power(pair: Pair, diffs: Floats, alpha: float) -> Power | None:
     return Power(sd, detectable if is_possible else None, half if is_possible else None)
 
 
-def _can_be(pair: Pair, detectable: float | None) -> bool:
+def _can_be(pair: RunPair, detectable: float | None) -> bool:
     """Whether values of the measure can differ so much."""
     a, b = sample(pair.values_a), sample(pair.values_b)
     return detectable is None or detectable <= 1 or not _is_bounded(pair.measure, a, b)

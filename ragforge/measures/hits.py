@@ -61,7 +61,7 @@ class HitsCollector:
         self._others.add(query_id)
 
     def collected(self, latencies_s: Iterable[float] = ()) -> RunHits:
-        """Return what has been kept."""
+        """Return the hits of all queries that were added."""
         example = self._example
         return RunHits(
             self._by_query,

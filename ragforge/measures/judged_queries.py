@@ -1,4 +1,4 @@
-"""The queries of the qrels, by what a run lets one say about them."""
+"""The queries of the qrels with the judged hits of a run: with a value, failed, or without."""
 
 from collections.abc import Collection, Mapping
 from functools import cached_property

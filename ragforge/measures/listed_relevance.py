@@ -86,7 +86,7 @@ def marked_labels(
     return MarkedLabels(graded, lists)
 
 
-class Labels(NamedTuple):
+class GradedAndBinary(NamedTuple):
     """One set of judgments for each kind of measure; both have the same queries."""
 
     graded: dict[str, dict[str, int | None]]
@@ -94,7 +94,9 @@ class Labels(NamedTuple):
     """1 for what is relevant, 0 for what else has a label, None where a judgment failed."""
 
 
-def labels_of(qrels: Mapping[str, Judgments], relevant: Listed, rel_threshold: int) -> Labels:
+def labels_of(
+    qrels: Mapping[str, Judgments], relevant: Listed, rel_threshold: int
+) -> GradedAndBinary:
     """Return what graded and what binary measures are computed on.
 
     A listed chunk without a grade gets none: it is in no gain and in no ideal. Only where no chunk
@@ -124,7 +126,7 @@ def labels_of(qrels: Mapping[str, Judgments], relevant: Listed, rel_threshold: i
             binary[query_id] = {**dict.fromkeys(listed, LEAST_RELEVANT), **unlisted}
         is_graded = listed is None or _is_graded(grades, listed)
         graded[query_id] = dict(grades) if is_graded else dict(binary[query_id])
-    return Labels(graded, binary)
+    return GradedAndBinary(graded, binary)
 
 
 def _is_graded(grades: Judgments, listed: Collection[str]) -> bool:
@@ -179,14 +181,14 @@ def is_by_list(measure: Measure) -> bool:
     return measure.name in _BY_LIST and measure.rel is None
 
 
-class Labelled(NamedTuple):
+class LabelledQuery(NamedTuple):
     """What an author says of one query."""
 
     grades: Mapping[str, int | None]
     listed: Collection[str]
 
 
-def explaining_threshold(labelled: Iterable[Labelled], highest_grade: int) -> int | None:
+def explaining_threshold(labelled: Iterable[LabelledQuery], highest_grade: int) -> int | None:
     """Return the lowest grade of all that are listed, where no unlisted chunk has it or a higher.
 
     Args:

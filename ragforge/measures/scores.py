@@ -1,4 +1,4 @@
-"""What an evaluation found: values per query, their means, and which queries to look at."""
+"""Scores of an evaluation: values per query, their means, and which queries to look at."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -272,7 +272,7 @@ class Scores:
         return set_interval(name, self.columns[name], drawn, level)
 
     def possible(self, measure: str | Measure) -> dict[str, "Interval"]:
-        """Return what each query with a failure could have come to, those without a value too.
+        """Return the bounds of the value of each query with a failure, those without a value too.
 
         Args:
             measure: One that was computed.
@@ -303,7 +303,7 @@ class Scores:
         return pl.DataFrame({"query_id": self.query_ids, **self.columns})
 
     def to_dict(self, per_query: bool = False) -> dict[str, object]:
-        """Return what JSON can hold; values per query only when asked for."""
+        """Return the scores as plain mappings for JSON; values per query only when asked for."""
         values = {"per_query": self.per_query} if per_query else {}
         return {
             "measures": {name: self.summaries[name]._asdict() for name in self.measures},

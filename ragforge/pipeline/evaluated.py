@@ -49,7 +49,7 @@ from ragforge.records import (
     Spending,
     Timing,
 )
-from ragforge.records.selections import Selection
+from ragforge.records.queries import Selection
 
 KEPT_RANKS: Final = 100
 """Chunks of a ranking that are kept to be scored again, at most."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError, EndpointError
-from ragforge.files.external_sort import Spool
+from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.answers import AnswerRow, read_answers
 from ragforge.files.formats.traffic import TrafficRow, read_traffic
 from ragforge.files.set.chunk_lines import ChunkTexts
@@ -50,8 +50,10 @@ class _Grounded(AbstractContextManager["_Grounded"]):
     """A sink that keeps any number of groundings and failures on disk until they are written."""
 
     def __init__(self, folder: Path) -> None:
-        self._groundings: Spool[Grounding] = Spool(lambda item: (item.query_id,), folder)
-        self._failures: Spool[Failure] = Spool(lambda item: (item.key,), folder)
+        self._groundings: ExternalSorter[Grounding] = ExternalSorter(
+            lambda item: (item.query_id,), folder
+        )
+        self._failures: ExternalSorter[Failure] = ExternalSorter(lambda item: (item.key,), folder)
         self.first_failure: Failure | None = None
 
     def __exit__(self, *_: object) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ragforge.files.external_sort import Spool
+from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Failure, Judgment
 
@@ -21,10 +21,12 @@ class JudgedSpool(AbstractContextManager["JudgedSpool"]):
         self._open()
 
     def _open(self) -> None:
-        self._judgments: Spool[Judgment] = Spool(
+        self._judgments: ExternalSorter[Judgment] = ExternalSorter(
             lambda item: (item.query_id, item.chunk_id), self._folder
         )
-        self._failures: Spool[Failure] = Spool(lambda item: (item.key,), self._folder)
+        self._failures: ExternalSorter[Failure] = ExternalSorter(
+            lambda item: (item.key,), self._folder
+        )
 
     def __exit__(self, *_: object) -> None:
         self._judgments.__exit__()

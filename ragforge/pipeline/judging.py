@@ -10,8 +10,8 @@ from ragforge.config import JudgeSettings
 from ragforge.errors import DataError, EndpointError
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
-from ragforge.files.external_sort import Spool
-from ragforge.files.formats.pairs import read_pairs
+from ragforge.files.external_sort import ExternalSorter
+from ragforge.files.formats.pairs import PairRow, read_pairs
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
@@ -36,20 +36,12 @@ from ragforge.pipeline.pooling import (
     queries_of,
     with_texts,
 )
-from ragforge.records import Record
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.stage import open_pairs
 from ragforge.stages.judge.summary import QuerySummary, summarise_sorted
 
 _BATCHES = re.compile(r"batch (\d+) x (\d+)")
-
-
-class _Row(Record):
-    query_id: str
-    query: str
-    chunk_id: str
-    text: str
 
 
 class PairsByQuery(AbstractContextManager["PairsByQuery"]):
@@ -66,7 +58,9 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
-        self._rows: Spool[_Row] = Spool(lambda row: (row.query_id, row.chunk_id), folder)
+        self._rows: ExternalSorter[PairRow] = ExternalSorter(
+            lambda row: (row.query_id, row.chunk_id), folder
+        )
         self.queries: dict[str, str] = {}
         """Text of each query by id."""
         self.labels = Labels()
@@ -75,10 +69,7 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
             self.queries[row.query_id] = row.query
             pair = Pair(row.query_id, row.query, row.chunk_id, row.text)
             self.labels.add(pair, row.human_grade)
-            kept = _Row(
-                query_id=row.query_id, query=row.query, chunk_id=row.chunk_id, text=row.text
-            )
-            self._rows.add(kept)
+            self._rows.add(row)
 
     def __exit__(self, *_: object) -> None:
         self._rows.__exit__()
@@ -90,7 +81,7 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
     def pairs(self) -> Iterator[Pair]:
         """Yield the pairs, sorted by query and chunk; as often as asked."""
         for line in self._rows.lines():
-            row = _Row.model_validate_json(line)
+            row = PairRow.model_validate_json(line)
             yield Pair(row.query_id, row.query, row.chunk_id, row.text)
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from ragforge.records.queries import Selection
 from ragforge.records.record import JudgeKind, NonEmpty, Provenance, Record
-from ragforge.records.selections import Selection
 
 Count = Annotated[int, Field(ge=0)]
 

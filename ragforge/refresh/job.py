@@ -23,11 +23,11 @@ from ragforge.evaluating.refresh_result import RefreshSummary, Status
 from ragforge.files.atomic import MIRRORS
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.versions.store import (
+from ragforge.files.set.versions.lock import refresh_lock
+from ragforge.files.set.versions.publishing import (
     next_version,
     prune,
     publish,
-    refresh_lock,
     reject,
     stage_version,
 )

@@ -1,6 +1,5 @@
 import importlib.util
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from ragforge.files.formats.pairs import PairRow
 
 PAIRS = [
-    PairRow(f"q{query}", "?", f"c{chunk}", ".", human_grade=chunk % 4)
+    PairRow(query_id=f"q{query}", query="?", chunk_id=f"c{chunk}", text=".", human_grade=chunk % 4)
     for query in range(30)
     for chunk in range(20)
 ]
@@ -44,7 +43,7 @@ def test_sample_takes_more_of_each_query_where_there_are_few(judges):
 
 def test_sample_does_not_look_at_the_grades(judges):
     """A sample that is even over grades has other base rates, and so another kappa."""
-    graded_otherwise = [replace(pair, human_grade=0) for pair in PAIRS]
+    graded_otherwise = [pair.model_copy(update={"human_grade": 0}) for pair in PAIRS]
 
     ids = [(p.query_id, p.chunk_id) for p in judges.sample(PAIRS, 40, 8, seed=3)]
     others = judges.sample(graded_otherwise[::-1], 40, 8, seed=3)

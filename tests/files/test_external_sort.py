@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files import external_sort
-from ragforge.files.external_sort import Spool
+from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.record_files import read_records
 from ragforge.records import Hit
 
@@ -16,7 +16,7 @@ def opened(tmp_path, monkeypatch):
     """A sorter that holds three records in memory and eight parts on disk."""
     monkeypatch.setattr(external_sort, "PART", 3)
     monkeypatch.setattr(external_sort, "_MOST_PARTS", 8)
-    with Spool(lambda hit: (hit.chunk_id,), tmp_path) as made:
+    with ExternalSorter(lambda hit: (hit.chunk_id,), tmp_path) as made:
         yield made
 
 
@@ -67,7 +67,7 @@ def test_a_folder_that_takes_no_files_is_named(tmp_path, monkeypatch):
     """A full disk is the user's to mend."""
     monkeypatch.setattr(external_sort, "PART", 1)
     with (
-        Spool(lambda hit: (hit.chunk_id,), tmp_path / "gone") as made,
+        ExternalSorter(lambda hit: (hit.chunk_id,), tmp_path / "gone") as made,
         pytest.raises(DataError, match="gone"),
     ):
         made.add(Hit(chunk_id="a", score=1.0))

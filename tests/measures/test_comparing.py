@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.comparing import Pair, Power, all_pairs, compare_pairs, couples, holm
+from ragforge.measures.comparing import Power, RunPair, all_pairs, compare_pairs, couples, holm
 from ragforge.measures.intervals import mean_interval
 from ragforge.measures.paired import randomisation_test, t_test
 from ragforge.measures.power import detectable_difference, effect_size, queries_needed
@@ -17,7 +17,7 @@ SAME = [0.2, 0.3, 0.4, 0.4, 0.3, 0.5, 0.2, 0.2]
 
 
 def pair(values_a, values_b, measure="nDCG@10", lower_is_better=False):
-    return Pair("a", "b", measure, values_a, values_b, lower_is_better)
+    return RunPair("a", "b", measure, values_a, values_b, lower_is_better)
 
 
 def compared(values_a, values_b, **options):
@@ -274,7 +274,7 @@ def test_pairs_are_over_the_queries_that_both_have():
     """A query without a value in one run can be held against nothing."""
     values = {"a": {"RR": {"q2": 0.5, "q1": 1.0}}, "b": {"RR": {"q3": 0.1, "q2": 0.2}}}
 
-    assert all_pairs(values, ["RR"]) == [Pair("a", "b", "RR", [0.5], [0.2], False)]
+    assert all_pairs(values, ["RR"]) == [RunPair("a", "b", "RR", [0.5], [0.2], False)]
 
 
 def test_measures_of_which_less_is_better_are_marked():

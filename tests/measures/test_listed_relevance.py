@@ -5,7 +5,7 @@ import pytest
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate
 from ragforge.measures.listed_relevance import (
-    Labelled,
+    LabelledQuery,
     explaining_threshold,
     grounds,
     labels_of,
@@ -126,13 +126,13 @@ def test_a_threshold_that_cannot_be_taken_is_refused_beside_lists():
 )
 def test_the_threshold_that_explains_a_list_is_found(grades, listed, threshold):
     """Most authors have one in mind; of several the usual one, or the nearest to it, is taken."""
-    assert explaining_threshold([Labelled(grades, listed)], 3) == threshold
+    assert explaining_threshold([LabelledQuery(grades, listed)], 3) == threshold
 
 
 def test_one_threshold_has_to_explain_all_lists():
     """The scale of a set is one."""
-    first = Labelled({"a": 1, "b": 0}, "a")
-    second = Labelled({"a": 3, "b": 1}, "a")
+    first = LabelledQuery({"a": 1, "b": 0}, "a")
+    second = LabelledQuery({"a": 3, "b": 1}, "a")
 
     assert explaining_threshold([first, second], 3) is None
 

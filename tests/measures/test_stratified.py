@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.measures.power import detectable_by_error
 from ragforge.measures.strata import Stratified
 from ragforge.measures.stratified import (
@@ -134,7 +134,7 @@ def test_no_difference_has_a_p_of_1():
 def test_a_comparison_is_of_the_set():
     """B gains 1 in a tenth of the set and loses 0.5 in the rest: -0.35, and not +0.25."""
     drawn = Stratified(("a", "a", "b", "b"), {"a": 90, "b": 10})
-    pair = Pair("A", "B", "RR", [1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 1.0, 1.0], drawn=drawn)
+    pair = RunPair("A", "B", "RR", [1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 1.0, 1.0], drawn=drawn)
 
     [found] = compare_pairs([pair])
 
@@ -151,7 +151,7 @@ def test_a_sample_shows_what_its_own_standard_error_allows():
         {"a": 60, "b": 2, "c": 2, "d": 2, "e": 2},
     )
     better = [1.0] * 10
-    [found] = compare_pairs([Pair("x", "y", "RR", [1.0] * 2 + [1 / 7] * 8, better, drawn=drawn)])
+    [found] = compare_pairs([RunPair("x", "y", "RR", [1.0] * 2 + [1 / 7] * 8, better, drawn=drawn)])
 
     off = sample_error([0.0] * 2 + [6 / 7] * 8, drawn)
     assert found.interval.high - found.diff > 0.49

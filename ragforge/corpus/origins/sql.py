@@ -21,7 +21,7 @@ from ragforge.corpus.row_documents import (
     form_of,
 )
 from ragforge.errors import DataError, UsageError
-from ragforge.files.external_sort import Spool
+from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.row import make_row
 from ragforge.files.text import shown
 from ragforge.records.record import Record
@@ -100,7 +100,7 @@ def opened_sql(spec: SqlSpec) -> Iterator[Origin]:
     engine = _engine(spec)
 
     def fetch(path: str, target: Path) -> str:
-        with Spool(_id, target.parent) as spool:
+        with ExternalSorter(_id, target.parent) as spool:
             for row in _rows(spec, engine):
                 spool.add(row)
             if not spool.count:

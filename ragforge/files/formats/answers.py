@@ -60,7 +60,7 @@ _CONTRADICTED_BY: Final[Mapping[Verdict, float]] = {"correct": 0.0, "incorrect":
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class QuotedPassage:
     """A passage named by its document and a quote from it."""
 
     doc_id: str
@@ -77,7 +77,7 @@ class AnswerRow:
     chunk_ids: tuple[str, ...] = ()
     """As the file names them, by id or by what they say; empty where it names passages by quotes.
     """
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[QuotedPassage, ...] = ()
     n_unknown_passages: int = 0
     """Further passages, that are known to be in no chunk."""
     latency_s: float | None = None
@@ -134,14 +134,14 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
     if not isinstance(answer, str) or not is_unicode(answer):
         raise row.wrong(ANSWER, "text", answer)
     chunk_ids: list[str] = []
-    passages: list[Passage] = []
+    passages: list[QuotedPassage] = []
     for item in _context(row):
         if not isinstance(item, Mapping):
             chunk_ids.append(row.as_id(item, IN_CONTEXT))
             continue
         inner = make_row(f"{row.where}: {IN_CONTEXT.name}", item)
         if inner.has(QUOTE):
-            passages.append(Passage(inner.identifier(DOC_ID), inner.text(QUOTE)))
+            passages.append(QuotedPassage(inner.identifier(DOC_ID), inner.text(QUOTE)))
         elif inner.has(TEXT) and not inner.has(ITEM_ID):
             chunk_ids.append(inner.text(TEXT))
         else:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +19,7 @@ from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_s
 from ragforge.files.row import Row, make_row, parse_whole, query_name
 from ragforge.files.source_files import open_source
 from ragforge.files.text import shown
+from ragforge.records import Record
 
 HUMAN_GRADE: Final = Field("grade", ("human_grade", "grade"))
 """Not `score` or `label`, which may well be a retriever's."""
@@ -38,8 +38,7 @@ _ID_DIGITS: Final = 16
 3 in 100 million."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairRow:
+class PairRow(Record):
     """A query and a chunk, with all that is needed to judge the chunk."""
 
     query_id: str

@@ -61,7 +61,7 @@ class RowsOfQrels(NamedTuple):
 
 
 def read_rows_of_qrels(source: Source) -> RowsOfQrels:
-    """Return what a file says that is no TREC file; see `ragforge.files.formats.qrels`."""
+    """Return the qrels of a file that is no TREC file; see `ragforge.files.formats.qrels`."""
     if source.kind == "columns" and not has_header(source):
         raise unknown_shape(source.path, SHAPES)
     rows = read_rows_of(source, SHAPES, by_query="relevant")
@@ -70,7 +70,7 @@ def read_rows_of_qrels(source: Source) -> RowsOfQrels:
 
 
 def qrels_of_rows(where: str, rows: Iterator[Row]) -> SettledRelevance:
-    """Return what rows say about pairs of query and chunk, or each about a query, as in a file.
+    """Return the qrels of rows about pairs of query and chunk, or each about a query, as in a file.
 
     Args:
         where: Where the rows are from, for messages.

@@ -220,7 +220,7 @@ class _QueryRow:
 
 
 def _unread_notes(path: Path, query_rows: list[_QueryRow]) -> tuple[str, ...]:
-    """Say which fields may hold the labels of a file in which none is known."""
+    """Return a note on fields that may hold the labels of a file in which none is known."""
     names = dict.fromkeys(chain.from_iterable(query_row.not_read for query_row in query_rows))
     if not names or not all(query_row.relevance.is_empty for query_row in query_rows):
         return ()
@@ -339,7 +339,7 @@ def _in_split(item: ImportedQuery, split: str | None) -> ImportedQuery:
 
 
 def _left_out(folder: Path, splits: list[Path], n_unjudged: int) -> tuple[str, ...]:
-    """Say what of a BEIR folder is not taken."""
+    """Return notes on what of a BEIR folder is not taken."""
     others = sorted(path.name for path in (folder / "qrels").glob("*.tsv") if path not in splits)
     gaps = []
     if others:
@@ -352,7 +352,7 @@ def _left_out(folder: Path, splits: list[Path], n_unjudged: int) -> tuple[str, .
 
 
 def _trec(folder: Path, note: LabelsNote | None) -> ImportedQueries:
-    """Return what an export as TREC files holds: queries without their labels, and grades."""
+    """Return the queries of an export as TREC files, without their labels, and grades."""
     place = folder / TREC_QUERIES
     qrels = read_qrels(folder / TREC_QRELS)
     texts = dict(_trec_lines(place))

@@ -48,26 +48,6 @@ _NUMBER = re.compile(
     r")(?!\w)"
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Masked:
-    """A text, and how much was taken out of it."""
-
-    text: str
-    n: int
-
-
-def masked(text: str) -> Masked:
-    """Return a text with e-mail addresses, and numbers of telephones, cards and customers, masked.
-
-    Numbers of seven digits and more are taken for such. Dates, versions and IP addresses stay, and
-    so do names: no pattern tells those.
-    """
-    text, n_addresses = _E_MAIL.subn(E_MAIL, text)
-    text, n_numbers = _NUMBER.subn(NUMBER, text)
-    return Masked(text, n_addresses + n_numbers)
-
-
 SHAPES: Final = (
     'questions: {"query": "How …?"} (who asked and when is not read)',
     'graded passages: {"query": "How …?", "chunk_id": "d7", "label": 2} (0-3, or relevant)',
@@ -110,6 +90,25 @@ _OTHER_WORDS: Final = frozenset({"irrelevant", "notrelevant", "nonrelevant", "no
 
 
 @dataclass(frozen=True, slots=True)
+class Masked:
+    """A text, and how much was taken out of it."""
+
+    text: str
+    n: int
+
+
+def masked(text: str) -> Masked:
+    """Return a text with e-mail addresses, and numbers of telephones, cards and customers, masked.
+
+    Numbers of seven digits and more are taken for such. Dates, versions and IP addresses stay, and
+    so do names: no pattern tells those.
+    """
+    text, n_addresses = _E_MAIL.subn(E_MAIL, text)
+    text, n_numbers = _NUMBER.subn(NUMBER, text)
+    return Masked(text, n_addresses + n_numbers)
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedQuery:
     """A row of a log."""
 
@@ -136,15 +135,15 @@ class LoggedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
-    """What people said of a logged question in a file of its own."""
+class LoggedLabels:
+    """Labels of a logged question by people, from a file of their own."""
 
     relevance: Relevance
     expected_answer: str | None
 
 
-def read_labels(path: Path) -> dict[str, Labels]:
-    """Return what people said of logged questions, by the id that the question has in its log.
+def read_labels(path: Path) -> dict[str, LoggedLabels]:
+    """Return people's labels of logged questions, by the id of the question in its log.
 
     Args:
         path: A file of one of `LABEL_SHAPES`; several rows of one id belong together.
@@ -153,17 +152,17 @@ def read_labels(path: Path) -> dict[str, Labels]:
         DataError: The file cannot be read, has none of the shapes, a value is of a wrong type, or
             rows of one id differ in the answer.
     """
-    labels: dict[str, Labels] = {}
+    labels: dict[str, LoggedLabels] = {}
     fields = (RELEVANT, LABELS, LABEL, HUMAN_ANSWER)
     for row in read_labelled_rows(open_source(path, "label"), LABEL_SHAPES, RELEVANT):
         if not labels and not (row.has(QUERY_ID) and row.has(*fields)):
             raise unknown_shape(path, LABEL_SHAPES)
         query_id, answer = row.identifier(QUERY_ID), row.optional_text(HUMAN_ANSWER)
-        before = labels.get(query_id, Labels(Relevance({}), answer))
+        before = labels.get(query_id, LoggedLabels(Relevance({}), answer))
         if answer and before.expected_answer and answer != before.expected_answer:
             raise row.wrong(HUMAN_ANSWER, f"{shown(before.expected_answer)} as before", answer)
         relevance = joined(before.relevance, _relevance(row), row.where)
-        labels[query_id] = Labels(relevance, before.expected_answer or answer)
+        labels[query_id] = LoggedLabels(relevance, before.expected_answer or answer)
     if not labels:
         raise none_found(path, "label")
     return labels
@@ -187,7 +186,7 @@ def read_log(path: Path) -> Iterator[LoggedQuery]:
 
 
 def _relevance(row: Row) -> Relevance:
-    """Return what people labelled in a row, whatever field says it."""
+    """Return people's labels in a row, in whatever field."""
     relevance = read_relevance(row) if row.has(RELEVANT) else Relevance({})
     relevance = joined(relevance, _labels(row), row.where)
     return joined(relevance, _pair(row), row.where)
@@ -246,7 +245,7 @@ def _labels(row: Row) -> Relevance:
 
 
 def _pair(row: Row) -> Relevance:
-    """Return what a row says of the one passage that it names."""
+    """Return the label of the one passage that a row names."""
     label = row.get(LABEL)
     if label in (None, "") or row.get(CHUNK_ID) in (None, ""):
         return Relevance({})

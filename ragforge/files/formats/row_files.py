@@ -138,7 +138,7 @@ def _broken_line(error: "jsonlines.InvalidLineError | RecursionError") -> str:
 
 
 def read_document(source: Source) -> object:
-    """Return what a JSON file holds; a list of objects where it holds one object a line.
+    """Return the document in a JSON file; a list of objects where it holds one object a line.
 
     Raises:
         DataError: It is neither.

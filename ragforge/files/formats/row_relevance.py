@@ -22,7 +22,7 @@ from ragforge.files.field_names import (
 )
 from ragforge.files.row import Row, cell_items, make_row
 from ragforge.files.text import shown
-from ragforge.measures.listed_relevance import Labelled, explaining_threshold, labels_of
+from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
 
 HIGHEST_GRADE = 3
 _DEGREE: Final = re.compile(
@@ -160,13 +160,13 @@ class SettledRelevance:
 
 
 def settle_relevance(of_queries: Mapping[str, Relevance]) -> SettledRelevance:
-    """Return what lists and grades of a file say together.
+    """Return grades and relevance by query, as the lists and grades of a file say together.
 
     Args:
         of_queries: What its rows say, by query.
     """
     labelled = [
-        Labelled(relevance.grades, relevance.listed)
+        LabelledQuery(relevance.grades, relevance.listed)
         for relevance in of_queries.values()
         if relevance.decides and any(grade is not None for grade in relevance.grades.values())
     ]
@@ -221,7 +221,7 @@ def grade_of_quote(row: Row) -> int:
 
 
 def _relevant(row: Row) -> Relevance:
-    """Return what the list or map of relevant passages of a row says."""
+    """Return the relevance in the list or map of relevant passages of a row."""
     given = row.get(RELEVANT)
     value = cell_items(row, RELEVANT)
     if isinstance(given, str) and not row.is_of_table and isinstance(value, list) and value[1:]:
@@ -305,7 +305,7 @@ def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
 
 
 def relevance_of_row(row: Row) -> Relevance:
-    """Return what a row says is relevant to its query.
+    """Return the grades, lists and quotes of a row.
 
     A quote is a passage of grade 3 unless the row gives another grade. One without the id of its
     document is to be looked up in all; what is called evidence may then be an explanation, and is
@@ -331,7 +331,7 @@ def relevance_of_row(row: Row) -> Relevance:
 
 
 def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
-    """Return what two rows about one query say together.
+    """Return the relevance of one query in two rows together.
 
     Raises:
         DataError: They give different grades to one id.

@@ -30,7 +30,7 @@ _THREADS: Final = 2
 """Threads by default: more of them wait for each other more than they read."""
 
 
-class _Query(NamedTuple):
+class _QueryLines(NamedTuple):
     """Lines of one query."""
 
     query_id: str
@@ -67,7 +67,7 @@ def locate_trec_run(
     return collector.collected()
 
 
-def _hits(query: _Query, judgments: Judgments) -> JudgedHits | None:
+def _hits(query: _QueryLines, judgments: Judgments) -> JudgedHits | None:
     ids = query.chunk_ids
     rank_of = dict(zip(ids, range(1, len(ids) + 1), strict=True))
     if len(rank_of) < len(ids) or isnan(sum(query.scores)):
@@ -80,9 +80,9 @@ def _hits(query: _Query, judgments: Judgments) -> JudgedHits | None:
     return JudgedHits(len(ids), [rank for rank, _ in found], [grade for _, grade in found])
 
 
-def _whole_queries(path: Path, block_bytes: int) -> Iterator[_Query | None]:
+def _whole_queries(path: Path, block_bytes: int) -> Iterator[_QueryLines | None]:
     """Yield the lines of each query, or None where a line is irregular."""
-    pending: _Query | None = None
+    pending: _QueryLines | None = None
     for block in _blocks(path, block_bytes):
         for query in _queries(block):
             if query is None or not query.query_id or query.query_id.startswith("#"):
@@ -112,7 +112,7 @@ def _blocks(path: Path, block_bytes: int) -> Iterator[bytes]:
         yield rest
 
 
-def _queries(block: bytes) -> Iterator[_Query | None]:
+def _queries(block: bytes) -> Iterator[_QueryLines | None]:
     """Cut lines at single blanks; yield None where they are not of six columns with a number."""
     text = block.decode("ascii", "replace")
     words = text.split(" ")
@@ -132,9 +132,9 @@ def _queries(block: bytes) -> Iterator[_Query | None]:
         if len(parts) != 2:  # The tag, and the next query.
             yield None
             return
-        yield _Query(query_id, chunk_ids[start : at + 1], scores[start : at + 1])
+        yield _QueryLines(query_id, chunk_ids[start : at + 1], scores[start : at + 1])
         query_id, start = parts[1], at + 1
-    yield _Query(query_id, chunk_ids[start:], scores[start:])
+    yield _QueryLines(query_id, chunk_ids[start:], scores[start:])
 
 
 def _is_odd(text: str) -> bool:

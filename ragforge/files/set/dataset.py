@@ -50,7 +50,7 @@ from ragforge.records import (
     SourceDocument,
     Stage,
 )
-from ragforge.records.selections import Selection
+from ragforge.records.queries import Selection
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -233,7 +233,7 @@ class Dataset:
         return self._set.each(lambda files: each_judgment(files / "judgments.jsonl"))
 
     def label_checks(self) -> list[Judgment]:
-        """Return what judges gave to pairs that people graded, sorted by pair and judge."""
+        """Return judgments by judges of pairs that people graded, sorted by pair and judge."""
         return self._set.records("label_checks.jsonl", Judgment, pair_and_judge)
 
     def audit(self) -> JudgeAudit | None:
@@ -241,7 +241,7 @@ class Dataset:
         return self._set.object("judge_audit.json", JudgeAudit)
 
     def failures(self) -> list[Failure]:
-        """Return what gave no result; [] where nothing failed."""
+        """Return the failures; [] where nothing failed."""
         return self._set.records("failures.jsonl", Failure, None)
 
     def run_names(self) -> list[str]:
@@ -289,7 +289,7 @@ class Dataset:
         return self._set.records("rejected.jsonl", Rejected, slot_and_place)
 
     def pool(self) -> list[PoolEntry]:
-        """Return what the probes found, sorted by query and chunk; [] where none were made."""
+        """Return the pools, sorted by query and chunk; [] where none were made."""
         return self._set.records("pool.jsonl", PoolEntry, query_and_chunk)
 
     def each_pool_entry(self) -> Iterator[PoolEntry]:
@@ -299,7 +299,7 @@ class Dataset:
             yield from read_records(path, PoolEntry)
 
     def generation(self) -> GenerationReport | None:
-        """Return what generating the set came to; None where it was not generated."""
+        """Return the report on generating the set; None where it was not generated."""
         return self._set.object("generation.json", GenerationReport)
 
     def write_generation(self, report: GenerationReport) -> None:
@@ -311,7 +311,7 @@ class Dataset:
         self._set.write_text("README.md", text)
 
     def real_queries(self) -> list[RealQuery]:
-        """Return what users asked, sorted by text; [] where no log was brought in."""
+        """Return users' questions from logs, sorted by text; [] where no log was brought in."""
         return self._set.records("real_queries.jsonl", RealQuery, lambda real: real.query)
 
     def write_real_queries(self, real: Iterable[RealQuery]) -> None:

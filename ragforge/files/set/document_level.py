@@ -139,7 +139,7 @@ class LabelNames:
         self._documents = DocumentNames(self._of_document)
 
     def find(self, name: str) -> list[Label]:
-        """Return what a name may mean: a chunk, else documents."""
+        """Return the chunk of that id, else the documents that the name may mean."""
         if name in self._chunks:
             return [Label(name, "chunk")]
         doc_ids = self._documents.find(name)
@@ -248,7 +248,7 @@ def whole_documents(dataset: Dataset) -> Iterator[Chunk]:
 
 
 def ids_of_corpus(dataset: Dataset) -> set[str]:
-    """Return what a ranking may hold: ids of chunks, and of documents where labels name them."""
+    """Return ids that a ranking may hold: of chunks, and of documents where labels name them."""
     is_of_chunks = dataset.manifest.level is None
     ids = set[str]()
     for chunk in dataset.chunks():

@@ -35,7 +35,7 @@ _ID_FIELD: Final = re.compile(rb'\{"evaluation_id":"([0-9a-f]{16})",')
 
 
 def impossibility(evaluation: Evaluation) -> str:
-    """Return what about the numbers of an evaluation cannot be; "" where all can."""
+    """Return which number of an evaluation is impossible and why; "" where none is."""
     return next(_impossible(evaluation), "")
 
 

@@ -12,8 +12,7 @@ from typing import Final, Literal
 
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.strata import OTHERS, Design, draw, merged_strata
-from ragforge.records.queries import Query
-from ragforge.records.selections import Selection, Stratum
+from ragforge.records.queries import Query, Selection, Stratum
 
 FIELDS: Final = (
     "category",

@@ -153,7 +153,7 @@ def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
 
 
 def run_warnings(dataset: Dataset, names: Iterable[str]) -> tuple[str, ...]:
-    """Return what is to be told of runs that are stale, or of which chunks are missing."""
+    """Return warnings about runs that are stale, or of which chunks are missing."""
     return tuple(_warnings(dataset, chunks_of_runs(dataset, names).values()))
 
 
@@ -299,7 +299,7 @@ def _has_chunks(dataset: Dataset) -> bool:
 
 
 def _origin(dataset: Dataset, path: Path, current: str) -> RunOrigin | None:
-    """Return what a run file was made on; None where no run with its bytes is recorded.
+    """Return the recorded origin of a run file; None where no run with its bytes is recorded.
 
     Where runs of several chunks came to the same bytes, that of the chunks of now counts.
     """

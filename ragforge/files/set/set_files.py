@@ -21,7 +21,7 @@ from ragforge.files.set.sorted_records import change_key, id_and_revision, pair_
 from ragforge.files.set.version_places import MANIFEST, files_of, first_of, show_in_home
 from ragforge.files.text import as_unicode, read_text
 from ragforge.records import DormantGrade, ItemChange, MovedChunk, Query, VersionDiff
-from ragforge.records.selections import Selection
+from ragforge.records.queries import Selection
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class SetFiles:
         write_object(self.folder / MANIFEST, manifest)
 
     def steady(self, read: Callable[[Path], T]) -> T:
-        """Return what a folder holds; read anew where another one holds the set by then."""
+        """Return the result of a reader; it reads anew where another folder is current by then."""
         files = self.folder
         found = read(files)
         return found if files == self.folder else read(self.folder)
@@ -93,7 +93,7 @@ class SetFiles:
         return self.steady(read)
 
     def object(self, name: str, kind: type[R]) -> R | None:
-        """Return what a file of one object holds; None where it is not there."""
+        """Return the object in a file; None where the file is not there."""
         path = self.folder / name
         return read_object(path, kind) if path.exists() else None
 
@@ -233,7 +233,7 @@ class VersionRecords:
     files: SetFiles
 
     def revisions(self) -> list[Query]:
-        """Return what queries were before they were revised, by id and revision; [] for none."""
+        """Return earlier revisions of queries, by id and revision; [] for none."""
         return self.files.records("revisions.jsonl", Query, id_and_revision)
 
     def write_revisions(self, revisions: Iterable[Query]) -> None:
@@ -241,7 +241,7 @@ class VersionRecords:
         self.files.write("revisions.jsonl", revisions, id_and_revision)
 
     def events(self) -> list[ItemChange]:
-        """Return what refreshes did to queries, by version, query and action; [] for none."""
+        """Return the changes of queries by refreshes, by version, query and action; [] for none."""
         return self.files.records("events.jsonl", ItemChange, change_key)
 
     def write_events(self, changes: Iterable[ItemChange]) -> None:
@@ -249,7 +249,7 @@ class VersionRecords:
         self.files.write("events.jsonl", changes, change_key)
 
     def diff(self) -> VersionDiff | None:
-        """Return what this version changed; None where it is the first."""
+        """Return the differences to the version before; None where it is the first."""
         return self.files.object("diff.json", VersionDiff)
 
     def write_diff(self, diff: VersionDiff) -> None:
@@ -257,7 +257,7 @@ class VersionRecords:
         self.files.write_object("diff.json", diff)
 
     def changelog(self) -> str:
-        """Return what all versions changed, for people; "" where there is nothing."""
+        """Return the changelog of all versions, for people; "" where there is none."""
         path = self.files.folder / "CHANGELOG.md"
         return read_text(path) if path.exists() else ""
 
@@ -275,7 +275,7 @@ class VersionRecords:
         self.files.write("moved_chunks.jsonl", moved, lambda item: item.before)
 
     def dormant_grades(self) -> list[DormantGrade]:
-        """Return what people gave to chunks that are gone, by query and chunk; [] for none."""
+        """Return people's grades of chunks that are gone, by query and chunk; [] for none."""
         return self.files.records("dormant_grades.jsonl", DormantGrade, pair_of)
 
     def write_dormant_grades(self, grades: Iterable[DormantGrade]) -> None:

@@ -25,25 +25,44 @@ T = TypeVar("T")
 R = TypeVar("R", bound=BaseModel)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+Key = tuple[str, str]
 
-def side_by_side(
-    old: Iterator[T], new: Iterator[T], key: Callable[[T], str | tuple[str, ...]]
-) -> Iterator[tuple[T | None, T | None]]:
-    """Yield the items of both in order, those of one key together; one of a pair may be missing.
 
-    Args:
-        old: Sorted by key, each once.
-        new: Sorted likewise.
-        key: Of the same type for all.
-    """
-    before, now = next(old, None), next(new, None)
-    while before is not None or now is not None:
-        at = min(key(item) for item in (before, now) if item is not None)
-        has_old = before is not None and key(before) == at
-        has_new = now is not None and key(now) == at
-        yield (before if has_old else None), (now if has_new else None)
-        before = next(old, None) if has_old else before
-        now = next(new, None) if has_new else now
+def key_of(judgment: Judgment) -> Key:
+    """Return the ids of the query and the chunk of a judgment, by which files are sorted."""
+    return judgment.query_id, judgment.chunk_id
+
+
+def pair_and_judge(judgment: Judgment) -> tuple[str, ...]:
+    """Return the pair of a judgment and its judge: the key where several judges graded a pair."""
+    by = judgment.provenance
+    judge = (by.model, by.prompt_sha256, by.protocol) if by else ()
+    return (judgment.query_id, judgment.chunk_id, *judge)
+
+
+def query_and_chunk(entry: PoolEntry) -> tuple[str, str]:
+    """Return the ids of a query and a chunk in its pool."""
+    return entry.query_id, entry.chunk_id
+
+
+def pair_of(grade: DormantGrade) -> tuple[str, str]:
+    """Return the ids of the query and the chunk that a person graded."""
+    return grade.judgment.query_id, grade.judgment.chunk_id
+
+
+def id_and_revision(query: Query) -> tuple[str, str]:
+    """Return the id of a query and its revision, as a text that sorts like the number."""
+    return query.query_id, f"{query.revision:06d}"
+
+
+def slot_and_place(rejected: Rejected) -> tuple[str, str]:
+    """Return the slot of a candidate and its place there, as a text that sorts like the number."""
+    return rejected.slot_id, f"{rejected.place:06d}"
+
+
+def change_key(change: ItemChange) -> tuple[str, str, str]:
+    """Return when a query changed, which, and how: a version does nothing twice to a query."""
+    return f"{change.version:06d}", change.query_id, change.action
 
 
 def each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R]]:
@@ -106,44 +125,24 @@ def _is_marked(number: int, line: bytes) -> bool:
     return number == 1 and line.startswith(_BYTE_ORDER_MARK)
 
 
-Key = tuple[str, str]
+def side_by_side(
+    old: Iterator[T], new: Iterator[T], key: Callable[[T], str | tuple[str, ...]]
+) -> Iterator[tuple[T | None, T | None]]:
+    """Yield the items of both in order, those of one key together; one of a pair may be missing.
 
-
-def query_and_chunk(entry: PoolEntry) -> tuple[str, str]:
-    """Return the ids of a query and a chunk in its pool."""
-    return entry.query_id, entry.chunk_id
-
-
-def pair_and_judge(judgment: Judgment) -> tuple[str, ...]:
-    """Return what a judgment is about and who made it: of a pair there is one a judge."""
-    by = judgment.provenance
-    judge = (by.model, by.prompt_sha256, by.protocol) if by else ()
-    return (judgment.query_id, judgment.chunk_id, *judge)
-
-
-def slot_and_place(rejected: Rejected) -> tuple[str, str]:
-    """Return the slot of a candidate and its place there, as a text that sorts like the number."""
-    return rejected.slot_id, f"{rejected.place:06d}"
-
-
-def id_and_revision(query: Query) -> tuple[str, str]:
-    """Return the id of a query and its revision, as a text that sorts like the number."""
-    return query.query_id, f"{query.revision:06d}"
-
-
-def change_key(change: ItemChange) -> tuple[str, str, str]:
-    """Return when a query changed, which, and how: a version does nothing twice to a query."""
-    return f"{change.version:06d}", change.query_id, change.action
-
-
-def pair_of(grade: DormantGrade) -> tuple[str, str]:
-    """Return the ids of the query and the chunk that a person graded."""
-    return grade.judgment.query_id, grade.judgment.chunk_id
-
-
-def key_of(judgment: Judgment) -> Key:
-    """Return what a judgment is about, and sorted by."""
-    return judgment.query_id, judgment.chunk_id
+    Args:
+        old: Sorted by key, each once.
+        new: Sorted likewise.
+        key: Of the same type for all.
+    """
+    before, now = next(old, None), next(new, None)
+    while before is not None or now is not None:
+        at = min(key(item) for item in (before, now) if item is not None)
+        has_old = before is not None and key(before) == at
+        has_new = now is not None and key(now) == at
+        yield (before if has_old else None), (now if has_new else None)
+        before = next(old, None) if has_old else before
+        now = next(new, None) if has_new else now
 
 
 def each_judgment(path: Path) -> Iterator[Judgment]:

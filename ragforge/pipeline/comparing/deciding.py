@@ -11,7 +11,14 @@ from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.selection import Part
 from ragforge.measures.checked_samples import differences
-from ragforge.measures.comparing import ALPHA, Comparison, Pair, all_pairs, compare_pairs, letters
+from ragforge.measures.comparing import (
+    ALPHA,
+    Comparison,
+    RunPair,
+    all_pairs,
+    compare_pairs,
+    letters,
+)
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design
@@ -218,7 +225,7 @@ def _with_few_values(by_name: Mapping[str, Contender]) -> dict[str, int]:
 
 
 def _compare_families(
-    pairs: Sequence[Pair], few: Collection[str], alpha: float
+    pairs: Sequence[RunPair], few: Collection[str], alpha: float
 ) -> list[Comparison]:
     """Compare pairs in their order, those of runs with few values apart from the family of others.
 

@@ -23,7 +23,7 @@ from ragforge.evaluating.gate import (
     drop_sentence,
     failures_text,
 )
-from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
 from ragforge.measures.strata import Design
@@ -242,11 +242,11 @@ def _outcome(decided: float | None, bound: float, sign: int = 1) -> Outcome:
     return "PASS" if held else "FAIL"
 
 
-def _pair(pairs: Mapping[str, tuple[float, float]], name: str, design: Design | None) -> Pair:
+def _pair(pairs: Mapping[str, tuple[float, float]], name: str, design: Design | None) -> RunPair:
     before = [then for then, _ in pairs.values()]
     now = [now for _, now in pairs.values()]
     drawn = design.stratified(pairs) if design else None
-    return Pair("baseline", "now", name, before, now, drawn=drawn)
+    return RunPair("baseline", "now", name, before, now, drawn=drawn)
 
 
 def _sd(values: Sequence[float]) -> float | None:

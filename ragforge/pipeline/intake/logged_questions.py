@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.formats.query_log import Labels, LoggedQuery, masked, read_log
+from ragforge.files.formats.query_log import LoggedLabels, LoggedQuery, masked, read_log
 from ragforge.files.formats.row_relevance import Relevance, joined
 from ragforge.files.text import shown
 from ragforge.stages.asking import visible
@@ -70,7 +70,7 @@ class Reading:
     """Reads logs, and counts what it leaves out."""
 
     takes_clicks: bool
-    labels: Mapping[str, Labels] = field(default_factory=dict)
+    labels: Mapping[str, LoggedLabels] = field(default_factory=dict)
     """From a file of their own, by the id of a question."""
     texts: dict[str, str] = field(default_factory=dict)
     """Of the ids that were read."""

@@ -24,7 +24,7 @@ from ragforge.corpus.source_documents import (
     rows_of_chunks,
 )
 from ragforge.errors import DataError
-from ragforge.files.external_sort import Spool
+from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.chunks import read_chunks
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, SourceDocument
@@ -67,8 +67,8 @@ class Reading(AbstractContextManager["Reading"]):
         self._unread: set[str] = set()
         self._contents: dict[str, str] = {}
         self._stack = ExitStack()
-        self._chunks = self._stack.enter_context(Spool(chunk_sort_key, folder))
-        self._rows = self._stack.enter_context(Spool(document_sort_key, folder))
+        self._chunks = self._stack.enter_context(ExternalSorter(chunk_sort_key, folder))
+        self._rows = self._stack.enter_context(ExternalSorter(document_sort_key, folder))
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

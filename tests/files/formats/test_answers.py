@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.formats.answers import AnswerRow, Passage, read_answers
+from ragforge.files.formats.answers import AnswerRow, QuotedPassage, read_answers
 from ragforge.files.shipped_folders import shipped
 
 
@@ -33,7 +33,7 @@ def test_context_is_named_by_quotes(tmp_path):
     text = '{"query_id": "1", "answer": "", "retrieved": [{"doc_id": "a.md", "quote": "so"}]}\n'
 
     assert list(read_answers(write(tmp_path / "a.jsonl", text))) == [
-        AnswerRow("1", "", passages=(Passage("a.md", "so"),))
+        AnswerRow("1", "", passages=(QuotedPassage("a.md", "so"),))
     ]
 
 

@@ -1,6 +1,5 @@
 import gzip
 import re
-from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.formats.pairs import PairRow, read_pairs
 
-PAIR = PairRow("1", "Why?", "7", "So.")
+PAIR = PairRow(query_id="1", query="Why?", chunk_id="7", text="So.")
 LINE = '{"query_id": "1", "query": "Why?", "chunk_id": "7", "text": "So.", "note": "x"}\n'
 GRADED = LINE.replace('"note": "x"', '"grade": 2')
 
@@ -53,7 +52,7 @@ def test_the_grade_of_a_person_is_read(tmp_path, name, text, grade):
     """The judge is held against it; another judge's grade or a retriever's score is no person's."""
     [found] = read_pairs(write(tmp_path / name, text))
 
-    assert found == replace(PAIR, human_grade=grade)
+    assert found == PAIR.model_copy(update={"human_grade": grade})
 
 
 def test_lines_are_read_one_at_a_time(tmp_path):
@@ -117,8 +116,8 @@ def test_a_query_with_its_chunks_is_taken_apart(tmp_path):
     pairs = list(read_pairs(write(tmp_path / "p.json", NESTED)))
 
     assert pairs == [
-        PairRow("Why?", "Why?", "7", "So.", 2),
-        PairRow("Why?", "Why?", made_id, "Since then."),
+        PairRow(query_id="Why?", query="Why?", chunk_id="7", text="So.", human_grade=2),
+        PairRow(query_id="Why?", query="Why?", chunk_id=made_id, text="Since then."),
     ]
 
 

@@ -5,7 +5,7 @@ import pytest
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import create_dataset
-from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.records import Answer, AnswerGrade, Failure, Provenance, Query
@@ -56,7 +56,7 @@ def test_scores_and_verdicts_are_compared_as_values_per_query(dataset):
     low, high = list(LOW.values()), list(HIGH.values())
     right = [[float(score == 1.0) for score in scores] for scores in (low, high)]
     expected = compare_pairs(
-        [Pair("low", "high", "score", low, high), Pair("low", "high", "correct", *right)]
+        [RunPair("low", "high", "score", low, high), RunPair("low", "high", "correct", *right)]
     )
     report = compared(dataset)
 

@@ -13,7 +13,7 @@ from ragforge.evaluating.history.trends import (
     trend_of_means,
 )
 from ragforge.records import BridgeMean, MeasuredMean
-from ragforge.records.selections import Selection, Stratum
+from ragforge.records.queries import Selection, Stratum
 
 BEFORE = evaluation()
 

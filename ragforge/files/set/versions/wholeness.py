@@ -36,6 +36,22 @@ KNOWN: Final = (
 """Files that may be a dataset's without being in its manifest; others that are not in it are
 somebody's own."""
 
+READ: Final = (
+    "documents.jsonl",
+    "dormant_grades.jsonl",
+    "events.jsonl",
+    "judgments.jsonl",
+    "moved_chunks.jsonl",
+    "pool.jsonl",
+    "queries.jsonl",
+    "revisions.jsonl",
+)
+"""What the next version starts from. The chunks are not among them: those that somebody changed are
+compared with the documents one by one."""
+_CHUNKS: Final = "chunks.jsonl"
+_NEEDED: Final = (_CHUNKS, "queries.jsonl")
+"""No set can be refreshed without them."""
+
 
 def version_files(folder: Path) -> list[str]:
     """Return the names of the files that make up a dataset, the manifest not among them, sorted.
@@ -99,23 +115,6 @@ def count_records(path: Path) -> int:
         return 1
     with path.open("rb") as stream:
         return sum(bool(line.strip()) for line in stream)
-
-
-READ: Final = (
-    "documents.jsonl",
-    "dormant_grades.jsonl",
-    "events.jsonl",
-    "judgments.jsonl",
-    "moved_chunks.jsonl",
-    "pool.jsonl",
-    "queries.jsonl",
-    "revisions.jsonl",
-)
-"""What the next version starts from. The chunks are not among them: those that somebody changed are
-compared with the documents one by one."""
-_CHUNKS: Final = "chunks.jsonl"
-_NEEDED: Final = (_CHUNKS, "queries.jsonl")
-"""No set can be refreshed without them."""
 
 
 def require_whole(dataset: Dataset) -> None:
@@ -214,7 +213,7 @@ def accept_changes(dataset: Dataset) -> list[str]:
 
 
 def _entry(manifest: Manifest, path: Path, digest: str) -> FileEntry:
-    """Return what is to be listed of a file; a copy of a run was made on what that was made on."""
+    """Return the manifest's entry for a file; a copy of a run has the origin of that run."""
     origins = manifest.origins_of(digest)
     run = origins[0] if origins else None
     selection = manifest.selection_of(digest)

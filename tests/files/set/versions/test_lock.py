@@ -8,7 +8,7 @@ from versioned_sets import make_set
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.store import roll_back
+from ragforge.files.set.versions.publishing import roll_back
 
 
 @pytest.fixture

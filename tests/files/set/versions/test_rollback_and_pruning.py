@@ -3,15 +3,9 @@ from versioned_sets import make_set, refreshed, tag_of
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.versions.store import (
-    current_version,
-    next_version,
-    open_version,
-    prune,
-    refresh_lock,
-    roll_back,
-    versions_of,
-)
+from ragforge.files.set.version_places import current_version, versions_of
+from ragforge.files.set.versions.lock import refresh_lock
+from ragforge.files.set.versions.publishing import next_version, open_version, prune, roll_back
 
 
 @pytest.fixture
