@@ -238,7 +238,7 @@ def _tell(result: JudgingResult, *, per_query: bool) -> None:
         ]
         show(render_table(headers, rows))
     if result.agreement is not None:
-        from ragforge.report.tables import table_text
+        from ragforge.report.text import table_text
 
         show(f"{table_text(agreement_table(result.agreement))}\n")
     for line in _remarks(result):

@@ -8,7 +8,7 @@ from typing import Final
 from ragforge.corpus.quality import ChunkQuality, Example, Finding, Kind
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.text_table import Table
-from ragforge.report.tables import table_text
+from ragforge.report.text import table_text
 
 _WIDTH = 88
 _TEXT_CHARS = 100

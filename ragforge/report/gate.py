@@ -1,24 +1,28 @@
 """The verdict of a gate: text for terminals and logs, Markdown, JUnit XML, GitHub annotations."""
 
 import re
-from collections.abc import Iterable, Iterator
-from textwrap import fill
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from ragforge.evaluating.formatting import MISSING, harmless, number, one_line, visible
+from ragforge.evaluating.formatting import MISSING, harmless, number, visible
 from ragforge.evaluating.gate import (
     Check,
     Verdict,
     power_text,
 )
 from ragforge.evaluating.graded_by import graded_line
-from ragforge.evaluating.text_table import Table, render_table
-from ragforge.report.markdown import escape_markdown, markdown_table
+from ragforge.evaluating.text_table import Table
+from ragforge.report.document import Block, Document, Listing
+from ragforge.report.markdown import escape_markdown, markdown_block
+from ragforge.report.text import TextLayout
 
-_WIDTH: Final = 100
 _DIGITS: Final = 4
 _SENTENCE: Final = 1000
+_FALLEN: Final = ("query", "baseline", "now", "text")
+_LAYOUT: Final = TextLayout(100, partial(harmless, limit=_SENTENCE), break_on_hyphens=False)
 
 _NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 COMMENT_BYTES: Final = 60_000
@@ -47,18 +51,33 @@ def render_gate(verdict: Verdict) -> str:
     No text of the data can steer a terminal, or a CI service that reads commands from logs.
     """
     graded = harmless(graded_line(verdict.graded_by), _SENTENCE)
-    blocks = [f"{graded}\ngate: {verdict.title}\n{harmless(verdict.head)}"]
-    blocks.extend(_paragraphs("refused", refusal_lines(verdict)))
+    head = f"{graded}\ngate: {verdict.title}\n{harmless(verdict.head)}"
+    return "\n\n".join([head, *_LAYOUT.blocks(gate_document(verdict, of_checks=""))])
+
+
+def gate_document(verdict: Verdict, of_checks: str = "Checks") -> Document:
+    """Return the verdict as a document: refusals, checks, what changed, and which queries fell.
+
+    Args:
+        verdict: Of the gate.
+        of_checks: Title of the table of checks.
+    """
+    blocks: list[Block] = [Listing("refused", tuple(refusal_lines(verdict)))]
     if verdict.checks:
-        table = check_table(verdict)
-        blocks.append(render_table(table.headers, table.rows))
-        blocks.extend(_paragraphs("", sentences(verdict)))
-    blocks.extend(_paragraphs("what changed since the baseline", [c.text for c in verdict.changes]))
+        blocks += [
+            replace(check_table(verdict), title=of_checks),
+            Listing("", tuple(sentences(verdict))),
+        ]
+    changes = tuple(change.text for change in verdict.changes)
+    blocks.append(Listing("what changed since the baseline", changes))
     if verdict.fallen:
-        fallen = fallen_table(verdict)
-        blocks.append(f"{fallen.title}\n{render_table(fallen.headers, fallen.rows)}")
-    blocks.extend(_paragraphs("notes", verdict.notes))
-    return "\n\n".join(blocks)
+        blocks.append(fallen_table(verdict))
+    blocks.append(Listing("notes", tuple(verdict.notes)))
+    return Document(
+        title=verdict.title,
+        lead=(graded_line(verdict.graded_by), verdict.head),
+        blocks=tuple(b for b in blocks if not isinstance(b, Listing) or b.lines),
+    )
 
 
 def check_table(verdict: Verdict) -> Table:
@@ -82,7 +101,6 @@ def check_table(verdict: Verdict) -> Table:
 
 def fallen_table(verdict: Verdict) -> Table:
     """Return the queries that fell most."""
-    headers = ("query", "baseline", "now", "text")
     rows = tuple(
         (
             harmless(item.query_id),
@@ -92,7 +110,7 @@ def fallen_table(verdict: Verdict) -> Table:
         )
         for item in verdict.fallen
     )
-    return Table(f"Queries that fell most by {harmless(verdict.fallen_by)}", headers, rows)
+    return Table(f"Queries that fell most by {harmless(verdict.fallen_by)}", _FALLEN, rows)
 
 
 def sentences(verdict: Verdict) -> list[str]:
@@ -106,22 +124,6 @@ def refusal_lines(verdict: Verdict) -> list[str]:
         f"{item.reason} (allow with {item.flag})" if item.flag else item.reason
         for item in verdict.refusals
     ]
-
-
-def _paragraphs(title: str, lines: Iterable[str]) -> Iterator[str]:
-    mark = "- " if title else ""
-    filled = [
-        fill(
-            mark + harmless(line, _SENTENCE),
-            _WIDTH,
-            subsequent_indent="  ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for line in lines
-    ]
-    if filled:
-        yield "\n".join([f"{title}:", *filled] if title else filled)
 
 
 def _number(check: Check, value: float | None) -> str:
@@ -227,21 +229,7 @@ def render_gate_markdown(verdict: Verdict, limit: int = COMMENT_BYTES) -> str:
     title = f"{_SIGNS[verdict.outcome]} ragforge gate: {verdict.title}"
     graded = _plain(graded_line(verdict.graded_by))
     blocks = [f"{marker(verdict)}\n{graded}", f"## {title}", _plain(verdict.head)]
-    blocks.extend(_list("Refused", refusal_lines(verdict)))
-    if verdict.checks:
-        blocks.append(_table(check_table(verdict)))
-        blocks.extend(_list("", sentences(verdict)))
-    blocks.extend(_list("What changed since the baseline", [c.text for c in verdict.changes]))
-    if verdict.fallen:
-        lines = [
-            f"- {code_span(harmless(item.query_id))} "
-            f"{number(item.value_a, _DIGITS)} → {number(item.value_b, _DIGITS)} "
-            f"{code_span(harmless(item.text))}"
-            for item in verdict.fallen
-        ]
-        head = f"### Queries that fell most by {_plain(verdict.fallen_by)}"
-        blocks.append("\n".join([head, "", *lines]))
-    blocks.extend(_list("Notes", list(verdict.notes)))
+    blocks.extend(map(_markdown_block, gate_document(verdict).blocks))
     return cut("\n\n".join(blocks) + "\n", limit)
 
 
@@ -277,15 +265,16 @@ def code_span(text: str) -> str:
     return f"{fence} {text} {fence}" if text.strip() else ""
 
 
-def _list(title: str, lines: list[str]) -> list[str]:
-    if not lines:
-        return []
-    head = [f"### {title}", ""] if title else []
-    return ["\n".join([*head, *(f"- {_plain(one_line(line, 1000))}" for line in lines)])]
-
-
-def _table(table: Table) -> str:
-    return _REFERENCES.sub(_parted, markdown_table(table).replace("## ", "### ", 1))
+def _markdown_block(block: Block) -> str:
+    if not isinstance(block, Table):
+        return markdown_block(block, _plain, level=3)
+    if block.headers == _FALLEN:
+        rows = (
+            f"- {code_span(query_id)} {before} → {now} {code_span(text)}"
+            for query_id, before, now, text in block.rows
+        )
+        return "\n".join([f"### {_plain(block.title)}", "", *rows])
+    return _REFERENCES.sub(_parted, markdown_block(block, level=3))
 
 
 def _plain(text: str) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, number, plural, share
-from ragforge.evaluating.text_table import Table, render_table
+from ragforge.evaluating.text_table import Table
 from ragforge.files.manifest import Spent
 from ragforge.measures.power import detectable_difference
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
+from ragforge.report.text import table_text
 
 TOO_ALIKE: Final = 0.70
 """Median overlap from which questions flatter lexical search; people who had the passage before
@@ -26,7 +27,7 @@ _LARGE: Final = "enough to compare variants (200 or more)"
 
 def generation_text(report: GenerationReport) -> str:
     """Return the whole report for a terminal, without a line feed at its end."""
-    blocks = [f"{table.title}\n{_rendered(table)}" for table in generation_tables(report)]
+    blocks = map(table_text, generation_tables(report))
     return "\n\n".join([*blocks, "\n".join(generation_lines(report))])
 
 
@@ -130,10 +131,6 @@ def spent_line(spent: Spent, n_accepted: int) -> str:
     each = f" ({spent.calls / n_accepted:.1f} an accepted query)" if n_accepted else ""
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
     return f"spent in all: {plural(spent.calls, 'call')}{each}, {tokens}, {cost}"
-
-
-def _rendered(table: Table) -> str:
-    return render_table(table.headers, table.rows)
 
 
 def _funnel_row(step: FunnelStep) -> tuple[str, ...]:

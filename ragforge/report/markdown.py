@@ -2,19 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ragforge.evaluating.formatting import visible
-from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.formatting import one_line, visible
 from ragforge.evaluating.summary import Summary
 from ragforge.evaluating.text_table import Table, numeric_column
 from ragforge.files.manifest import Manifest
 from ragforge.records import GenerationReport
+from ragforge.report.document import Block, Listing, Notice
 from ragforge.report.generation import generation_lines, generation_tables, size_advice
-from ragforge.report.notices import Notice, notices, size_line
-from ragforge.report.tables import all_tables
+from ragforge.report.tables import report_document
 
 _ESCAPES: Final = (
     (re.compile(r"&"), "&amp;"),
@@ -43,14 +42,10 @@ _LIMITS: Final = (
 
 def render_markdown(summary: Summary) -> str:
     """Return the report as Markdown; data in it is text and no markup, link or mention."""
-    blocks = [
-        f"# ragforge report: {escape_markdown(summary.making.name)}",
-        escape_markdown(graded_line(summary.graded_by)),
-        size_line(summary),
-        *map(_notice, notices(summary)),
-        *map(markdown_table, all_tables(summary)),
-    ]
-    return "\n\n".join(blocks) + "\n"
+    document = report_document(summary)
+    graded, size = document.lead
+    head = [f"# {escape_markdown(document.title)}", escape_markdown(graded), size]
+    return "\n\n".join([*head, *map(markdown_block, document.blocks)]) + "\n"
 
 
 def escape_markdown(text: str) -> str:
@@ -61,18 +56,38 @@ def escape_markdown(text: str) -> str:
     return line
 
 
-def _notice(notice: Notice) -> str:
-    alert = "> [!WARNING]\n" if notice.is_loud else ""
-    return f"{alert}> **{escape_markdown(notice.title)}.** {escape_markdown(notice.text)}"
+def markdown_block(
+    block: Block, escape: Callable[[str], str] = escape_markdown, level: int = 2
+) -> str:
+    """Return a block of a document as Markdown.
+
+    Args:
+        block: Of any kind.
+        escape: Of the texts of notices and lists.
+        level: Of its heading.
+    """
+    if isinstance(block, Notice):
+        alert = "> [!WARNING]\n" if block.is_loud else ""
+        return f"{alert}> **{escape(block.title)}.** {escape(block.text)}"
+    if isinstance(block, Listing):
+        head = [f"{'#' * level} {block.title.capitalize()}", ""] if block.title else []
+        return "\n".join([*head, *(f"- {escape(one_line(line, 1000))}" for line in block.lines)])
+    return markdown_table(block, level)
 
 
-def markdown_table(table: Table) -> str:
+def markdown_table(table: Table, level: int = 2) -> str:
     """Return a table under its title."""
     columns = zip(*table.rows, strict=True)
     rule = ["---:" if numeric_column(column) else ":---" for column in columns]
     rows = [table.headers, *table.rows]
     head, *body = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
-    lines = [f"## {escape_markdown(table.title)}", "", head, f"| {' | '.join(rule)} |", *body]
+    lines = [
+        f"{'#' * level} {escape_markdown(table.title)}",
+        "",
+        head,
+        f"| {' | '.join(rule)} |",
+        *body,
+    ]
     return "\n".join([*lines, *(["", escape_markdown(table.note)] if table.note else [])])
 
 

@@ -1,7 +1,6 @@
 """The sentences of a report: what to be careful about, and how to read the measures."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.evaluating.answers.rates import AnswerSummary
@@ -13,6 +12,7 @@ from ragforge.measures import parse_measure
 from ragforge.measures.listed_relevance import by_grades
 from ragforge.report.agreement import beats_baseline
 from ragforge.report.audit import judge_in_words, of_another_judge
+from ragforge.report.document import Notice
 
 BASELINE_TITLE: Final = "Judged by the offline baseline"
 MEAN_NOTE: Final = (
@@ -51,15 +51,6 @@ _MADE_UP: Final = (
 )
 _MANY_HOLES: Final = 0.1
 """Share of ungraded chunks in the top ranks from which on the reader is warned."""
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something the reader has to know before the numbers."""
-
-    title: str
-    text: str
-    is_loud: bool = False
 
 
 def notices(summary: Summary) -> list[Notice]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from textwrap import fill
 from typing import Final
 
 from ragforge.evaluating.answers.rates import AnswerSummary
@@ -13,7 +12,7 @@ from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
 from ragforge.evaluating.runs import PRIMARY, RunSummary, Slice, with_counts, with_interval
 from ragforge.evaluating.slices import DIMENSIONS
 from ragforge.evaluating.summary import Making, Summary
-from ragforge.evaluating.text_table import Table, render_table
+from ragforge.evaluating.text_table import Table
 from ragforge.files.manifest import Spent
 from ragforge.report.agreement import agreement_table
 from ragforge.report.answer_tables import answer_tables, diagnosis, rates
@@ -21,8 +20,10 @@ from ragforge.report.audit import audit_tables
 from ragforge.report.batches import batches_table
 from ragforge.report.comparison.sentences import by_pair, legend, verdict
 from ragforge.report.comparison.text import means_table, pair_table, survivors_table
+from ragforge.report.document import Document
 from ragforge.report.history import changes_table, trends_table
-from ragforge.report.notices import MEAN_NOTE, Notice, meaning, notices, size_line, threshold_note
+from ragforge.report.notices import MEAN_NOTE, meaning, notices, size_line, threshold_note
+from ragforge.report.text import REPORT_LAYOUT, table_text
 
 CURVE_RANKS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 CURVE_NOTE: Final = (
@@ -31,7 +32,6 @@ CURVE_NOTE: Final = (
 )
 
 UNKNOWN: Final = "unknown"
-_WIDTH = 88
 
 
 def comparison_tables(summary: Summary) -> list[Table]:
@@ -361,33 +361,26 @@ def _spent(spent: Spent) -> Iterable[tuple[str, str]]:
     yield "cost", UNKNOWN if spent.cost_usd is None else f"{spent.cost_usd:,.4f} USD"
 
 
+def report_document(summary: Summary) -> Document:
+    """Return the report as a document: what to be careful about, then all tables that have rows."""
+    return Document(
+        title=f"ragforge report: {summary.making.name}",
+        lead=(graded_line(summary.graded_by), size_line(summary)),
+        blocks=(*notices(summary), *all_tables(summary)),
+    )
+
+
 def render_text(summary: Summary) -> str:
     """Return the report as plain text; no character of the data can steer a terminal."""
-    title = f"ragforge report: {visible(summary.making.name)}"
-    graded = _paragraph(graded_line(summary.graded_by))
-    head = f"{title}\n{'═' * len(title)}\n{graded}\n{size_line(summary)}"
-    warned = "\n".join(map(_notice, notices(summary)))
-    blocks = [head, *filter(None, [warned]), *map(table_text, all_tables(summary))]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _notice(notice: Notice) -> str:
-    mark = "!" if notice.is_loud else "-"
-    return _paragraph(f"{mark} {notice.title}: {notice.text}", indent="  ")
+    document = report_document(summary)
+    title = visible(document.title)
+    graded, size = document.lead
+    head = f"{title}\n{'═' * len(title)}\n{REPORT_LAYOUT.paragraph(graded)}\n{size}"
+    return "\n\n".join([head, *REPORT_LAYOUT.blocks(document)]) + "\n"
 
 
 def render_answers(item: AnswerSummary) -> str:
-    """Return what a terminal shows of the answers of one system, without a line feed at its end."""
+    """Return the answers of one system for a terminal, without a line feed at its end."""
     tables = [rates([item]), diagnosis([item])]
     part = ["\n".join(item.part.lines)] if item.part else []
     return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
-
-
-def table_text(table: Table) -> str:
-    """Return a table with its title and note, without a line feed at its end."""
-    note = f"\n{_paragraph(table.note)}" if table.note else ""
-    return f"{table.title}\n{render_table(table.headers, table.rows)}{note}"
-
-
-def _paragraph(text: str, indent: str = "") -> str:
-    return fill(visible(text), _WIDTH, subsequent_indent=indent, break_long_words=False)

@@ -1,6 +1,5 @@
 """A comparison as a terminal shows it."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from math import isfinite
@@ -10,7 +9,7 @@ from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuer
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import part_json
-from ragforge.evaluating.text_table import Table, render_table
+from ragforge.evaluating.text_table import Table
 from ragforge.measures.intervals import Ends
 from ragforge.report.comparison.sentences import (
     DIGITS,
@@ -29,9 +28,10 @@ from ragforge.report.comparison.sentences import (
     survivors,
     verdict,
 )
+from ragforge.report.text import TextLayout
 
-WIDTH: Final = 118
-"""Columns of a sentence."""
+_LAYOUT: Final = TextLayout(118, clean=str, break_on_hyphens=False)
+"""Names in sentences are made visible where they are put in."""
 _TEXT_CHARS: Final = 60
 _ID_CHARS: Final = 24
 
@@ -335,14 +335,10 @@ def _notes(report: ComparisonReport) -> Iterable[str]:
 
 
 def _table_text(table: Table) -> str:
-    lines = [table.title]
     if table.rows:
-        lines.append(render_table(table.headers, table.rows))
-    if table.note:
-        lines.append(_wrapped(table.note))
-    return "\n".join(lines)
+        return _LAYOUT.table(table)
+    return "\n".join(filter(None, (table.title, _wrapped(table.note))))
 
 
 def _wrapped(text: str) -> str:
-    filled = textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return filled.replace(NO_BREAK, " ")
+    return _LAYOUT.paragraph(text).replace(NO_BREAK, " ")

@@ -12,7 +12,8 @@ from ragforge.report.agreement import agreement_table
 from ragforge.report.audit import audit_tables
 from ragforge.report.batches import batches_table
 from ragforge.report.chunk_quality import FIXES, TITLES
-from ragforge.report.notices import Notice, notices, size_line, threshold_note
+from ragforge.report.document import Notice
+from ragforge.report.notices import notices, size_line, threshold_note
 from ragforge.report.page.comparison import comparison_block
 from ragforge.report.page.diagnosis import answers_block, causes_block, diagnosis_block
 from ragforge.report.page.history import changes_block, trend_block
