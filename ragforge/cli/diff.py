@@ -84,7 +84,7 @@ def _two(arguments: argparse.Namespace) -> "tuple[Dataset, Dataset]":
 def _opened(path: Path) -> "Dataset":
     """Return a dataset, or the version that a path names; a missing one tells which there are."""
     from ragforge.files.set.opening import open_dataset
-    from ragforge.files.set.version_places import REJECTED, VERSIONS
+    from ragforge.files.set.version_paths import REJECTED, VERSIONS
     from ragforge.files.set.versions.publishing import open_version
 
     if path.parent.name == VERSIONS and path.name.isdecimal() and not path.exists():

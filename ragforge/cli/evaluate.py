@@ -147,7 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print(_of_files(arguments), arguments)
         return 0
     from ragforge.files.set.opening import open_dataset
-    from ragforge.files.set.output_places import check_outputs
+    from ragforge.files.set.output_paths import check_outputs
 
     require_folder(arguments)
     check_outputs({"--prometheus": arguments.prometheus}, {"--config": arguments.config})

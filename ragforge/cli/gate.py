@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ragforge.config import EvaluateSettings
     from ragforge.evaluating.gate import Allowance, Rules, Threshold, Verdict
     from ragforge.files.set.dataset import Dataset
-    from ragforge.files.set.run_chunks import UsableRuns
+    from ragforge.files.set.stale_runs import UsableRuns
     from ragforge.pipeline.gating.subjects import Subject
 
 _ALLOW: "Final[dict[Allowance, str]]" = {
@@ -211,7 +211,7 @@ def _check_together(arguments: argparse.Namespace, rules: "Rules") -> None:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    from ragforge.files.set.output_places import BASELINE, check_outputs
+    from ragforge.files.set.output_paths import BASELINE, check_outputs
 
     named = arguments.baseline
     is_file = named is not None and named not in ("last", "main")
@@ -242,7 +242,7 @@ def _subject(
 
 def _usable(name: str | None, dataset: "Dataset") -> "UsableRuns":
     """Return the run that is named, or the only one that is not stale."""
-    from ragforge.files.set.run_chunks import usable_runs
+    from ragforge.files.set.stale_runs import usable_runs
 
     usable = usable_runs(dataset, [] if name is None else [name]).require_any()
     if len(usable.names) != 1:

@@ -20,7 +20,7 @@ from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import share
-from ragforge.files.set.output_places import refuse_to_replace
+from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.measures.rates import Rate
 from ragforge.records import Grounding
 from ragforge.stages.ground.summary import GroundingSummary

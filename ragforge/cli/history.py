@@ -187,7 +187,7 @@ def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) 
 
 def _stale(dataset: "Dataset", names: "Collection[str]") -> "Iterator[str]":
     """Yield which of some runs cannot be evaluated again as they are."""
-    from ragforge.files.set.run_chunks import chunks_of_runs
+    from ragforge.files.set.stale_runs import chunks_of_runs
 
     with suppress(DataError):  # A run that cannot be read does not spoil its past.
         for run in chunks_of_runs(dataset, names).values():

@@ -34,7 +34,7 @@ from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number
 from ragforge.evaluating.text_table import render_table
-from ragforge.files.set.output_places import refuse_to_replace
+from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.pipeline.judge_run import JudgingResult, told
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure, Judgment

@@ -26,7 +26,7 @@ from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
-from ragforge.files.set.output_places import refuse_to_replace
+from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.records import JudgeAudit
 
 if TYPE_CHECKING:

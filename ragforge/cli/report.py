@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.set.opening import open_dataset
-    from ragforge.files.set.output_places import check_outputs
+    from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
     from ragforge.report.tables import render_text
 

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.evaluating.gate import parse_share
     from ragforge.evaluating.selection import selection_json
     from ragforge.files.set.opening import open_dataset
-    from ragforge.files.set.output_places import check_outputs
+    from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.holes import holes_of, told
     from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import make_runs, require_working

@@ -11,7 +11,7 @@ from ragforge.cli.talk import complain
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.run_chunks import usable_runs
+from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures import parse_measure
 from ragforge.observe import Observer
 

@@ -24,7 +24,7 @@ from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task, measure_run
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
-from ragforge.files.set.run_chunks import UsableRuns, usable_runs
+from ragforge.files.set.stale_runs import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.measures.listed_relevance import marked_labels
 from ragforge.records import Failure, Judgment, Query

@@ -47,7 +47,7 @@ from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.history import History
-from ragforge.files.set.run_chunks import usable_runs
+from ragforge.files.set.stale_runs import usable_runs
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of

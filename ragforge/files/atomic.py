@@ -60,7 +60,7 @@ def write_whole_bytes(path: Path, parts: Iterable[bytes]) -> None:
         name = _short(path.name)
         remove_strays(path.parent, glob.escape(name))
         descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{name}.{maker()}-", suffix=".tmp", dir=path.parent
+            prefix=f".{name}.{writer_id()}-", suffix=".tmp", dir=path.parent
         )
         with os.fdopen(descriptor, "wb") as stream:
             stream.writelines(parts)
@@ -97,7 +97,7 @@ def _write_directly(path: Path, parts: Iterable[bytes]) -> None:
         stream.writelines(parts)
 
 
-def maker() -> str:
+def writer_id() -> str:
     """Return the host and id of this process, which no other writer has: `HOST-PID`."""
     return f"{re.sub('[^A-Za-z0-9]', '_', socket.gethostname())}-{os.getpid()}"
 
@@ -117,14 +117,14 @@ def remove_strays(folder: Path, name: str = "*") -> None:
         folder: Need not be there.
         name: Of the files that they wrote, as a pattern.
     """
-    host = maker().rpartition("-")[0]
+    host = writer_id().rpartition("-")[0]
     for stray in folder.glob(f".{name}.{host}-*.tmp"):
         pid = stray.name.rpartition(f".{host}-")[2].partition("-")[0]
-        if pid.isdigit() and not lives(int(pid)):
+        if pid.isdigit() and not is_running(int(pid)):
             _remove(str(stray))
 
 
-def lives(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether a process of this machine is running."""
     if os.name == "nt":
         return True  # There, asking with signal 0 would end the process.
@@ -182,7 +182,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path.parent)
-        temporary = Path(tempfile.mkdtemp(_MAKING, f".{maker()}-", path.parent))
+        temporary = Path(tempfile.mkdtemp(_MAKING, f".{writer_id()}-", path.parent))
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
@@ -198,7 +198,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 def remove_whole(path: Path) -> None:
     """Remove a folder, or leave it as it was: a kill half-way leaves no part under its name."""
-    removed = path.with_name(f".{maker()}-{path.name}{_MAKING}")
+    removed = path.with_name(f".{writer_id()}-{path.name}{_MAKING}")
     with contextlib.suppress(OSError):
         path.rename(removed)
         shutil.rmtree(removed, ignore_errors=True)
@@ -218,8 +218,8 @@ def _sync(file: Path) -> None:
 
 
 def _sweep(place: Path) -> None:
-    host = maker().rpartition("-")[0]
+    host = writer_id().rpartition("-")[0]
     for stray in place.glob(f".{host}-*{_MAKING}"):
         pid = stray.name.removeprefix(f".{host}-").partition("-")[0]
-        if pid.isdigit() and not lives(int(pid)):
+        if pid.isdigit() and not is_running(int(pid)):
             shutil.rmtree(stray, ignore_errors=True)

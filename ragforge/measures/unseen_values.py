@@ -152,7 +152,7 @@ def difference_interval(
         diffs: Differences, shape (n,).
         level: From above 0 to 0.999999.
         bounded: Whether they are of values in [0, 1].
-        same_rankings: Whether the rankings that they are of are the same; see `identity`.
+        same_rankings: Whether the rankings that they are of are the same; see `is_identity`.
 
     Returns:
         The interval, from 0 to 0 for an identity; None with fewer than two differences, and for

@@ -141,8 +141,8 @@ def _weighted_ratio(kinds: Mapping[str, Kind], ratio: _Ratio, design: Design) ->
     return above / below if above is not None and below else None
 
 
-def _part(kind: Kind, of: tuple[int, int, int]) -> float:
-    return float(of[_PLACES[kind]])
+def _part(kind: Kind, weights: tuple[int, int, int]) -> float:
+    return float(weights[_PLACES[kind]])
 
 
 def _rate(given: Verdicts, n: int, ratio: _Ratio) -> Rate:

@@ -29,7 +29,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
 from ragforge.files.set.query_selection import Chosen
-from ragforge.files.set.run_chunks import UsableRuns, usable_runs
+from ragforge.files.set.stale_runs import UsableRuns, usable_runs
 from ragforge.measures import Scores, parse_measure
 from ragforge.measures.listed_relevance import Listed
 from ragforge.pipeline.ground_digests import (

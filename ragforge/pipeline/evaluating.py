@@ -13,7 +13,7 @@ from ragforge.evaluation import evaluate_file
 from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
 from ragforge.files.formats.row_relevance import lists_in_words
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.run_chunks import (
+from ragforge.files.set.stale_runs import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,

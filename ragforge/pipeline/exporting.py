@@ -27,7 +27,7 @@ from ragforge.files.formats.trec_writing import write_trec_qrels, write_trec_run
 from ragforge.files.record_files import write_object
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level, whole_documents
-from ragforge.files.set.output_places import check_outputs
+from ragforge.files.set.output_paths import check_outputs
 from ragforge.records import Judgment, Query
 
 Form = Literal["trec", "beir", "json"]

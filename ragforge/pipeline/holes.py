@@ -7,7 +7,7 @@ from typing import Final
 from ragforge.evaluating.evaluation_data import is_complete
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
-from ragforge.files.set.run_chunks import usable_runs
+from ragforge.files.set.stale_runs import usable_runs
 from ragforge.records import Judgment, Ranking
 
 TOP: Final = 10

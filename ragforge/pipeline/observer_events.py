@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.judgments import GRADE_MEANINGS
-from ragforge.files.set.output_places import check_outputs
+from ragforge.files.set.output_paths import check_outputs
 from ragforge.measures import Scores
 from ragforge.observe import Event, Observer, both
 from ragforge.observe.prometheus import write_prometheus

@@ -8,7 +8,7 @@ from typing import Literal
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.run_chunks import usable_runs
+from ragforge.files.set.stale_runs import usable_runs
 from ragforge.observe import Event, Observer
 from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.pairs import Pair, PairId, pool

@@ -8,7 +8,7 @@ from typing import Literal
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.judgments import failed_by_name
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.run_chunks import RunChunks, chunks_of_runs, reworded_queries
+from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, reworded_queries
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import checked_name
 
@@ -170,7 +170,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
     )
 
 
-def _chunks(found: RunChunks) -> Chunks:
+def _chunks(found: RunStatus) -> Chunks:
     if found.told_by == "nothing":
         return "no chunks"
     return "others" if found.is_stale else "now"

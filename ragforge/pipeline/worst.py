@@ -21,7 +21,7 @@ from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.run_chunks import usable_runs
+from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures import parse_measure
 
 _ABOVE_ONE: Final = frozenset({"DCG", "NumRet", "NumRelRet", "NumRel"})

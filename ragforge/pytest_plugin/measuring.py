@@ -21,7 +21,7 @@ from ragforge.files.record_files import explain
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.run_chunks import UsableRuns, usable_runs
+from ragforge.files.set.stale_runs import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.pytest_plugin import REPORTED

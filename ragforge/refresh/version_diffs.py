@@ -19,7 +19,7 @@ from ragforge.files.manifest import digest_file
 from ragforge.files.set.chunk_lines import each_chunk
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import each_document, key_of, side_by_side
-from ragforge.files.set.version_places import home_of
+from ragforge.files.set.version_paths import home_of
 from ragforge.records import Cause, Chunk, Judgment, Query, RenamedDocument, SourceDocument
 
 

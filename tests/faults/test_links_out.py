@@ -8,8 +8,8 @@ import pytest
 from versioned_sets import make_set, refreshed
 
 from ragforge.cli import main
-from ragforge.files.set.output_places import _LINES
-from ragforge.files.set.version_places import FOLDERS
+from ragforge.files.set.output_paths import _LINES
+from ragforge.files.set.version_paths import FOLDERS
 
 SECRET = "the-secret-of-the-house"
 MORE = (

@@ -13,7 +13,7 @@ from typing import Final
 
 from ragforge.errors import DataError
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER
-from ragforge.files.set.version_places import (
+from ragforge.files.set.version_paths import (
     CURRENT,
     FOLDERS,
     MANIFEST,

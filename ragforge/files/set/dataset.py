@@ -31,7 +31,7 @@ from ragforge.files.set.sorted_records import (
     query_and_chunk,
     slot_and_place,
 )
-from ragforge.files.set.version_places import home_of
+from ragforge.files.set.version_paths import home_of
 from ragforge.files.text import checked_name
 from ragforge.records import (
     Answer,

@@ -39,31 +39,36 @@ def impossibility(evaluation: Evaluation) -> str:
     return next(_impossible(evaluation), "")
 
 
-def _impossible(of: Evaluation) -> Iterator[str]:
-    if of.n_failed > of.n_queries:
-        yield f"n_failed {of.n_failed:,} is more than its {of.n_queries:,} queries"
-    if of.n_holes > of.n_retrieved:
-        yield f"n_holes {of.n_holes:,} is more than its {of.n_retrieved:,} retrieved chunks"
-    for measure, mean in of.measures.items():
-        yield from (f"{measure}: {found}" for found in _of_mean(mean, _highest(measure)))
-    for measure, bridge in of.bridge.items():
-        yield from (f"bridge of {measure}: {found}" for found in _of_bridge(bridge, measure))
+def _impossible(evaluation: Evaluation) -> Iterator[str]:
+    if evaluation.n_failed > evaluation.n_queries:
+        yield f"n_failed {evaluation.n_failed:,} is more than its {evaluation.n_queries:,} queries"
+    if evaluation.n_holes > evaluation.n_retrieved:
+        retrieved = f"{evaluation.n_retrieved:,} retrieved chunks"
+        yield f"n_holes {evaluation.n_holes:,} is more than its {retrieved}"
+    for measure, mean in evaluation.measures.items():
+        yield from (
+            f"{measure}: {problem}" for problem in _impossible_mean(mean, _highest(measure))
+        )
+    for measure, bridge in evaluation.bridge.items():
+        yield from (
+            f"bridge of {measure}: {problem}" for problem in _impossible_bridge(bridge, measure)
+        )
 
 
-def _of_mean(of: MeasuredMean, highest: float | None) -> Iterator[str]:
-    if of.mean is None:
+def _impossible_mean(measured: MeasuredMean, highest: float | None) -> Iterator[str]:
+    if measured.mean is None:
         return
-    yield from _in_range("mean", of.mean, highest)
-    yield from _between("mean", of.mean, of.low, of.high)
-    yield from _between("mean", of.mean, of.least, of.most)
+    yield from _in_range("mean", measured.mean, highest)
+    yield from _between("mean", measured.mean, measured.low, measured.high)
+    yield from _between("mean", measured.mean, measured.least, measured.most)
 
 
-def _of_bridge(of: BridgeMean, measure: str) -> Iterator[str]:
+def _impossible_bridge(bridge: BridgeMean, measure: str) -> Iterator[str]:
     highest = _highest(measure)
-    yield from _in_range("before", of.before, highest)
-    yield from _in_range("now", of.now, highest)
-    yield from _between("diff", of.diff, of.now - of.before, of.now - of.before)
-    yield from _between("diff", of.diff, of.low, of.high)
+    yield from _in_range("before", bridge.before, highest)
+    yield from _in_range("now", bridge.now, highest)
+    yield from _between("diff", bridge.diff, bridge.now - bridge.before, bridge.now - bridge.before)
+    yield from _between("diff", bridge.diff, bridge.low, bridge.high)
 
 
 def _in_range(name: str, value: float, highest: float | None) -> Iterator[str]:

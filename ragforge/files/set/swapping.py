@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ragforge.files.atomic import maker
+from ragforge.files.atomic import writer_id
 
 MAKING: Final = ".making"
 """What ends the names of things that are not ready yet."""
@@ -29,7 +29,7 @@ def put_link(link: Path, target: str) -> None:
     Raises:
         OSError: It cannot be made; what was there still is.
     """
-    temporary = link.with_name(f".{maker()}-{secrets.token_hex(4)}-{link.name}{MAKING}")
+    temporary = link.with_name(f".{writer_id()}-{secrets.token_hex(4)}-{link.name}{MAKING}")
     try:
         temporary.symlink_to(target)
         if link.is_dir() and not link.is_symlink():
@@ -49,7 +49,7 @@ def exchange(path: Path, other: Path) -> None:
     swap = _system_call()
     if swap is not None and swap(os.fsencode(path), os.fsencode(other)) == 0:
         return
-    aside = path.with_name(f".{maker()}-{secrets.token_hex(4)}-aside{MAKING}")
+    aside = path.with_name(f".{writer_id()}-{secrets.token_hex(4)}-aside{MAKING}")
     other.rename(aside)
     path.rename(other)
     aside.rename(path)

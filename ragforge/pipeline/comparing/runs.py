@@ -29,7 +29,7 @@ from ragforge.files.formats.runs import Ranked, read_run
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level
 from ragforge.files.set.query_selection import Chosen, shared
-from ragforge.files.set.run_chunks import (
+from ragforge.files.set.stale_runs import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,

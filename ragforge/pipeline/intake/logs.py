@@ -14,7 +14,7 @@ from ragforge.files.formats.query_log import read_labels
 from ragforge.files.formats.row_relevance import Anchor, Relevance, settle_relevance
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames
-from ragforge.files.set.run_chunks import run_warnings
+from ragforge.files.set.stale_runs import run_warnings
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer

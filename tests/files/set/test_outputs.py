@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.output_places import refuse_to_replace
+from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.records import Answer, Judgment, Query
 
 JUDGMENT = Judgment(query_id="q", chunk_id="c", grade=2).model_dump_json()

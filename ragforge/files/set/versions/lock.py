@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError, LockedError, UsageError
-from ragforge.files.atomic import OWN_FOLDER, make_own_place, maker, remove_whole
+from ragforge.files.atomic import OWN_FOLDER, make_own_place, remove_whole, writer_id
 from ragforge.files.set.containment import require_inside
 from ragforge.files.set.swapping import MAKING, drop
-from ragforge.files.set.version_places import (
+from ragforge.files.set.version_paths import (
     CURRENT,
     PUBLISHING,
     REJECTED,
@@ -136,7 +136,7 @@ def _leave_name(descriptor: int) -> None:
     if os.fstat(descriptor).st_nlink > 1:
         return
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, maker().encode(), 0)
+    os.pwrite(descriptor, writer_id().encode(), 0)
 
 
 def _name_in(descriptor: int) -> str:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import ChangedMeanwhileError, DataError, UsageError
-from ragforge.files.atomic import maker, remove_whole, umask, whole_folder
+from ragforge.files.atomic import remove_whole, umask, whole_folder, writer_id
 from ragforge.files.manifest import Manifest, digest_file
 from ragforge.files.record_files import read_object
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.swapping import MAKING, drop, put_link, sync
-from ragforge.files.set.version_places import (
+from ragforge.files.set.version_paths import (
     CURRENT,
     FIRST,
     FOLDERS,
@@ -82,7 +82,7 @@ def _folder(home: Path) -> Path:
     # Beside the versions, and so on their disk: `.ragforge` may be on another one.
     versions = home / VERSIONS
     versions.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(MAKING, f".{maker()}-", versions))
+    folder = Path(tempfile.mkdtemp(MAKING, f".{writer_id()}-", versions))
     folder.chmod(0o777 & ~umask())
     return folder
 

@@ -8,7 +8,7 @@ from ragforge.files.manifest import digest_file
 from ragforge.files.set import swapping
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.version_places import current_version, versions_of
+from ragforge.files.set.version_paths import current_version, versions_of
 from ragforge.files.set.versions.publishing import publish, reject, stage_version
 from ragforge.records import Hit, Ranking
 

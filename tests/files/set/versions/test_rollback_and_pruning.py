@@ -3,7 +3,7 @@ from versioned_sets import make_set, refreshed, tag_of
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.version_places import current_version, versions_of
+from ragforge.files.set.version_paths import current_version, versions_of
 from ragforge.files.set.versions.lock import refresh_lock
 from ragforge.files.set.versions.publishing import next_version, open_version, prune, roll_back
 

@@ -7,7 +7,7 @@ from versioned_sets import make_set, refreshed
 from ragforge.errors import UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.output_places import check_outputs
+from ragforge.files.set.output_paths import check_outputs
 from ragforge.records import Hit, Query, Ranking
 
 HEADER = '{\n"format": "ragforge baseline",\n"schema": 1,\n'

@@ -1,4 +1,4 @@
-"""Where commands may write what people ask for beside a dataset: never over what is kept in one."""
+"""Paths that commands may write to beside a dataset: never over what is kept in one."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.record_files import read_object
 from ragforge.files.set.baseline import FORMAT
-from ragforge.files.set.version_places import CURRENT, FOLDERS, REJECTED, VERSIONS
+from ragforge.files.set.version_paths import CURRENT, FOLDERS, REJECTED, VERSIONS
 
 R = TypeVar("R", bound=BaseModel)
 

@@ -8,14 +8,14 @@ from versioned_sets import make_set, refreshed
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.opening import create_dataset, open_dataset
-from ragforge.files.set.run_chunks import (
-    RunChunks,
+from ragforge.files.set.stale_runs import (
+    RunStatus,
     chunks_of_runs,
     refuse_files_of_other_chunks,
     reworded_queries,
     usable_runs,
 )
-from ragforge.files.set.version_places import VERSIONS, version_name
+from ragforge.files.set.version_paths import VERSIONS, version_name
 from ragforge.files.set.versions.wholeness import accept_changes
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking
 
@@ -53,7 +53,7 @@ def test_a_run_of_the_chunks_of_now_is_told_by_its_digest(dataset):
     dataset.write_run("mine", [ranking("c00", "elsewhere")], origin_of(dataset))
 
     assert chunks_of_runs(dataset, ["mine"]) == {
-        "mine": RunChunks("mine", "digest", retriever="bm25")
+        "mine": RunStatus("mine", "digest", retriever="bm25")
     }
 
 
@@ -71,7 +71,7 @@ def test_a_run_of_other_chunks_is_stale_though_all_its_ids_are_there(dataset):
     dataset.write_run("mine", [ranking("c00", "c01")], origin_of(dataset))
     dataset.write_chunks(chunks(*THERE, "new"))
 
-    assert chunks_of_runs(dataset, ["mine"])["mine"] == RunChunks(
+    assert chunks_of_runs(dataset, ["mine"])["mine"] == RunStatus(
         "mine", "digest", is_stale=True, n_hits=2, n_there=2, retriever="bm25"
     )
 
@@ -90,7 +90,7 @@ def test_what_somebody_put_in_the_place_of_a_run_is_judged_by_its_ids(dataset):
     path = dataset.files / "runs" / "mine.jsonl"
     path.write_text(ranking(*GONE).model_dump_json() + "\n", "utf-8")
 
-    assert chunks_of_runs(dataset, ["mine"])["mine"] == RunChunks(
+    assert chunks_of_runs(dataset, ["mine"])["mine"] == RunStatus(
         "mine", "ids", is_stale=True, n_hits=N, n_there=0
     )
 
@@ -138,7 +138,7 @@ def test_a_set_without_chunks_has_nothing_to_check_against(dataset):
     dataset.write_run("mine", [ranking(*GONE)], origin_of(dataset))
     dataset.chunks_path.write_text("", "utf-8")
 
-    assert chunks_of_runs(dataset, ["mine"]) == {"mine": RunChunks("mine", "nothing")}
+    assert chunks_of_runs(dataset, ["mine"]) == {"mine": RunStatus("mine", "nothing")}
 
 
 def test_ids_are_found_however_their_line_is_written(dataset):

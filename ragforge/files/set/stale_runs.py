@@ -40,7 +40,7 @@ _ID_FIRST: Final = re.compile(rb'\{"chunk_id":"([^"\\]*)"[,}]')
 
 
 @dataclass(frozen=True, slots=True)
-class RunChunks:
+class RunStatus:
     """Whether a run was made on the chunks that are there.
 
     Args:
@@ -98,7 +98,7 @@ class UsableRuns:
     dataset: Dataset
     names: tuple[str, ...]
     were_named: bool
-    stale: tuple[RunChunks, ...]
+    stale: tuple[RunStatus, ...]
     warnings: tuple[str, ...]
     reworded: Mapping[str, Set[str]] = field(default_factory=dict)
 
@@ -120,7 +120,7 @@ class UsableRuns:
             DataError: All are stale.
         """
         if self.stale and not self.names:
-            raise _refusal(self.dataset, self.stale)
+            raise _stale_error(self.dataset, self.stale)
         return self
 
 
@@ -140,7 +140,7 @@ def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
     looked_at = chunks_of_runs(dataset, wanted)
     stale = tuple(run for run in looked_at.values() if run.is_stale)
     if names and stale:
-        raise _refusal(dataset, stale)
+        raise _stale_error(dataset, stale)
     left_out = {run.run for run in stale}
     usable = tuple(name for name in wanted if name not in left_out)
     reworded = reworded_queries(dataset, usable)
@@ -185,7 +185,7 @@ def _asked(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _reworded_warnings(
-    dataset: Dataset, runs: Mapping[str, RunChunks], reworded: Mapping[str, Set[str]]
+    dataset: Dataset, runs: Mapping[str, RunStatus], reworded: Mapping[str, Set[str]]
 ) -> Iterator[str]:
     for name, query_ids in reworded.items():
         n = len(query_ids)
@@ -257,7 +257,7 @@ def refuse_files_of_a_part(qrels_path: Path, run_paths: Iterable[Path]) -> None:
             )
 
 
-def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunks]:
+def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunStatus]:
     """Return whether runs were made on the chunks that are there, by name.
 
     Names without a file are left out.
@@ -268,14 +268,14 @@ def chunks_of_runs(dataset: Dataset, names: Iterable[str]) -> dict[str, RunChunk
     there = set(dataset.run_names())
     listed = [name for name in names if name in there]
     if not _has_chunks(dataset):
-        return {name: RunChunks(name, "nothing") for name in listed}
+        return {name: RunStatus(name, "nothing") for name in listed}
     paths = {name: dataset.run_path(name) for name in listed}
     return _on_chunks(dataset, paths, lambda name: _hits(dataset, name))
 
 
 def _on_chunks(
     dataset: Dataset, paths: Mapping[str, Path], hits_of: Callable[[str], Counter[str]]
-) -> dict[str, RunChunks]:
+) -> dict[str, RunStatus]:
     """Return whether the runs in some files were made on the chunks of a set, by name."""
     current = chunks_digest(dataset)
     origins = {name: _origin(dataset, path, current) for name, path in paths.items()}
@@ -286,9 +286,9 @@ def _on_chunks(
     ]
     counted = _counted(dataset, {name: hits_of(name) for name in open_ones})
     return {
-        name: _standing(name, origin, counted[name])
+        name: _status(name, origin, counted[name])
         if name in counted
-        else RunChunks(name, "digest", retriever=origin.retriever if origin else "")
+        else RunStatus(name, "digest", retriever=origin.retriever if origin else "")
         for name, origin in origins.items()
     }
 
@@ -351,25 +351,25 @@ def _there(dataset: Dataset, wanted: Set[str]) -> set[str]:
     return there
 
 
-def _standing(name: str, origin: RunOrigin | None, counted: tuple[int, int]) -> RunChunks:
+def _status(name: str, origin: RunOrigin | None, counted: tuple[int, int]) -> RunStatus:
     n_hits, n_there = counted
     if origin is not None:
-        return RunChunks(name, "digest", True, n_hits, n_there, origin.retriever)
+        return RunStatus(name, "digest", True, n_hits, n_there, origin.retriever)
     n_missing = n_hits - n_there
     # One chunk may be gone by itself: of a short log it is soon a tenth.
     is_stale = n_missing > MISSING_MOST * n_hits and (n_missing > 1 or not n_there)
-    return RunChunks(name, "ids", is_stale, n_hits, n_there)
+    return RunStatus(name, "ids", is_stale, n_hits, n_there)
 
 
-def _refusal(dataset: Dataset, stale: Iterable[RunChunks]) -> DataError:
-    told = (
+def _stale_error(dataset: Dataset, stale: Iterable[RunStatus]) -> DataError:
+    reasons = (
         f"run {run.run!r} is stale: {run.reason()}; make it again with `{run.way_out(dataset)}`"
         for run in stale
     )
-    return DataError(f"{dataset.path}: {'; '.join(told)}")
+    return DataError(f"{dataset.path}: {'; '.join(reasons)}")
 
 
-def _warnings(dataset: Dataset, runs: Iterable[RunChunks]) -> Iterable[str]:
+def _warnings(dataset: Dataset, runs: Iterable[RunStatus]) -> Iterable[str]:
     for run in runs:
         if run.is_stale:
             yield (
