@@ -152,46 +152,52 @@ def _export(path: Path, file: Path, *, as_json: bool) -> None:
     from ragforge.files.source_files import is_packed
     from ragforge.llm.store.transfer import ExportCounts, export_lines
 
-    told = ExportCounts()
+    exported = ExportCounts()
     if str(file) == _STANDARD:
         if as_json:
             raise UsageError("--json and the replies cannot both go to stdout; name a FILE")
-        for line in export_lines(path, told):
+        for line in export_lines(path, exported):
             sys.stdout.write(line)
     else:
         if is_packed(file):
             raise UsageError(f"{file}: is written plain; pack it afterwards")
         if file.exists() and path.exists() and file.samefile(path):
             raise UsageError(f"{file}: is the call store itself")
-        write_whole(file, export_lines(path, told))
-    if told.salvaged:
+        write_whole(file, export_lines(path, exported))
+    if exported.salvaged:
         complain(f"{path}: is damaged; what can be read was written")
     if as_json:
-        counts = {"rows": told.rows, "left_out": told.left_out, "salvaged": told.salvaged}
+        counts = {
+            "rows": exported.rows,
+            "left_out": exported.left_out,
+            "salvaged": exported.salvaged,
+        }
         print(dumps({"file": str(file), **counts}))
     else:
         complain(
-            f"{plural(told.rows, 'reply', 'replies')} written, "
-            f"{told.left_out:,} left out: set aside or damaged"
+            f"{plural(exported.rows, 'reply', 'replies')} written, "
+            f"{exported.left_out:,} left out: set aside or damaged"
         )
 
 
 def _import(path: Path, file: Path, *, as_json: bool) -> None:
     from ragforge.llm.store.transfer import import_file
 
-    told = import_file(Path("/dev/stdin") if str(file) == _STANDARD else file, path)
-    for fault in told.faults[:_FAULTS_SHOWN]:
+    imported = import_file(Path("/dev/stdin") if str(file) == _STANDARD else file, path)
+    for fault in imported.faults[:_FAULTS_SHOWN]:
         complain(f"{file}:{fault.line}: passed over: {fault.why}")
-    if len(told.faults) > _FAULTS_SHOWN:
-        rest = ", ".join(str(fault.line) for fault in told.faults[_FAULTS_SHOWN:])
+    if len(imported.faults) > _FAULTS_SHOWN:
+        rest = ", ".join(str(fault.line) for fault in imported.faults[_FAULTS_SHOWN:])
         complain(f"{file}: passed over, too: lines {rest}")
     if as_json:
-        lines = [{"line": fault.line, "why": fault.why} for fault in told.faults]
-        print(dumps({"store": str(path), "rows": told.rows, "new": told.new, "faults": lines}))
+        lines = [{"line": fault.line, "why": fault.why} for fault in imported.faults]
+        print(
+            dumps({"store": str(path), "rows": imported.rows, "new": imported.new, "faults": lines})
+        )
         return
     complain(
-        f"{plural(told.rows, 'reply', 'replies')} read, {told.new:,} of them new here; "
-        f"{plural(len(told.faults), 'line')} passed over"
+        f"{plural(imported.rows, 'reply', 'replies')} read, {imported.new:,} of them new here; "
+        f"{plural(len(imported.faults), 'line')} passed over"
     )
     print(path)
 

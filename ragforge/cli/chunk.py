@@ -134,7 +134,7 @@ def _summarise(chunks: "Iterator[Chunk]", arguments: argparse.Namespace) -> None
         doc_ids.add(chunk.doc_id)
         sizes.append(len(chunk.text))
     sizes.sort()
-    found = {
+    summary = {
         "out": str(arguments.out),
         "documents": len(doc_ids),
         "chunks": len(sizes),
@@ -142,10 +142,10 @@ def _summarise(chunks: "Iterator[Chunk]", arguments: argparse.Namespace) -> None
         "largest_chars": sizes[-1],
     }
     if arguments.json:
-        print(dumps(found))
+        print(dumps(summary))
     else:
         complain(
-            f"{found['chunks']} chunks of {found['documents']} documents, median "
-            f"{found['median_chars']} characters, largest {found['largest_chars']}"
+            f"{summary['chunks']} chunks of {summary['documents']} documents, median "
+            f"{summary['median_chars']} characters, largest {summary['largest_chars']}"
         )
         print(arguments.out)

@@ -32,22 +32,22 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     offline = settings.model_copy(update={"model": type(settings.model)(seed=settings.model.seed)})
-    found = asyncio.run(run_demo(arguments.out, offline, silent))
-    judged = found.judging.n_judged
+    demo = asyncio.run(run_demo(arguments.out, offline, silent))
+    judged = demo.judging.n_judged
     print(
-        f"corpus     {found.n_documents} documents, {found.n_chunks} chunks\n"
-        f"queries    {found.imported.n_queries} of the golden set, "
-        f"{found.n_generated} drawn from the text by rule\n"
-        f"judgments  {found.imported.n_judgments} of the golden set, {judged} by the judge: "
+        f"corpus     {demo.n_documents} documents, {demo.n_chunks} chunks\n"
+        f"queries    {demo.imported.n_queries} of the golden set, "
+        f"{demo.n_generated} drawn from the text by rule\n"
+        f"judgments  {demo.imported.n_judgments} of the golden set, {judged} by the judge: "
         "the offline lexical baseline (no model was asked)\n"
     )
-    print(table_of(found.evaluation))
-    for system in found.answering:
+    print(table_of(demo.evaluation))
+    for system in demo.answering:
         right = sum(item.verdict == "correct" for item in system.grades)
         print(f"answers of {system.system!r}: {right} of {system.n_answers} correct by token F1")
     print(
         "\nThe baseline judge compares words; it shows that things run, not how good they are.\n\n"
-        f"files      {found.dataset.path}/\nreport     {found.report}\n\n"
+        f"files      {demo.dataset.path}/\nreport     {demo.report}\n\n"
         "next, with your own documents:\n"
         "  ragforge generate --documents DOCS -n 20 --out my-set\n"
         "  ragforge retrieve --dataset my-set --retriever bm25\n"

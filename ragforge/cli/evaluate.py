@@ -39,6 +39,7 @@ from pathlib import Path
 from statistics import median
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.cli.observers import add_observers, require_dataset, require_folder, tell
 from ragforge.cli.paid import observed
 from ragforge.cli.retrievers import (
     SECTIONS,
@@ -49,7 +50,6 @@ from ragforge.cli.retrievers import (
 )
 from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
 from ragforge.cli.talk import complain, show
-from ragforge.cli.telling import add_telling, require_dataset, require_folder, tell
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import MISSING, duration, number, one_line, plural
 from ragforge.evaluating.graded_by import graded_json, graded_line
@@ -134,7 +134,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="95%% confidence interval of each mean over queries like these",
     )
     add_keeping(parser)
-    add_telling(parser)
+    add_observers(parser)
     add_json(parser)
     add_common(parser, "evaluate", *SECTIONS)
 
@@ -179,25 +179,25 @@ def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
     return evaluate_files(arguments.qrels, paths, settings, only_retrieved=only_retrieved)
 
 
-def _print(found: EvaluatedRuns, arguments: argparse.Namespace) -> None:
+def _print(evaluated: EvaluatedRuns, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print(dumps(_json(found, per_query=arguments.per_query, interval=arguments.interval)))
+        print(dumps(_json(evaluated, per_query=arguments.per_query, interval=arguments.interval)))
     else:
-        show(table_of(found, interval=arguments.interval))
+        show(table_of(evaluated, interval=arguments.interval))
         if arguments.per_query:
-            show(f"\n{_per_query(found)}")
-    for name, scores in found.scores.items():
+            show(f"\n{_per_query(evaluated)}")
+    for name, scores in evaluated.scores.items():
         for warning in scores.warnings:
             complain(f"warning: {name}: {warning}")
-    for warning in found.warnings:
+    for warning in evaluated.warnings:
         complain(f"warning: {warning}")
 
 
-def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
+def table_of(evaluated: EvaluatedRuns, *, interval: bool = False) -> str:
     """Return who graded, the measures by runs, and what one must know to read them."""
-    scores = list(found.scores.values())
+    scores = list(evaluated.scores.values())
     first = scores[0]
-    rows = list(_mean_rows(found, interval=interval))
+    rows = list(_mean_rows(evaluated, interval=interval))
     rows.append(["queries", *(str(len(item.query_ids)) for item in scores)])
     if any(item.summary(first.measures[0]).n_failed for item in scores):
         failed = [str(item.summary(first.measures[0]).n_failed) for item in scores]
@@ -205,34 +205,37 @@ def table_of(found: EvaluatedRuns, *, interval: bool = False) -> str:
     rows.append(["without a hit", *(str(len(item.without_hit)) for item in scores)])
     rows.append(["perfect", *(str(len(item.perfect)) for item in scores)])
     rows.append(["median first relevant rank", *map(_median_rank, scores)])
-    rows += _latency_rows(found)
-    notes = [_note(found, interval=interval), *_warnings(found)]
-    table = render_table(["measure", *found.scores], rows)
-    return "\n".join([graded_line(found.graded_by), table, *notes, *_selections(found)])
+    rows += _latency_rows(evaluated)
+    notes = [_note(evaluated, interval=interval), *_warnings(evaluated)]
+    table = render_table(["measure", *evaluated.scores], rows)
+    return "\n".join([graded_line(evaluated.graded_by), table, *notes, *_selections(evaluated)])
 
 
-def _mean_rows(found: EvaluatedRuns, *, interval: bool) -> Iterator[list[str]]:
-    for name in found.measures:
-        means = [_mean(item.summary(name)) for item in found.scores.values()]
+def _mean_rows(evaluated: EvaluatedRuns, *, interval: bool) -> Iterator[list[str]]:
+    for name in evaluated.measures:
+        means = [_mean(item.summary(name)) for item in evaluated.scores.values()]
         if interval:
-            ends = [_interval(item, name) for item in found.scores.values()]
+            ends = [_interval(item, name) for item in evaluated.scores.values()]
             means = [f"{mean} {of}" for mean, of in zip(means, ends, strict=True)]
         yield [name, *means]
-        if found.is_sampled:
-            yield [f"  {WHOLE_SET}", *(_set_interval(item, name) for item in found.scores.values())]
+        if evaluated.is_sampled:
+            yield [
+                f"  {WHOLE_SET}",
+                *(_set_interval(item, name) for item in evaluated.scores.values()),
+            ]
 
 
-def _selections(found: EvaluatedRuns) -> Iterator[str]:
+def _selections(evaluated: EvaluatedRuns) -> Iterator[str]:
     """Yield which queries runs were measured on, where that is not all, one time for each part."""
     of_part: dict[str, list[str]] = {}
-    for record in found.records:
+    for record in evaluated.records:
         if record.chosen is not None:
             measured = frozenset(record.scores.query_ids)
             part = Part(record.chosen, record.scores.design, measured)
             of_part.setdefault("\n".join(part.lines), []).append(record.measured.name)
     for text, names in of_part.items():
         yield f"{', '.join(names)}: {text}"
-    if found.is_sampled:
+    if evaluated.is_sampled:
         yield (
             f"{WHOLE_SET}: {LEVEL:.0%} confidence interval of the mean, were all of its queries "
             "asked; --interval gives that over queries like these"
@@ -255,43 +258,45 @@ def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
     ]
 
 
-def _note(found: EvaluatedRuns, *, interval: bool) -> str:
-    note = found.reading or f"relevant: grade >= {found.rel_threshold}"
-    if found.labels:
-        note += f"; {LABELS_IN_WORDS[found.labels]}"
-    if found.n_by_document:
-        note += f"; by documents: {plural(found.n_by_document, 'query', 'queries')}"
+def _note(evaluated: EvaluatedRuns, *, interval: bool) -> str:
+    note = evaluated.reading or f"relevant: grade >= {evaluated.rel_threshold}"
+    if evaluated.labels:
+        note += f"; {LABELS_IN_WORDS[evaluated.labels]}"
+    if evaluated.n_by_document:
+        note += f"; by documents: {plural(evaluated.n_by_document, 'query', 'queries')}"
     if interval:
         note += f"; (low-high): {LEVEL:.0%} confidence interval over queries"
-    if found.n_unanswerable:
-        note += f"; {found.n_unanswerable} unanswerable queries left out"
-    if found.judged_by:
-        note += f"; judged by {', '.join(dict.fromkeys(found.judged_by))}"
-    if timed := _timed(found):
+    if evaluated.n_unanswerable:
+        note += f"; {evaluated.n_unanswerable} unanswerable queries left out"
+    if evaluated.judged_by:
+        note += f"; judged by {', '.join(dict.fromkeys(evaluated.judged_by))}"
+    if timed := _timed(evaluated):
         note += f"; latency of the queries that succeeded: {timed}"
     return note
 
 
-def _warnings(found: EvaluatedRuns) -> Iterator[str]:
+def _warnings(evaluated: EvaluatedRuns) -> Iterator[str]:
     """Yield what brackets are, and which measures look further down than a run goes."""
-    first = next(iter(found.scores.values()))
+    first = next(iter(evaluated.scores.values()))
     if first.without_judgments:
         queries = plural(len(first.without_judgments), "query", "queries")
         yield f"{queries} without any label, and in no mean: {_some(first.without_judgments)}"
-    summaries = (item.summary(name) for item in found.scores.values() for name in found.measures)
+    summaries = (
+        item.summary(name) for item in evaluated.scores.values() for name in evaluated.measures
+    )
     if any(summary.n_failed for summary in summaries):
         yield "[low, high]: no interval; the mean, had all failures come out worst, and best"
-    if any(item.perfect for item in found.scores.values()):
+    if any(item.perfect for item in evaluated.scores.values()):
         yield "perfect: queries whose ranking could not be better, by what is judged"
-    for name, scores in found.scores.items():
+    for name, scores in evaluated.scores.items():
         yield from (f"{name}: {sentence}" for sentence in patterns(scores))
         deeper = [
             measure
-            for measure in found.measures
+            for measure in evaluated.measures
             if 0 < scores.depth < (parse_measure(measure).cutoff or 0)
         ]
         if deeper:
-            what = plural(scores.depth, "document" if found.n_by_document else "chunk")
+            what = plural(scores.depth, "document" if evaluated.n_by_document else "chunk")
             yield (
                 f"{name}: no ranking has more than {what}; "
                 f"{', '.join(deeper)} {'looks' if len(deeper) == 1 else 'look'} further down"
@@ -303,39 +308,39 @@ def _some(query_ids: Sequence[str]) -> str:
     return ", ".join(one_line(item, 40) for item in query_ids[:_SHOWN]) + more
 
 
-def _json(found: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str, object]:
-    runs, failures = {}, _failures(found)
-    for name, scores in found.scores.items():
-        latency = found.latencies.get(name)
-        told = scores.to_dict()
-        told["measures"] = {
+def _json(evaluated: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str, object]:
+    runs, failures = {}, _failures(evaluated)
+    for name, scores in evaluated.scores.items():
+        latency = evaluated.latencies.get(name)
+        means = scores.to_dict()
+        means["measures"] = {
             measure: scores.summary(measure)._asdict()
             | ({"interval": asdict(scores.interval(measure, LEVEL))} if interval else {})
             | ({"set_interval": asdict(ends)} if (ends := scores.set_interval(measure)) else {})
-            for measure in found.measures
+            for measure in evaluated.measures
         }
         if per_query:
-            told["per_query"] = {
-                query_id: {measure: values[measure] for measure in found.measures}
+            means["per_query"] = {
+                query_id: {measure: values[measure] for measure in evaluated.measures}
                 for query_id, values in scores.per_query.items()
             }
         runs[name] = {
-            **told,
+            **means,
             "depth": scores.depth,
             "first_relevant_rank": scores.first_relevant_rank,
             "latency_s": _latency_json(latency, failures.get(name, 0)),
         }
     return {
-        **_selection_json(found),
-        "rel_threshold": found.rel_threshold,
-        "reading": found.reading,
-        "labels_complete": found.labels == "complete",
-        "labels": found.labels,
-        **({"queries_by_document": found.n_by_document} if found.n_by_document else {}),
-        "judged_by": list(found.judged_by),
-        "graded_by": graded_json(found.graded_by),
+        **_selection_json(evaluated),
+        "rel_threshold": evaluated.rel_threshold,
+        "reading": evaluated.reading,
+        "labels_complete": evaluated.labels == "complete",
+        "labels": evaluated.labels,
+        **({"queries_by_document": evaluated.n_by_document} if evaluated.n_by_document else {}),
+        "judged_by": list(evaluated.judged_by),
+        "graded_by": graded_json(evaluated.graded_by),
         "runs": runs,
-        "warnings": list(found.warnings),
+        "warnings": list(evaluated.warnings),
     }
 
 
@@ -402,12 +407,12 @@ def _failures(found: EvaluatedRuns) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _timed(found: EvaluatedRuns) -> str:
+def _timed(evaluated: EvaluatedRuns) -> str:
     """Return of how many queries latencies are, of runs whose retriever failed on some."""
     return ", ".join(
-        f"{name} {found.latencies[name].n} of {found.latencies[name].n + count}"
-        for name, count in _failures(found).items()
-        if name in found.latencies
+        f"{name} {evaluated.latencies[name].n} of {evaluated.latencies[name].n + count}"
+        for name, count in _failures(evaluated).items()
+        if name in evaluated.latencies
     )
 
 

@@ -76,7 +76,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
             generate_dataset(arguments.out, source, job_of(arguments, settings, source.observer))
         )
     except (BudgetError, EndpointError):
-        _tell_of_stopped(arguments)
+        _print_stopped(arguments)
         raise
     if result.report is None:
         print_estimate(result.estimate or {}, as_json=arguments.json)
@@ -85,7 +85,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
     if arguments.json:
         print(dumps({**_json(result), "shortfall": short or None}))
     elif result.report.n_accepted:
-        _tell(result)
+        _print_result(result)
         print(arguments.out)
     if short:
         complain(f"ragforge: error: {arguments.out}: {short}")
@@ -93,7 +93,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
     return 0
 
 
-def _tell_of_stopped(arguments: argparse.Namespace) -> None:
+def _print_stopped(arguments: argparse.Namespace) -> None:
     """Print how far a run came before it was stopped: it tells whether going on is worth it."""
     from ragforge.files.set.dataset import Dataset
     from ragforge.report.generation import stopped_line
@@ -146,7 +146,7 @@ def _json(result: GenerationResult) -> dict[str, object]:
     }
 
 
-def _tell(result: GenerationResult) -> None:
+def _print_result(result: GenerationResult) -> None:
     from ragforge.report.generation import generation_text, spent_line
 
     assert result.report is not None

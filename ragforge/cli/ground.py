@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         print(dumps(_json(result.grounder, result.summary)))
     else:
-        _tell(result.grounder, result.summary)
+        _print_result(result.grounder, result.summary)
         print(arguments.out)
     return 0
 
@@ -79,21 +79,21 @@ def _check(arguments: argparse.Namespace) -> None:
     refuse_to_replace(arguments.out, Grounding)
 
 
-def _json(grounder: str, found: GroundingSummary) -> dict[str, object]:
+def _json(grounder: str, summary: GroundingSummary) -> dict[str, object]:
     return {
         "judge": grounder,
-        "answers": found.n_answers,
-        "checked": found.n_checked,
-        "failed": found.n_failed,
-        "rules": found.rules,
-        "claims": found.n_claims,
-        "claims_supported": found.n_supported,
-        "grounded": _rate_json(found.grounded),
-        "faithfulness": _rate_json(found.faithfulness),
-        "answers_citing": found.n_citing,
-        "citations": found.citations,
-        "citation_precision": _rate_json(found.citation_precision),
-        "citation_recall": _rate_json(found.citation_recall),
+        "answers": summary.n_answers,
+        "checked": summary.n_checked,
+        "failed": summary.n_failed,
+        "rules": summary.rules,
+        "claims": summary.n_claims,
+        "claims_supported": summary.n_supported,
+        "grounded": _rate_json(summary.grounded),
+        "faithfulness": _rate_json(summary.faithfulness),
+        "answers_citing": summary.n_citing,
+        "citations": summary.citations,
+        "citation_precision": _rate_json(summary.citation_precision),
+        "citation_recall": _rate_json(summary.citation_recall),
     }
 
 
@@ -109,24 +109,24 @@ def _rate_json(rate: Rate) -> dict[str, object]:
     }
 
 
-def _tell(grounder: str, found: GroundingSummary) -> None:
-    rules = ", ".join(f"{rule} {count}" for rule, count in found.rules.items())
+def _print_result(grounder: str, summary: GroundingSummary) -> None:
+    rules = ", ".join(f"{rule} {count}" for rule, count in summary.rules.items())
     aside = f"; nothing to check: {rules}" if rules else ""
     complain(
-        f"judge {grounder}: {found.n_checked} of {found.n_answers} answers checked, "
-        f"{found.n_failed} failed{aside}"
+        f"judge {grounder}: {summary.n_checked} of {summary.n_answers} answers checked, "
+        f"{summary.n_failed} failed{aside}"
     )
-    complain(f"fully grounded: {_shown(found.grounded)}")
+    complain(f"fully grounded: {_shown(summary.grounded)}")
     complain(
-        f"faithfulness: {_shown(found.faithfulness)}; "
-        f"{found.n_supported} of {found.n_claims} claims supported"
+        f"faithfulness: {_shown(summary.faithfulness)}; "
+        f"{summary.n_supported} of {summary.n_claims} claims supported"
     )
-    if found.citations:
-        told = ", ".join(f"{status} {count}" for status, count in found.citations.items())
-        complain(f"citations of {found.n_citing} answers: {told}")
-        complain(f"citation precision: {_shown(found.citation_precision)}")
-    if found.citation_recall.n:
-        complain(f"citation recall: {_shown(found.citation_recall)}")
+    if summary.citations:
+        told = ", ".join(f"{status} {count}" for status, count in summary.citations.items())
+        complain(f"citations of {summary.n_citing} answers: {told}")
+        complain(f"citation precision: {_shown(summary.citation_precision)}")
+    if summary.citation_recall.n:
+        complain(f"citation recall: {_shown(summary.citation_recall)}")
 
 
 def _shown(rate: Rate) -> str:

@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.report.history import NOTE
 
     measures = list(dict.fromkeys(str(parse_measure(name)) for name in arguments.measure))
-    tell = _tell_batches if arguments.by else _tell_runs
+    tell = _show_batches if arguments.by else _print_runs
     told = [tell(path, measures, arguments) for path in arguments.dataset]
     if arguments.json:
         print(dumps({"datasets": told}))
@@ -116,7 +116,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_runs(path: Path, measures: list[str], arguments: argparse.Namespace) -> dict[str, object]:
+def _print_runs(
+    path: Path, measures: list[str], arguments: argparse.Namespace
+) -> dict[str, object]:
     """Print the history of each run of a set; return it for JSON, where nothing is printed."""
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
@@ -134,42 +136,42 @@ def _tell_runs(path: Path, measures: list[str], arguments: argparse.Namespace) -
     return _json(path, notes, runs, arguments)
 
 
-def _tell_batches(
+def _show_batches(
     path: Path, measures: list[str], arguments: argparse.Namespace
 ) -> dict[str, object]:
-    """Print how the runs of a set do on each batch; return it for JSON, as `_tell_runs`."""
+    """Print how the runs of a set do on each batch; return it for JSON, as `_print_runs`."""
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.history import batch_histories
 
     dataset = open_dataset(path)
     history = read_history(dataset.home)
-    found = batch_histories(dataset, history, arguments.run, measures, newest=arguments.n)
+    batches = batch_histories(dataset, history, arguments.run, measures, newest=arguments.n)
     notes = [*history.notes, *_stale(dataset, history.runs)]
     for note in notes:
         complain(f"warning: {note}")
     if not arguments.json:
-        _print_batches(path, found)
+        _print_batches(path, batches)
         return {}
-    return _batches_json(path, notes, found)
+    return _batches_json(path, notes, batches)
 
 
-def _print_batches(path: Path, found: "list[BatchSeries]") -> None:
+def _print_batches(path: Path, batches: "list[BatchSeries]") -> None:
     from ragforge.report.batches import batches_text
 
-    if not found:
+    if not batches:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
-    for series in found:
+    for series in batches:
         show(f"{batches_text(series)}\n")
 
 
-def _batches_json(path: Path, notes: list[str], found: "list[BatchSeries]") -> dict[str, object]:
+def _batches_json(path: Path, notes: list[str], batches: "list[BatchSeries]") -> dict[str, object]:
     from ragforge.report.batches import BATCH_NOTE
 
     return {
         "dataset": str(path),
         "notes": notes,
-        "series": [asdict(series) for series in found],
+        "series": [asdict(series) for series in batches],
         "reading": BATCH_NOTE,
     }
 
@@ -208,29 +210,29 @@ def _json(
         "notes": notes,
         "runs": [
             {
-                "run": found.run,
-                "before": found.before.evaluation_id if found.before else None,
-                "now": found.now.evaluation_id,
-                "n_repeats": found.n_repeats,
-                "changes": [asdict(item) for item in found.changes],
-                "trends": [asdict(item) for item in found.trends],
+                "run": run.run,
+                "before": run.before.evaluation_id if run.before else None,
+                "now": run.now.evaluation_id,
+                "n_repeats": run.n_repeats,
+                "changes": [asdict(item) for item in run.changes],
+                "trends": [asdict(item) for item in run.trends],
                 "queries_needed": {
                     item.measure: asdict(needed)
-                    for item in found.trends
+                    for item in run.trends
                     if (needed := queries_needed_by(item, arguments.difference)) is not None
                 },
-                "last": found.window_size,
-                "trends_over_last": [asdict(item) for item in found.window],
+                "last": run.window_size,
+                "trends_over_last": [asdict(item) for item in run.window],
                 "moved": [
                     {"measure": item.measure, "cause": item.cause, "all_items": item.full}
-                    for item in found.moved
+                    for item in run.moved
                 ],
                 "evaluations": [
-                    item.model_dump(mode="json") for item in found.evaluations[-arguments.n :]
+                    item.model_dump(mode="json") for item in run.evaluations[-arguments.n :]
                 ],
-                **_missing(found),
+                **_missing(run),
             }
-            for found in runs
+            for run in runs
         ],
     }
 

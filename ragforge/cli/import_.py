@@ -141,14 +141,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     with undone_if_failed(arguments.out):
         dataset = _dataset(arguments, observer)
-        told, found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
+        message, result = (_logs if arguments.logs else _set)(arguments, dataset, observer)
     if arguments.labels in _READINGS:
         manifest = dataset.manifest.model_copy(update={"labels": arguments.labels})
         dataset.write_manifest(manifest)
     if arguments.json:
-        print(dumps({"dataset": str(dataset.path), **found}))
+        print(dumps({"dataset": str(dataset.path), **result}))
     else:
-        complain(told)
+        complain(message)
         print(dataset.path)
     return 0
 
@@ -263,7 +263,7 @@ def _logs(
         clicks=arguments.clicks,
         unlabelled=_unlabelled(arguments),
     )
-    found: dict[str, object] = {
+    counts: dict[str, object] = {
         "rows": result.n_rows,
         "passed_over": result.n_passed_over,
         "queries": result.n_labelled + result.n_added,
@@ -291,7 +291,7 @@ def _logs(
     if result.drawing is not None:
         kept = f"{_drawn(result.drawing)}\n{_strata(result.drawing)}"
         run = f"\nwhat was retrieved is run {result.run}" if result.run else ""
-    return f"{rows}: {labelled} with {judgments} taken in, {kept}{run}", found
+    return f"{rows}: {labelled} with {judgments} taken in, {kept}{run}", counts
 
 
 def _drawn(drawing: "Drawing") -> str:

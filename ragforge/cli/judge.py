@@ -35,7 +35,7 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number
 from ragforge.evaluating.text_table import render_table
 from ragforge.files.set.output_paths import refuse_to_replace
-from ragforge.pipeline.judge_run import JudgingResult, told
+from ragforge.pipeline.judge_run import JudgingResult, describe_position_effect
 from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure, Judgment
 from ragforge.report.agreement import agreement_json, agreement_table
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(_json(result)))
     else:
         is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
-        _tell(result, per_query=arguments.per_query or is_short)
+        _print_result(result, per_query=arguments.per_query or is_short)
         if place.exists():
             print(place)
     return 0
@@ -215,14 +215,15 @@ def _remarks(result: JudgingResult) -> Iterator[str]:
         pairs = ", ".join(f"{one.query_id}/{one.chunk_id}" for one in result.doubtful[:3])
         yield f"most divided, and worth a person's look: {pairs} (--json has more)"
     if result.position is not None:
-        yield f"effect of the place in a batch on the grade: {told(result.position)}"
+        effect = describe_position_effect(result.position)
+        yield f"effect of the place in a batch on the grade: {effect}"
 
 
 def _grades(result: JudgingResult) -> dict[str, int]:
     return {str(grade): result.grades[grade] for grade in range(4)}
 
 
-def _tell(result: JudgingResult, *, per_query: bool) -> None:
+def _print_result(result: JudgingResult, *, per_query: bool) -> None:
     if per_query:
         headers = ["query", "chunks", "relevant", "failed", "average grade", "coverage"]
         rows = [

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
     else:
-        _tell(result, place, as_json=arguments.json)
+        _print_result(result, place, as_json=arguments.json)
     return 0
 
 
@@ -101,7 +101,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--out goes with --pairs; a dataset keeps its own judge_audit.json")
 
 
-def _tell(result: "AuditResult", place: Path, *, as_json: bool) -> None:
+def _print_result(result: "AuditResult", place: Path, *, as_json: bool) -> None:
     from ragforge.evaluating.text_table import render_table
     from ragforge.report.audit import audit_line, audit_tables
 

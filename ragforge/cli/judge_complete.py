@@ -10,7 +10,7 @@ from ragforge.config import Settings
 from ragforge.evaluating.completion import CompletionSummary
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.completing import Completion, complete_whole
-from ragforge.pipeline.holes import holes_of, told
+from ragforge.pipeline.holes import describe_holes, holes_of
 from ragforge.report.completion import completion_json, completion_text
 
 
@@ -32,7 +32,7 @@ def complete(arguments: argparse.Namespace, dataset: Dataset, settings: Settings
     complain(
         f"judge {judging.judge}: {judging.n_judged:,} pairs judged now, {judging.n_failed:,} failed"
     )
-    for line in filter(None, (told(holes, dataset) for holes in holes_of(dataset))):
+    for line in filter(None, (describe_holes(holes, dataset) for holes in holes_of(dataset))):
         complain(line)
     print(dataset.files / "pool.jsonl")
     return 0

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     faults = parser.add_argument_group("faults, as probabilities; an attempt meets at most one")
     others = parser.add_argument_group("behaviour")
     kinds = get_type_hints(Script)
-    told = descriptions()
+    help_of = descriptions()
     for item in fields(Script):
         group = faults if fault_of(item.name) else others
         default = f" Default: {item.default}." if item.default not in (None, "", (), 0.0) else ""
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             dest=item.name,
             action="append" if isinstance(item.default, tuple) else "store",
             metavar=_metavar(item.name, kinds[item.name]),
-            help=(told[item.name] + default).replace("%", "%%"),
+            help=(help_of[item.name] + default).replace("%", "%%"),
         )
 
 

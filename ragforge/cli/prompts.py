@@ -88,17 +88,17 @@ def _picked(arguments: argparse.Namespace) -> "Picked":
     return Picked(pairs=arguments.pairs, row=row)
 
 
-def _json(found: "Rendered") -> dict[str, object]:
-    request = found.request
+def _json(rendered: "Rendered") -> dict[str, object]:
+    request = rendered.request
     return {
         "prompt": {
-            "name": found.prompt.name,
-            "version": found.prompt.version,
-            "sha256": found.prompt.sha256,
+            "name": rendered.prompt.name,
+            "version": rendered.prompt.version,
+            "sha256": rendered.prompt.sha256,
         },
         "messages": [{"role": turn.role, "content": turn.content} for turn in request.messages],
         "schema": request.schema,
-        "call_key": found.call_key,
+        "call_key": rendered.call_key,
     }
 
 
@@ -144,7 +144,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
     listed = list_prompts(settings_of(arguments).prompts.prompts_dir)
     if arguments.json:
-        found = [
+        prompts = [
             {
                 "name": each.prompt.name,
                 "version": each.prompt.version,
@@ -155,7 +155,7 @@ def _list(arguments: argparse.Namespace) -> None:
             }
             for each in listed
         ]
-        print(dumps({"prompts": found}))
+        print(dumps({"prompts": prompts}))
         return
     rows = [
         [
@@ -185,16 +185,16 @@ def _diff(arguments: argparse.Namespace) -> None:
 
     folder = settings_of(arguments).prompts.prompts_dir
     if arguments.other is not None:
-        found = diff_prompts(arguments.name, arguments.other, folder)
+        differences = diff_prompts(arguments.name, arguments.other, folder)
     elif folder:
-        found = diff_override(arguments.name, folder)
+        differences = diff_override(arguments.name, folder)
     else:
         raise UsageError(
             "diff needs --prompts-dir DIR, to compare its prompt with the shipped one, or the "
             "name of a second prompt"
         )
-    if found:
-        show(found)
+    if differences:
+        show(differences)
     else:
         complain("no difference")
 

@@ -19,16 +19,16 @@ def resume_hint(words: Sequence[str]) -> str:
 
 def shown_words(words: Sequence[str]) -> list[str]:
     """Return the words of a command, addresses without user, password, query and fragment."""
-    found: list[str] = []
+    masked: list[str] = []
     before = ""
     for word in words:
         if not word.startswith("-"):
-            found.append(_shown(before, word))
+            masked.append(_shown(before, word))
         else:
             flag, mark, value = word.partition("=")
-            found.append(f"{flag}={_shown(flag, value)}" if mark else word)
+            masked.append(f"{flag}={_shown(flag, value)}" if mark else word)
         before = word
-    return found
+    return masked
 
 
 def host_of(url: str) -> str:

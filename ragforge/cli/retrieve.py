@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.evaluating.selection import selection_json
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
-    from ragforge.pipeline.holes import holes_of, told
+    from ragforge.pipeline.holes import describe_holes, holes_of
     from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import make_runs, require_working
     from ragforge.pipeline.run_list import named_specs
@@ -103,7 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         tell_chosen(dataset)
         complain(f"{len(made.rankings)} queries retrieved, {len(made.failures)} failed")
-        for line in filter(None, (told(holes, dataset) for holes in holes_of(dataset, [name]))):
+        for line in filter(
+            None, (describe_holes(holes, dataset) for holes in holes_of(dataset, [name]))
+        ):
             complain(line)
         print(path)
     return _code_of(made, max_failures)
@@ -115,15 +117,15 @@ def _code_of(made: "RunResult", max_failures: float) -> int:
     if not n_failed:
         return 0
     first = one_line(made.failures[0].message, _LONGEST)
-    told = (
+    message = (
         f"run {made.name}: the retriever failed on {n_failed:,} of {n_queries:,} queries "
         f"({n_failed / n_queries:.1%}); the first: {first}"
     )
     if n_failed > max_failures * n_queries:
         complain(
-            f"ragforge: error: {told}; all else is written, but --max-failures allows "
+            f"ragforge: error: {message}; all else is written, but --max-failures allows "
             f"{max_failures:.1%}: run it again, or allow more"
         )
         return EndpointError.exit_code
-    complain(f"warning: {told}; they have no value and widen the bounds")
+    complain(f"warning: {message}; they have no value and widen the bounds")
     return 0

@@ -96,21 +96,21 @@ def values_of(given: Mapping[str, str | None], wanted: Set[str], where: str) -> 
         UsageError: A value would mean something else in a schedule, or can never work.
     """
     flags = {**DEFAULTS, **{name: text for name, text in given.items() if text is not None}}
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     if wanted & _HOURS:
-        found |= _clock(flags["time"])
+        values |= _clock(flags["time"])
     if "program" in wanted:
-        found["program"] = " ".join(_program(flags.get("program"), where))
+        values["program"] = " ".join(_program(flags.get("program"), where))
     if wanted & _OF_FLAGS["gate"]:
-        found |= _rules(flags["gate"])
+        values |= _rules(flags["gate"])
     if "dataset" in wanted and "dataset" not in flags:
         flags["dataset"] = _dataset_of(Path(flags["config"]))
     flags.setdefault("directory", str(Path.cwd()))
-    for name in sorted(wanted & flags.keys() - found.keys()):
-        found[name] = _CHECKS.get(name, _scalar)(name, flags[name])
+    for name in sorted(wanted & flags.keys() - values.keys()):
+        values[name] = _CHECKS.get(name, _scalar)(name, flags[name])
         if where == "github":
-            _check_in_repository(name, found[name])
-    return found
+            _check_in_repository(name, values[name])
+    return values
 
 
 def unused(given: Mapping[str, str | None], wanted: Set[str]) -> list[str]:

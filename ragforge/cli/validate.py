@@ -36,12 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.validating import accept, validate
 
     dataset = open_dataset(arguments.dataset)
-    found = accept(dataset) if arguments.accept else validate(dataset)
+    findings = accept(dataset) if arguments.accept else validate(dataset)
     if arguments.json:
-        print(dumps({"problems": list(found.problems), "notes": list(found.notes)}))
+        print(dumps({"problems": list(findings.problems), "notes": list(findings.notes)}))
     else:
-        for line in (*found.problems, *found.notes):
+        for line in (*findings.problems, *findings.notes):
             complain(line)
-        counts = plural(len(found.problems), "problem"), plural(len(found.notes), "note")
+        counts = plural(len(findings.problems), "problem"), plural(len(findings.notes), "note")
         print(f"{arguments.dataset}: {', '.join(counts)}")
-    return DataError.exit_code if found.problems else 0
+    return DataError.exit_code if findings.problems else 0

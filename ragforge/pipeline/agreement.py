@@ -103,14 +103,17 @@ def labels_of(dataset: Dataset) -> Labels:
     """Return the pairs of accepted queries that people graded and whose texts are in the corpus."""
     labels = Labels()
     queries = {query.query_id: query.asked for query in dataset.queries()}
-    graded = [one for one in human_judgments(dataset) if one.query_id in queries]
+    graded = [judgment for judgment in human_judgments(dataset) if judgment.query_id in queries]
     if not graded or not (dataset.chunks_path).exists():
         return labels
-    with ChunkTexts(dataset.chunks_path, {one.chunk_id for one in graded}) as texts:
-        for one in graded:
-            if one.chunk_id in texts:
-                text = texts[one.chunk_id]
-                labels.add(Pair(one.query_id, queries[one.query_id], one.chunk_id, text), one.grade)
+    with ChunkTexts(dataset.chunks_path, {judgment.chunk_id for judgment in graded}) as texts:
+        for judgment in graded:
+            if judgment.chunk_id in texts:
+                text = texts[judgment.chunk_id]
+                labels.add(
+                    Pair(judgment.query_id, queries[judgment.query_id], judgment.chunk_id, text),
+                    judgment.grade,
+                )
     return labels
 
 

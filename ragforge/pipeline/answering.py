@@ -71,8 +71,8 @@ def with_query_ids(
             repeated.setdefault(asked_by[0], row.question)
         taken.add(query_id)
         named.append(replace(row, query_id=query_id))
-    _tell(unasked, "no query of the set asks", observer)
-    _tell(list(repeated.values()), "several queries of the set ask", observer)
+    _note_result(unasked, "no query of the set asks", observer)
+    _note_result(list(repeated.values()), "several queries of the set ask", observer)
     return named
 
 
@@ -92,7 +92,7 @@ def _asked_by(row: AnswerRow, ids: Mapping[str, list[str]], known: Mapping[str, 
     )
 
 
-def _tell(questions: list[str], what: str, observer: Observer) -> None:
+def _note_result(questions: list[str], what: str, observer: Observer) -> None:
     if questions:
         examples = ", ".join(shown(question) for question in questions[:_EXAMPLES])
         message = f"answers by question: {what} {len(questions)} of them: {examples}"
@@ -141,8 +141,8 @@ async def grade_system(
     given = given_grades(todo, answers)
     if given and job.settings.model.name == OFFLINE and not job.mode.with_judge:
         return _by_file(dataset, system, given, answers_path, job.mode)
-    _tell_beside(todo, answers, job.observer)
-    _tell_unknown(taken.unknown, job.observer)
+    _note_given_grades(todo, answers, job.observer)
+    _note_unknown_passages(taken.unknown, job.observer)
     return await _by_judge(dataset, system, todo, job)
 
 
@@ -315,7 +315,7 @@ def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
     return answers
 
 
-def _tell_beside(todo: Sequence[Case], answers: Iterable[Answer], observer: Observer) -> None:
+def _note_given_grades(todo: Sequence[Case], answers: Iterable[Answer], observer: Observer) -> None:
     """Say what becomes of grades that came with answers, where a judge grades all of them."""
     with_grade = {answer.query_id for answer in answers if answer.given is not None}
     n = sum(case.query.query_id in with_grade for case in todo)
@@ -324,7 +324,7 @@ def _tell_beside(todo: Sequence[Case], answers: Iterable[Answer], observer: Obse
         observer(Event("note", message=told))
 
 
-def _tell_unknown(unknown: list[int], observer: Observer) -> None:
+def _note_unknown_passages(unknown: list[int], observer: Observer) -> None:
     concerned = sum(map(bool, unknown))
     if concerned:
         told = f"{sum(unknown)} retrieved passages are in no chunk; hallucination is not checked"

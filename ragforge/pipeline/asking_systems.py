@@ -70,7 +70,7 @@ async def ask_queries(
     todo = [query for query in queries if again or query.query_id not in known]
     n_kept = len(queries) - len(todo)
     path = dataset.files / "answers" / f"{name}.jsonl"
-    _tell_kept(n_kept, len(queries), name, job.observer)
+    _note_kept_answers(n_kept, len(queries), name, job.observer)
     if job.mode.dry_run or not todo:
         return AskingResult(path, len(todo), n_kept, [])
     _refuse_replay(name, len(todo), job.mode)
@@ -118,7 +118,7 @@ def _refuse_replay(name: str, n_open: int, mode: Mode) -> None:
         )
 
 
-def _tell_kept(n_kept: int, n_queries: int, name: str, observer: Observer) -> None:
+def _note_kept_answers(n_kept: int, n_queries: int, name: str, observer: Observer) -> None:
     if n_kept:
         told = f"{n_kept} of {n_queries} queries have an answer under {name!r} already"
         observer(Event("note", message=f"{told}; --ask-again asks them too"))
@@ -155,13 +155,13 @@ class _Keeper:
     def result(self, asked: AnsweredQuery) -> None:
         """Take an answer."""
         query_id = asked.query.query_id
-        found = self.contexts.find(asked.answer.context)
-        self.n_lost += found.n_unknown
+        context = self.contexts.find(asked.answer.context)
+        self.n_lost += context.n_unknown
         self._new[query_id] = Answer(
             query_id=query_id,
             answer=asked.answer.text,
-            chunk_ids=found.chunk_ids,
-            n_unknown_passages=found.n_unknown,
+            chunk_ids=context.chunk_ids,
+            n_unknown_passages=context.n_unknown,
             latency_s=asked.latency_s,
         )
         if time.monotonic() - self._saved_s >= self.save_every_s:

@@ -15,7 +15,7 @@ from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.job import Job, OutputFile
 from ragforge.pipeline.judged_spool import failures_beside
-from ragforge.pipeline.judges import Bench, open_bench
+from ragforge.pipeline.judges import Judges, open_judges
 from ragforge.pipeline.pooling import pool_of, queries_of
 from ragforge.records import Failure, JudgeAudit, Judgment
 from ragforge.stages.audit.attacks import ATTACKS
@@ -117,13 +117,13 @@ async def audit_dataset(dataset: Dataset, plan: Plan, job: Job) -> AuditResult:
             for each in drawn.pairs
         ]
     _refuse_batches(settings)
-    async with open_bench(job, dataset, "audit") as bench:
-        refuse_shared_queries(bench.examples, queries)
-        result = await _audit(samples, names, bench)
+    async with open_judges(job, dataset, "audit") as judges:
+        refuse_shared_queries(judges.examples, queries)
+        result = await _audit(samples, names, judges)
         if result.audit is not None:
             dataset.write_audit(result.audit)
             dataset.replace_failures("audit", result.failures, lambda _: True)
-            bench.note_in(dataset)
+            judges.note_in(dataset)
     return result
 
 
@@ -144,10 +144,10 @@ async def audit_file(pairs_path: Path, out: Path, plan: Plan, job: Job) -> Audit
     ]
     samples = _from_file(pairs_path, _draw(candidates, plan.n, job.settings.model.seed))
     _refuse_batches(job.settings)
-    async with open_bench(job, OutputFile.beside(out), "audit") as bench:
+    async with open_judges(job, OutputFile.beside(out), "audit") as judges:
         queries = {sample.pair.query_id: sample.pair.query for sample in samples}
-        refuse_shared_queries(bench.examples, queries)
-        result = await _audit(samples, names, bench)
+        refuse_shared_queries(judges.examples, queries)
+        result = await _audit(samples, names, judges)
         if result.audit is not None:
             write_object(out, result.audit)
             beside = failures_beside(out)
@@ -175,26 +175,26 @@ def _refuse_batches(settings: Settings) -> None:
         )
 
 
-async def _audit(samples: Sequence[Sample], names: Sequence[str], bench: Bench) -> AuditResult:
-    judge, settings = bench.judge(), bench.settings
-    found = await audit(
+async def _audit(samples: Sequence[Sample], names: Sequence[str], judges: Judges) -> AuditResult:
+    judge, settings = judges.judge(), judges.settings
+    audited = await audit(
         samples,
         Auditing(
             judge=judge,
             again=again(judge),
             attacks=names,
             seed=settings.model.seed,
-            workers=bench.stage_workers(),
-            is_dry=bench.is_dry,
+            workers=judges.stage_workers(),
+            is_dry=judges.is_dry,
         ),
     )
-    if bench.is_dry:
-        return AuditResult(bench.name, estimate=bench.estimate(0))
-    _refuse_if_all_failed(found, bench.name)
+    if judges.is_dry:
+        return AuditResult(judges.name, estimate=judges.estimate(0))
+    _refuse_if_all_failed(audited, judges.name)
     is_model = judge.provenance.kind == "llm"
     temperature = settings.model.temperature if is_model else None
-    record = found.audit.model_copy(update={"temperature": temperature})
-    return AuditResult(bench.name, record, found.failures)
+    record = audited.audit.model_copy(update={"temperature": temperature})
+    return AuditResult(judges.name, record, audited.failures)
 
 
 def _candidates(

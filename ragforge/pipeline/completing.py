@@ -17,9 +17,9 @@ from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.embedding import count_embeddings, embedder_of, with_embeddings
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult
-from ragforge.pipeline.judges import open_bench
-from ragforge.pipeline.judging import refused_if_all_failed, tell_of_reading
-from ragforge.pipeline.pool_waves import Asked, Waves, items_of, queries_to_complete
+from ragforge.pipeline.judges import open_judges
+from ragforge.pipeline.judging import note_label_reading, refused_if_all_failed
+from ragforge.pipeline.pool_waves import PooledQuery, Waves, items_of, queries_to_complete
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, Query
 from ragforge.retrieval import Buildable, Embedder, Retriever
@@ -94,17 +94,17 @@ async def complete_dataset(
     )
     if job.mode.dry_run:
         return Completion(waves.result, None, failed, waves.result.estimate)
-    tell_of_reading(dataset, was, job.observer)
+    note_label_reading(dataset, was, job.observer)
     summary = _summary(dataset, waves)
     if not summary.n_calls and not waves.result.n_judged:
         refused_if_all_failed(waves.result, waves.result.n_failed)
     return Completion(waves.result, summary, failed)
 
 
-def _asked(queries: Sequence[Query], ranked: Sequence[Ranked]) -> dict[str, Asked]:
+def _asked(queries: Sequence[Query], ranked: Sequence[Ranked]) -> dict[str, PooledQuery]:
     """Return the queries whose pools are judged, by id; both in one order."""
     return {
-        query.query_id: Asked(query.asked, query.answerable, found)
+        query.query_id: PooledQuery(query.asked, query.answerable, found)
         for query, found in zip(queries, ranked, strict=True)
     }
 
@@ -112,7 +112,7 @@ def _asked(queries: Sequence[Query], ranked: Sequence[Ranked]) -> dict[str, Aske
 async def judge_pools(
     dataset: Dataset,
     survey: Survey,
-    asked: Mapping[str, Asked],
+    asked: Mapping[str, PooledQuery],
     job: Job,
     *,
     starts: Mapping[str, int] = MappingProxyType({}),
@@ -132,9 +132,9 @@ async def judge_pools(
         UsageError, EndpointError, BudgetError: As for `Waves.judge`.
     """
     judging = job.with_settings(judging_settings(job.settings))
-    async with open_bench(judging, dataset, "judge") as bench:
-        refuse_shared_queries(bench.examples, {name: query.text for name, query in asked.items()})
-        waves = Waves(dataset, survey, bench, asked, starts=starts, adds=adds)
+    async with open_judges(judging, dataset, "judge") as judges:
+        refuse_shared_queries(judges.examples, {name: query.text for name, query in asked.items()})
+        waves = Waves(dataset, survey, judges, asked, starts=starts, adds=adds)
         await waves.judge()
         if job.mode.dry_run:
             waves.result.estimate = _estimate(waves)
@@ -160,12 +160,12 @@ async def complete_whole(dataset: Dataset, job: Job) -> Completion:
 
 def probing_retrievers(survey: Surveyed, embedder: Embedder | None) -> dict[str, Retriever]:
     """Return who looks for chunks: BM25, and embeddings where anybody makes them."""
-    found = {"bm25": survey.bm25}
+    retrievers = {"bm25": survey.bm25}
     if embedder is not None:
         from ragforge.retrieval.dense import DenseRetriever
 
-        found["dense"] = DenseRetriever(_chunks(survey), embedder)
-    return found
+        retrievers["dense"] = DenseRetriever(_chunks(survey), embedder)
+    return retrievers
 
 
 def _chunks(survey: Surveyed) -> Iterator[Chunk]:
@@ -227,16 +227,16 @@ async def look_for(
 
 def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
     pools = {
-        query_id: {entry.chunk_id: entry for entry in one.ranked.entries(waves.depths[query_id])}
-        for query_id, one in waves.asked.items()
+        query_id: {entry.chunk_id: entry for entry in pooled.ranked.entries(waves.depths[query_id])}
+        for query_id, pooled in waves.asked.items()
     }
     grades: dict[str, dict[str, int]] = {query_id: {} for query_id in waves.asked}
     calls = set[str]()
     for old in dataset.each_judgment():
-        one, grade = waves.asked.get(old.query_id), old.listed_grade
-        if one is None or grade is None or not waves.stands(old):
+        pooled, grade = waves.asked.get(old.query_id), old.listed_grade
+        if pooled is None or grade is None or not waves.stands(old):
             continue
-        if one.answerable or old.source != "evidence":
+        if pooled.answerable or old.source != "evidence":
             grades[old.query_id][old.chunk_id] = grade
         if old.chunk_id in pools[old.query_id] and old.source == "judge" and old.provenance:
             calls |= {old.provenance.call_key, *(vote.call_key for vote in old.votes)}
@@ -244,13 +244,13 @@ def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
         [
             PooledItem(
                 query_id=query_id,
-                answerable=one.answerable,
+                answerable=pooled.answerable,
                 depth=waves.depths[query_id],
-                sources=one.ranked.sources,
+                sources=pooled.ranked.sources,
                 entries=[*pools[query_id].values()],
                 grades=grades[query_id],
             )
-            for query_id, one in waves.asked.items()
+            for query_id, pooled in waves.asked.items()
         ],
         n_calls=len(calls - {""}),
     )
@@ -258,7 +258,7 @@ def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
 
 def _estimate(waves: Waves) -> dict[str, object]:
     """Return what the first blocks take, and how far that goes if all pools grow to the end."""
-    bench, result, blocks = waves.bench, waves.result, list(waves.open_blocks())
+    judges, result, blocks = waves.judges, waves.result, list(waves.open_blocks())
     new = sum(first for first, *_ in blocks)
     counts = {
         "in_pool": result.n_pairs,
@@ -267,10 +267,10 @@ def _estimate(waves: Waves) -> dict[str, object]:
         "new_if_all_pools_grow": sum(map(sum, blocks)),
         "distinct_texts": result.n_texts,
     }
-    estimate = {"pairs": counts, **bench.estimate(result.n_texts)}
-    if bench.is_dry:
-        how = bench.settings.judge
-        each = len(bench.backends) * (how.permutations if bench.batch > 1 else how.votes)
-        calls = sum(ceil(pairs / bench.batch) for pool in blocks for pairs in pool)
+    estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
+    if judges.is_dry:
+        how = judges.settings.judge
+        each = len(judges.backends) * (how.permutations if judges.batch > 1 else how.votes)
+        calls = sum(ceil(pairs / judges.batch) for pool in blocks for pairs in pool)
         estimate["calls_if_all_pools_grow"] = each * calls
     return estimate

@@ -13,7 +13,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import History, read_history
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.evaluated import KEPT_RANKS
-from ragforge.pipeline.pooling import Standing
+from ragforge.pipeline.pooling import KeptGrades
 from ragforge.records import Baseline, ItemValues, Ranking
 from ragforge.stages.judge.pairs import PairId
 
@@ -65,7 +65,7 @@ def earlier_needs(
     query_ids: Container[str],
     run_names: Sequence[str],
     depth: int,
-    standing: Standing,
+    kept_grades: KeptGrades,
     earlier: Earlier = ONE_BACK,
 ) -> EarlierNeeds:
     """Return what earlier rankings need.
@@ -75,7 +75,7 @@ def earlier_needs(
         query_ids: Only their pairs are taken.
         run_names: Whose earlier rankings; those of all runs where empty.
         depth: Ranks taken of each ranking.
-        standing: Who is to judge.
+        kept_grades: Who is to judge.
         earlier: Which rankings.
 
     Raises:
@@ -85,14 +85,18 @@ def earlier_needs(
     history = read_history(dataset.home)
     if not earlier.files and not any(history.of_run(name) for name in names):
         return NO_NEEDS
-    needs = _Needs(dataset, query_ids, depth, standing)
-    for found in (read_baseline(path) for path in earlier.files):
-        needs.add(found)
+    needs = _Needs(dataset, query_ids, depth, kept_grades)
+    for evaluated in (read_baseline(path) for path in earlier.files):
+        needs.add(evaluated)
     for name in (name for name in names if history.of_run(name)):
         now = {ranking.query_id: _ids(ranking) for ranking in dataset.each_ranking(name)}
-        others = (found for found in _states(dataset, history, name) if needs.is_other(found, now))
-        for found in islice(others, earlier.states):
-            needs.add(found)
+        others = (
+            evaluated
+            for evaluated in _states(dataset, history, name)
+            if needs.is_other(evaluated, now)
+        )
+        for evaluated in islice(others, earlier.states):
+            needs.add(evaluated)
             needs.add_deep(now)
     return needs.settled()
 
@@ -101,12 +105,12 @@ def _ids(ranking: Ranking) -> tuple[str, ...]:
     return tuple(hit.chunk_id for hit in islice(ranking.ranking, KEPT_RANKS))
 
 
-def tell_of_needs(
-    needs: EarlierNeeds, dataset: Dataset, standing: Standing, observer: Observer
+def note_earlier_needs(
+    needs: EarlierNeeds, dataset: Dataset, kept_grades: KeptGrades, observer: Observer
 ) -> None:
     """Tell how many pairs earlier rankings need, where differences to them are not known."""
     if needs.blocking:
-        command = judge_command(standing.judges[0], str(dataset.path), n_earlier=1)
+        command = judge_command(kept_grades.judges[0], str(dataset.path), n_earlier=1)
         message = (
             f"rankings of earlier evaluations hold {plural(len(needs.open), 'pair')} without a "
             "grade of this judge; until they are judged, differences to them are UNKNOWN: "
@@ -130,12 +134,12 @@ class _Needs:
     """Collects the pairs of earlier rankings."""
 
     def __init__(
-        self, dataset: Dataset, query_ids: Container[str], depth: int, standing: Standing
+        self, dataset: Dataset, query_ids: Container[str], depth: int, kept_grades: KeptGrades
     ) -> None:
         self._query_ids = query_ids
         self._depth = depth
         self._moved = dataset.past.moved_chunks()
-        anew = Standing(standing.judges, again=True)
+        anew = KeptGrades(kept_grades.judges, again=True)
         self._pairs: set[PairId] = set()
         self._stays: set[PairId] = set()
         self._others: set[PairId] = set()
@@ -147,24 +151,24 @@ class _Needs:
                 self._by_document.add(old.query_id)
             if old.grade is not None and old.query_id in query_ids:
                 by = old.provenance
-                is_this = by is not None and standing.is_same(by)
-                of = self._stays if is_this or anew.stays(old) else self._others
+                is_this = by is not None and kept_grades.is_same(by)
+                of = self._stays if is_this or anew.keeps(old) else self._others
                 of.add(PairId(old.query_id, old.chunk_id))
 
     def _is_asked(self, query_id: str) -> bool:
         return query_id in self._query_ids and query_id not in self._by_document
 
-    def is_other(self, found: Baseline, now: Mapping[str, Sequence[str]]) -> bool:
+    def is_other(self, evaluated: Baseline, now: Mapping[str, Sequence[str]]) -> bool:
         """Whether an evaluation is of other rankings than those of now."""
         return any(
             self._is_asked(item.query_id)
             and self._ranked(item) != [*now.get(item.query_id, ())][: len(item.ranking)]
-            for item in found.items
+            for item in evaluated.items
         )
 
-    def add(self, found: Baseline) -> None:
+    def add(self, evaluated: Baseline) -> None:
         """Take what the rankings of an evaluation need."""
-        for item in found.items:
+        for item in evaluated.items:
             if self._is_asked(item.query_id):
                 self._pairs.update(self._of_item(item))
 

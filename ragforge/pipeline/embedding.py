@@ -50,15 +50,15 @@ def with_embeddings(
     estimate: Mapping[str, object], embeddings: Mapping[str, object]
 ) -> dict[str, object]:
     """Return an estimate with embeddings added to its sums, and told on their own as well."""
-    found = {**estimate, "embeddings": dict(embeddings)}
+    total = {**estimate, "embeddings": dict(embeddings)}
     for name, added in (("calls", "calls"), ("calls_high", "calls"), ("cached", "cached")):
         if name in estimate:
-            found[name] = _sum(estimate[name], embeddings[added])
+            total[name] = _sum(estimate[name], embeddings[added])
     for name, added in (("tokens", "prompt_tokens"), ("cost_usd", "cost_usd")):
         amounts = estimate.get(name)
         if isinstance(amounts, Mapping):
-            found[name] = {key: _sum(value, embeddings[added]) for key, value in amounts.items()}
-    return found
+            total[name] = {key: _sum(value, embeddings[added]) for key, value in amounts.items()}
+    return total
 
 
 def _sum(one: object, other: object) -> float | None:

@@ -134,18 +134,18 @@ def evaluate_usable(
     return found
 
 
-def evaluate_data(dataset: Dataset, found: EvaluationData) -> list[EvaluatedRun]:
+def evaluate_data(dataset: Dataset, data: EvaluationData) -> list[EvaluatedRun]:
     """Return the record of each run that was measured already; nothing is written.
 
     Args:
         dataset: The one that was read.
-        found: What was read and measured.
+        data: What was read and measured.
     """
-    answerable = found.task.qrels.keys()
-    judged_by = judges((item for item in found.judgments if item.query_id in answerable), {})
-    settled = {key: judged for key, judged in found.settled.items() if key in answerable}
-    ground = _Ground([*found.queries.values()], found.task, settled, judged_by)
-    return _recorded(dataset, found.runs, ground)
+    answerable = data.task.qrels.keys()
+    judged_by = judges((item for item in data.judgments if item.query_id in answerable), {})
+    settled = {key: judged for key, judged in data.settled.items() if key in answerable}
+    ground = _Ground([*data.queries.values()], data.task, settled, judged_by)
+    return _recorded(dataset, data.runs, ground)
 
 
 def evaluated_on(chosen: Chosen | None) -> Selection | None:
@@ -238,7 +238,7 @@ def _recorded(
     dataset: Dataset, measured: Iterable[MeasuredRun], ground: _Ground
 ) -> list[EvaluatedRun]:
     states: dict[Selection | None, _State] = {}
-    found = []
+    evaluated = []
     for run in measured:
         if run.scores is None:
             continue
@@ -247,7 +247,7 @@ def _recorded(
         if key not in states:
             states[key] = _state(dataset, ground, run.task)
         state = states[key]
-        found.append(
+        evaluated.append(
             EvaluatedRun(
                 measured=run,
                 scores=run.scores,
@@ -262,7 +262,7 @@ def _recorded(
                 chosen=chosen,
             )
         )
-    return found
+    return evaluated
 
 
 def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:

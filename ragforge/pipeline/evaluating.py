@@ -80,25 +80,25 @@ def evaluate_dataset(
         DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
     """
     usable = usable_runs(dataset, run_names)
-    found = evaluate_usable(usable, settings, only_retrieved=only_retrieved)
-    latencies = {run.measured.name: run.measured.summary.latency for run in found}
+    evaluated = evaluate_usable(usable, settings, only_retrieved=only_retrieved)
+    latencies = {run.measured.name: run.measured.summary.latency for run in evaluated}
     empty = (name for name in usable.names if name not in latencies)
     return EvaluatedRuns(
-        scores={run.measured.name: run.scores for run in found},
+        scores={run.measured.name: run.scores for run in evaluated},
         latencies={name: latency for name, latency in latencies.items() if latency is not None},
-        rel_threshold=found[0].scores.rel_threshold,
-        judged_by=tuple(judge_name(judge) for judge in found[0].judges),
+        rel_threshold=evaluated[0].scores.rel_threshold,
+        judged_by=tuple(judge_name(judge) for judge in evaluated[0].judges),
         measures=_names(settings),
-        n_unanswerable=found[0].n_unanswerable,
-        records=tuple(found),
+        n_unanswerable=evaluated[0].n_unanswerable,
+        records=tuple(evaluated),
         warnings=(
             *usable.warnings,
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
         ),
-        graded_by=grades_of(found[0].judges),
+        graded_by=grades_of(evaluated[0].judges),
         labels=reading_in_force(dataset, dataset.each_judgment()),
-        n_by_document=found[0].n_by_document,
-        reading=_reading(dataset, found[0], settings),
+        n_by_document=evaluated[0].n_by_document,
+        reading=_reading(dataset, evaluated[0], settings),
     )
 
 

@@ -65,7 +65,7 @@ async def ready_by_facts(
     if backend.tally is not None:
         guessed = _guessed((case.query for case in read), undrawn)
         queries |= guessed
-        _tell(len(guessed), job.observer)
+        _note_result(len(guessed), job.observer)
     by_facts = FactJudge(asker, undrawn)
     return Ready(
         [replace(case, query=queries.get(case.query.query_id, case.query)) for case in cases],
@@ -125,7 +125,7 @@ def _guessed(queries: Iterable[Query], undrawn: dict[str, Failure]) -> dict[str,
     }
 
 
-def _tell(n_undrawn: int, observer: Observer) -> None:
+def _note_result(n_undrawn: int, observer: Observer) -> None:
     if n_undrawn:
         observer(
             Event(

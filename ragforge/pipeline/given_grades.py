@@ -23,13 +23,13 @@ _NAMES: Final = {
 def given_grades(todo: Iterable[Case], answers: Iterable[Answer]) -> list[AnswerGrade]:
     """Return the grades that came with answers, of those that can be graded; [] if one has none."""
     given = {answer.query_id: answer.given for answer in answers}
-    found = []
+    grades = []
     for case in todo:
         grade = given.get(case.query.query_id)
         if grade is None:
             return []
-        found.append(_as_grade(case.query.query_id, grade))
-    return found
+        grades.append(_as_grade(case.query.query_id, grade))
+    return grades
 
 
 def _as_grade(query_id: str, given: GivenGrade) -> AnswerGrade:
@@ -109,12 +109,12 @@ def wrong_totals(rows: Sequence[AnswerRow], totals: Mapping[str, float]) -> Iter
     if len(grades) < len(rows):
         return
     for name, values in _values(grades).items():
-        said = totals.get(name)
-        if said is None or len(values) < len(rows):
+        claimed = totals.get(name)
+        if claimed is None or len(values) < len(rows):
             continue
         mean = sum(values) / len(values)
-        if min(abs(said - mean), abs(said / _PERCENT - mean)) > _ROUNDED:
-            yield f"it says {_NAMES[name]} {said:g}, and its rows come to {mean:.3f}"
+        if min(abs(claimed - mean), abs(claimed / _PERCENT - mean)) > _ROUNDED:
+            yield f"it says {_NAMES[name]} {claimed:g}, and its rows come to {mean:.3f}"
 
 
 def _values(grades: Sequence[GivenGrade]) -> dict[str, list[float]]:

@@ -111,7 +111,7 @@ def place_grades(quotes: Iterable[tuple[Judgment, Evidence]], index: ChunkIndex)
         quotes: Each with what a person gave to it.
         index: Of all chunks of the documents that hold them.
     """
-    found: dict[tuple[str, str], Judgment] = {}
+    by_pair: dict[tuple[str, str], Judgment] = {}
     pairs: set[tuple[str, str]] = set()
     for judgment, item in quotes:
         placed = index.place(item)
@@ -119,11 +119,11 @@ def place_grades(quotes: Iterable[tuple[Judgment, Evidence]], index: ChunkIndex)
             continue
         pairs.add((judgment.query_id, judgment.chunk_id))
         for chunk_id, grade in grades_at(placed, judgment.grade or 0).items():
-            old = found.get((judgment.query_id, chunk_id))
+            old = by_pair.get((judgment.query_id, chunk_id))
             if old is None or (old.grade or 0) < grade:
                 update = {"chunk_id": chunk_id, "grade": grade, "copied_from": ""}
-                found[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
-    return Followed(list(found.values()), pairs)
+                by_pair[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
+    return Followed(list(by_pair.values()), pairs)
 
 
 def is_graded_quote(judgment: Judgment) -> bool:

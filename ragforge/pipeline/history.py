@@ -351,7 +351,7 @@ def _on_one_judge(
 
     What was missing may have been judged since.
     """
-    found = list(evaluations)
+    rescored = list(evaluations)
     pairs = (last_two_states(evaluations, name) for name in measures)
     apart = {(pair[0].evaluation_id, pair[1].evaluation_id): pair for pair in pairs if pair}
     for before, now in apart.values():
@@ -359,10 +359,10 @@ def _on_one_judge(
             continue
         made = bridged.between(before, now)
         if made.means or made.mixed:
-            place = next(n for n, item in enumerate(found) if item is now)
+            place = next(n for n, item in enumerate(rescored) if item is now)
             update = _crossed(before, made, is_mixed=True)
-            found[place] = now.model_copy(update=update)
-    return found
+            rescored[place] = now.model_copy(update=update)
+    return rescored
 
 
 def _crossed(before: Evaluation, made: Crossing, *, is_mixed: bool) -> dict[str, object]:
@@ -396,7 +396,7 @@ def _distant_bridges(
     bridged: _Bridged, evaluations: Sequence[Evaluation], measures: Sequence[str]
 ) -> dict[str, BridgeMean]:
     """Return the bridges of measures that were not measured in the evaluation right before."""
-    found = {}
+    bridges = {}
     for name in measures:
         pair = last_two_states(evaluations, name)
         if pair is None or evaluations.index(pair[1]) - evaluations.index(pair[0]) == 1:
@@ -405,8 +405,8 @@ def _distant_bridges(
             continue
         means = bridged.between(*pair).means
         if name in means:
-            found[name] = means[name]
-    return found
+            bridges[name] = means[name]
+    return bridges
 
 
 def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Observer) -> Baseline:

@@ -47,7 +47,7 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
     return [_holes(run, rankings[run], accepted, graded) for run in names]
 
 
-def told(holes: RunHoles, dataset: Dataset) -> str:
+def describe_holes(holes: RunHoles, dataset: Dataset) -> str:
     """Return what a user should know of a run's holes, "" where there are none."""
     if not holes.n_holes:
         return ""

@@ -8,8 +8,8 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.observe import Event
 from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.judges import Bench
-from ragforge.pipeline.pooling import Standing
+from ragforge.pipeline.judges import Judges
+from ragforge.pipeline.pooling import KeptGrades
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.batches import Batch, batches
 from ragforge.stages.judge.pairs import Pair
@@ -137,16 +137,16 @@ def _never(pair: Pair) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class JudgeRun:
     """Who judges, and where judgments go.
 
     Args:
-        bench: Who judges.
+        judges: Who judges.
         judged: Takes judgments and failures.
         result: Counts them.
     """
 
-    bench: Bench
+    judges: Judges
     judged: JudgedSpool
     result: JudgingResult
 
@@ -166,14 +166,14 @@ class Sitting:
         Raises:
             EndpointError, BudgetError: What was done is in `judged`.
         """
-        batch = self.bench.batch
+        batch = self.judges.batch
         watched = _Watched(self.result, self.judged)
         await self._run(batches(pairs(), batch, singly), watched, total, batched=batch > 1)
         watched.look()
         effect = self.result.position
         if effect is None or (effect.is_told and not watched.is_biased):
             return
-        self.bench.job.observer(Event("note", message=_why_alone(self.result.position)))
+        self.judges.job.observer(Event("note", message=_why_alone(self.result.position)))
         self.result.begin_anew()
         self.result.gave_up_batches = True
         self.judged.begin_anew()
@@ -181,14 +181,14 @@ class Sitting:
         await self._run(batches(pairs(), 1), alone, total, batched=False)
 
     async def _run(
-        self, found: Iterable[Batch], watched: _Watched, total: int | None, *, batched: bool
+        self, batches: Iterable[Batch], watched: _Watched, total: int | None, *, batched: bool
     ) -> None:
-        bench = self.bench
-        judge, workers = bench.batch_judge(batched=batched), bench.stage_workers()
-        await judge_batches(self._counted(found, watched), judge, workers, watched, total=total)
+        judges = self.judges
+        judge, workers = judges.batch_judge(batched=batched), judges.stage_workers()
+        await judge_batches(self._counted(batches, watched), judge, workers, watched, total=total)
 
-    def _counted(self, found: Iterable[Batch], watched: _Watched) -> Iterator[Batch]:
-        for batch in found:
+    def _counted(self, batches: Iterable[Batch], watched: _Watched) -> Iterator[Batch]:
+        for batch in batches:
             if watched.is_biased:
                 return
             self.result.n_texts += len(batch.twins)
@@ -197,8 +197,8 @@ class Sitting:
 
 async def judge_into(
     dataset: Dataset,
-    bench: Bench,
-    standing: Standing,
+    judges: Judges,
+    kept_grades: KeptGrades,
     result: JudgingResult,
     pairs: Callable[[], Iterable[Pair]],
     total: int,
@@ -207,26 +207,26 @@ async def judge_into(
 
     Args:
         dataset: Gets judgments and failures, but not in a dry run.
-        bench: Who judges.
-        standing: Knows the pairs that the judge failed on before; they are kept out of batches.
+        judges: Who judges.
+        kept_grades: Knows the pairs that the judge failed on before; they are kept out of batches.
         result: Counts judgments and failures.
-        pairs: As for `Sitting.judge`.
+        pairs: As for `JudgeRun.judge`.
         total: How many there are.
 
     Raises:
         EndpointError, BudgetError: The run was stopped.
     """
-    mode = bench.job.mode
+    mode = judges.job.mode
     with JudgedSpool(dataset.files) as judged:
         try:
-            sitting = Sitting(bench, judged, result)
-            singly = standing.failed(dataset) if bench.batch > 1 else _never
-            await sitting.judge(pairs, total, singly)
+            run = JudgeRun(judges, judged, result)
+            singly = kept_grades.failed_before(dataset) if judges.batch > 1 else _never
+            await run.judge(pairs, total, singly)
         finally:
             if judged.has_any and not mode.dry_run:
                 # Where nothing came of it, what another judge said stays as it was.
                 judged.add_to(dataset, grades=result.n_judged > 0 or not mode.again)
-                bench.note_in(dataset)
+                judges.note_in(dataset)
 
 
 def _why_alone(effect: PositionEffect | None) -> str:
@@ -237,12 +237,13 @@ def _why_alone(effect: PositionEffect | None) -> str:
             "pairs; each passage is judged alone"
         )
     return (
-        f"the place of a passage in its batch moves its grade ({told(effect)}); batches are given "
-        "up, and each passage is judged alone"
+        "the place of a passage in its batch moves its grade "
+        f"({describe_position_effect(effect)}); batches are given up, and each passage is judged "
+        "alone"
     )
 
 
-def told(effect: PositionEffect) -> str:
+def describe_position_effect(effect: PositionEffect) -> str:
     """Return an effect in words."""
     if not effect.is_told:
         return f"{effect.n_pairs} pairs were seen at two places, too few to tell"

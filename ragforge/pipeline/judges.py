@@ -36,7 +36,7 @@ _ELSEWHERE = re.compile(r"(.*?)@(https?://.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Judges:
     """The models that judge.
 
     Args:
@@ -159,7 +159,7 @@ class Bench:
 
 
 @asynccontextmanager
-async def open_bench(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterator[Bench]:
+async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterator[Judges]:
     """Open the models that judge.
 
     Args:
@@ -185,7 +185,7 @@ async def open_bench(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterato
             )
             for member in members
         ]
-        yield Bench(tuple(backends), job, examples)
+        yield Judges(tuple(backends), job, examples)
 
 
 def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:

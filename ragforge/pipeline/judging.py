@@ -22,18 +22,18 @@ from ragforge.pipeline.earlier_rankings import (
     Earlier,
     EarlierNeeds,
     earlier_needs,
-    tell_of_needs,
+    note_earlier_needs,
 )
 from ragforge.pipeline.job import Job, OutputFile
-from ragforge.pipeline.judge_run import JudgingResult, Sitting, judge_into
+from ragforge.pipeline.judge_run import JudgeRun, JudgingResult, judge_into
 from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.judges import Bench, open_bench
+from ragforge.pipeline.judges import Judges, open_judges
 from ragforge.pipeline.pooling import (
-    Standing,
-    mind_other_judges,
-    other_judges,
+    KeptGrades,
+    describe_other_judges,
     pool_of,
     queries_of,
+    refuse_mixed_judges,
     with_texts,
 )
 from ragforge.stages.judge.examples import refuse_shared_queries
@@ -85,7 +85,7 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
             yield Pair(row.query_id, row.query, row.chunk_id, row.text)
 
 
-def as_the_pools(dataset: Dataset, job: Job) -> Job:
+def in_batches_of_pools(dataset: Dataset, job: Job) -> Job:
     """Return the job with the batches that the same model judged the pools of the set in.
 
     Only where nothing is said about how to judge, and grades of another way are neither replaced
@@ -98,13 +98,13 @@ def as_the_pools(dataset: Dataset, job: Job) -> Job:
         return job
     for judgment in dataset.each_judgment():
         by = judgment.provenance
-        found = _BATCHES.match(by.protocol) if by and by.model == settings.model.name else None
-        if found:
-            batch, permutations = map(int, found.groups())
+        batches = _BATCHES.match(by.protocol) if by and by.model == settings.model.name else None
+        if batches:
+            batch, permutations = map(int, batches.groups())
             job.observer(
                 Event(
                     "note",
-                    message=f"judged like the pools of this set, {found[0]}; --again judges all "
+                    message=f"judged like the pools of this set, {batches[0]}; --again judges all "
                     "of them anew, one by one",
                 )
             )
@@ -134,43 +134,43 @@ async def judge_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
-    job = as_the_pools(dataset, job)
+    job = in_batches_of_pools(dataset, job)
     was = reading_in_force(dataset, dataset.each_judgment())
     depth, observer = job.settings.judge.depth, job.observer
     queries = queries_of(dataset, job.settings.judge.split)
     retrieved = pool_of(dataset, queries, run_names, depth, observer)
-    async with open_bench(job, dataset, "judge") as bench:
-        refuse_shared_queries(bench.examples, queries)
-        standing = Standing(bench.provenances(), again=job.mode.again)
-        needs = _needs(dataset, queries, run_names, depth, standing, earlier)
+    async with open_judges(job, dataset, "judge") as judges:
+        refuse_shared_queries(judges.examples, queries)
+        kept_grades = KeptGrades(judges.provenances(), again=job.mode.again)
+        needs = _needs(dataset, queries, run_names, depth, kept_grades, earlier)
         everything = {pair.chunk_id for pair in (*retrieved, *needs.pairs)}
         with ChunkTexts(dataset.chunks_path, everything) as texts:
             pooled = with_texts(retrieved, texts, observer)
             needs = needs.beside(pooled, texts)
             if earlier is None:
-                tell_of_needs(needs, dataset, standing, observer)
+                note_earlier_needs(needs, dataset, kept_grades, observer)
             else:
                 pooled = sorted({*pooled, *needs.pairs})
-            todo = open_pairs(pooled, dataset.each_judgment(), standing.stays)
+            todo = open_pairs(pooled, dataset.each_judgment(), kept_grades.keeps)
             if not job.mode.mix:
-                others = other_judges(dataset, set(pooled).difference(todo), standing)
-                mind_other_judges(others, len(todo), standing, observer)
-            result = JudgingResult(bench.name, len(pooled))
+                others = describe_other_judges(dataset, set(pooled).difference(todo), kept_grades)
+                refuse_mixed_judges(others, len(todo), kept_grades, observer)
+            result = JudgingResult(judges.name, len(pooled))
             pairs = partial(_pairs, todo, queries, texts)
-            await judge_into(dataset, bench, standing, result, pairs, len(todo))
+            await judge_into(dataset, judges, kept_grades, result, pairs, len(todo))
         if job.mode.dry_run:
             counts = _counts(dataset, pooled, todo)
             if earlier is not None:
                 counts["new_of_earlier_rankings"] = len(set(needs.pairs).intersection(todo))
-            result.estimate = _estimate(bench, result, counts)
+            result.estimate = _estimate(judges, result, counts)
             return result
     result.summaries = _summaries(dataset, set(pooled))
-    tell_of_reading(dataset, was, observer)
-    _tell_of_others(dataset, set(pooled), standing, observer)
+    note_label_reading(dataset, was, observer)
+    _note_other_judges(dataset, set(pooled), kept_grades, observer)
     return refused_if_all_failed(result, len(todo))
 
 
-def tell_of_reading(dataset: Dataset, was: LabelReading, observer: Observer) -> None:
+def note_label_reading(dataset: Dataset, was: LabelReading, observer: Observer) -> None:
     """Tell what a judge's grades change about how the labels of a set are read.
 
     What people alone labelled is complete; with grades of a judge it is a pool, also by the
@@ -203,24 +203,24 @@ async def judge_file(pairs_path: Path, out: Path, job: Job) -> JudgingResult:
         DataError: The file of pairs does not hold to its format.
         EndpointError, BudgetError: As for `judge_dataset`.
     """
-    async with open_bench(job, OutputFile.beside(out), "judge") as bench:
+    async with open_judges(job, OutputFile.beside(out), "judge") as judges:
         with PairsByQuery(pairs_path, out.parent) as rows, JudgedSpool(out.parent) as judged:
-            refuse_shared_queries(bench.examples, rows.queries)
-            result = JudgingResult(bench.name, len(rows))
+            refuse_shared_queries(judges.examples, rows.queries)
+            result = JudgingResult(judges.name, len(rows))
             try:
-                await Sitting(bench, judged, result).judge(rows.pairs, len(rows))
+                await JudgeRun(judges, judged, result).judge(rows.pairs, len(rows))
             finally:
                 if not job.mode.dry_run and judged.has_any:
                     judged.write(out)
             if job.mode.dry_run:
                 counts = {"in_file": len(rows), "new": len(rows)}
-                result.estimate = _estimate(bench, result, counts)
+                result.estimate = _estimate(judges, result, counts)
                 return result
             result.summaries = summarise_sorted(judged.judgments())
-            if bench.provenance().kind == "baseline":
+            if judges.provenance().kind == "baseline":
                 result.agreement = rows.labels.baseline()
             else:
-                result.agreement = rows.labels.beside(bench.name, judged.judgments())
+                result.agreement = rows.labels.beside(judges.name, judged.judgments())
     return refused_if_all_failed(result, result.n_pairs)
 
 
@@ -229,12 +229,12 @@ def _needs(
     query_ids: Container[str],
     run_names: Sequence[str],
     depth: int,
-    standing: Standing,
+    kept_grades: KeptGrades,
     earlier: Earlier | None,
 ) -> EarlierNeeds:
     """Return what earlier rankings need; nothing where nobody asked and it cannot be read."""
     try:
-        return earlier_needs(dataset, query_ids, run_names, depth, standing, earlier or ONE_BACK)
+        return earlier_needs(dataset, query_ids, run_names, depth, kept_grades, earlier or ONE_BACK)
     except DataError:
         if earlier is not None:
             raise
@@ -246,19 +246,22 @@ def _pairs(todo: Iterable[PairId], queries: Mapping[str, str], texts: ChunkTexts
         yield Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
 
 
-def _tell_of_others(
-    dataset: Dataset, pooled: Container[tuple[str, str]], standing: Standing, observer: Observer
+def _note_other_judges(
+    dataset: Dataset,
+    pooled: Container[tuple[str, str]],
+    kept_grades: KeptGrades,
+    observer: Observer,
 ) -> None:
     """Tell of grades of other judges on pairs that this run did not look at."""
-    beside = other_judges(dataset, pooled, standing, outside=True)
+    beside = describe_other_judges(dataset, pooled, kept_grades, outside=True)
     if beside:
         message = f"outside of this pool the set holds grades of another judge: {beside}"
         observer(Event("note", message=message))
 
 
-def _estimate(bench: Bench, result: JudgingResult, counts: dict[str, int]) -> dict[str, object]:
+def _estimate(judges: Judges, result: JudgingResult, counts: dict[str, int]) -> dict[str, object]:
     pairs = {**counts, "distinct_texts": result.n_texts}
-    return {"pairs": pairs, **bench.estimate(result.n_texts)}
+    return {"pairs": pairs, **judges.estimate(result.n_texts)}
 
 
 def _counts(dataset: Dataset, pooled: Sequence[PairId], todo: Sequence[PairId]) -> dict[str, int]:

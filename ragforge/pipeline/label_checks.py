@@ -8,9 +8,9 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.pipeline.agreement import human_judgments, labels_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import JudgingResult, Sitting
+from ragforge.pipeline.judge_run import JudgeRun, JudgingResult
 from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.judges import Bench, open_bench
+from ragforge.pipeline.judges import Judges, open_judges
 from ragforge.pipeline.judging import refused_if_all_failed
 from ragforge.pipeline.pooling import queries_of, with_texts
 from ragforge.records import Judgment, Provenance
@@ -38,11 +38,11 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
     asked = _graded_by_people(dataset, queries)
     with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in asked}) as texts:
         asked = with_texts(asked, texts, job.observer)
-        async with open_bench(job, dataset, "judge") as bench:
-            refuse_shared_queries(bench.examples, queries)
-            result = JudgingResult(bench.name, len(asked))
-            known = _graded_before(dataset, bench)
-            is_rule = bench.provenance().kind == "baseline"
+        async with open_judges(job, dataset, "judge") as judges:
+            refuse_shared_queries(judges.examples, queries)
+            result = JudgingResult(judges.name, len(asked))
+            known = _graded_before(dataset, judges)
+            is_rule = judges.provenance().kind == "baseline"
             todo = [] if is_rule else [pair for pair in asked if pair not in known]
 
             def pairs() -> Iterator[Pair]:
@@ -52,15 +52,15 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
             with JudgedSpool(dataset.files) as judged:
                 try:
                     if todo:
-                        await Sitting(bench, judged, result).judge(pairs, len(todo))
+                        await JudgeRun(judges, judged, result).judge(pairs, len(todo))
                 finally:
                     if judged.has_any and not job.mode.dry_run:
                         _write(dataset, judged)
-                        bench.note_in(dataset)
+                        judges.note_in(dataset)
                 known |= {_pair(check): check for check in judged.judgments()}
             if job.mode.dry_run:
                 counts = {"graded_by_people": len(asked), "new": len(todo)}
-                result.estimate = {"pairs": counts, **bench.estimate(result.n_texts)}
+                result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
                 return result
     labels = labels_of(dataset)
     result.agreement = labels.beside(result.judge, known.values()) or labels.baseline()
@@ -68,18 +68,18 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
 
 
 def _graded_by_people(dataset: Dataset, queries: Mapping[str, str]) -> list[PairId]:
-    found = [_pair(one) for one in human_judgments(dataset) if one.query_id in queries]
-    if not found:
+    pairs = [_pair(one) for one in human_judgments(dataset) if one.query_id in queries]
+    if not pairs:
         raise DataError(
             f"{dataset.path}: people graded no chunk for these queries; `ragforge import` brings a "
             "hand-made set in"
         )
-    return found
+    return pairs
 
 
-def _graded_before(dataset: Dataset, bench: Bench) -> dict[PairId, Judgment]:
+def _graded_before(dataset: Dataset, judges: Judges) -> dict[PairId, Judgment]:
     """Return the judge's own checks that have a grade."""
-    judge = _judge(bench.provenance())
+    judge = _judge(judges.provenance())
     return {
         _pair(check): check
         for check in dataset.label_checks()

@@ -83,12 +83,12 @@ def notify(
         pause: Waits so many seconds between attempts to post.
     """
     text = json.dumps({"text": sentence(event), **event}, default=str)
-    told = json.loads(text, parse_constant=lambda _: None)  # JSON has no NaN
+    message = json.loads(text, parse_constant=lambda _: None)  # JSON has no NaN
     if settings.notify_command:
-        kind = str(told.get("kind", ""))
-        _note(observer, _run(settings.notify_command, kind, json.dumps(told), command_s))
+        kind = str(message.get("kind", ""))
+        _note(observer, _run(settings.notify_command, kind, json.dumps(message), command_s))
     if settings.notify_url:
-        _note(observer, _post(settings.notify_url, told, pause))
+        _note(observer, _post(settings.notify_url, message, pause))
 
 
 def notify_gate(verdict: "Verdict", settings: RefreshSettings, observer: Observer) -> None:

@@ -75,7 +75,7 @@ _COUNTED: Final = ("NumRel", "NumRet")
 _NO_TEXTS: Final[Mapping[str, str]] = {}
 
 
-def tell_evaluations(
+def emit_evaluations(
     evaluated: Iterable[EvaluatedRun],
     observer: Observer,
     *,
@@ -94,7 +94,7 @@ def tell_evaluations(
             observer(event)
 
 
-def tell_judgments(judgments: Iterable[Judgment], observer: Observer) -> None:
+def emit_judgments(judgments: Iterable[Judgment], observer: Observer) -> None:
     """Tell an observer of judgments, one event each; a failed one has no grade."""
     for item in judgments:
         yes = not item.is_failed
@@ -115,7 +115,7 @@ def tell_judgments(judgments: Iterable[Judgment], observer: Observer) -> None:
         )
 
 
-def tell_answer_grades(system: str, grades: Iterable[AnswerGrade], observer: Observer) -> None:
+def emit_answer_grades(system: str, grades: Iterable[AnswerGrade], observer: Observer) -> None:
     """Tell an observer of the grades of a system's answers, one event each."""
     for item in grades:
         observer(
@@ -144,15 +144,16 @@ def write_evaluations(path: Path, evaluated: Iterable[EvaluatedRun]) -> None:
     write_prometheus(
         path,
         (
-            one.evaluation.model_copy(
+            evaluated_run.evaluation.model_copy(
                 update={
                     "measures": {
-                        name: mean_of(scores, name) for name in _told_measures(one, scores)
+                        name: mean_of(scores, name)
+                        for name in _reported_measures(evaluated_run, scores)
                     }
                 }
             )
-            for one in evaluated
-            for scores in [_with_watched(one.scores)]
+            for evaluated_run in evaluated
+            for scores in [_with_watched(evaluated_run.scores)]
         ),
     )
 
@@ -163,15 +164,15 @@ def _with_watched(scores: Scores) -> Scores:
     return scores.rescore([*scores.measures, *WATCHED], rel_threshold=scores.rel_threshold)
 
 
-def _told_measures(one: EvaluatedRun, scores: Scores) -> list[str]:
+def _reported_measures(one: EvaluatedRun, scores: Scores) -> list[str]:
     asked = [*one.evaluation.measures, *WATCHED]
     return [name for name in dict.fromkeys(asked) if name in scores.measures]
 
 
-def _events(one: EvaluatedRun, texts: Mapping[str, str]) -> Iterator[Event]:
-    scores = _with_watched(one.scores)
-    measures = _told_measures(one, scores)
-    evaluation = one.evaluation
+def _events(evaluated: EvaluatedRun, texts: Mapping[str, str]) -> Iterator[Event]:
+    scores = _with_watched(evaluated.scores)
+    measures = _reported_measures(evaluated, scores)
+    evaluation = evaluated.evaluation
     about = {
         "dataset": evaluation.dataset,
         "version": str(evaluation.version),
@@ -183,10 +184,10 @@ def _events(one: EvaluatedRun, texts: Mapping[str, str]) -> Iterator[Event]:
     failures |= dict.fromkeys(scores.judgments_failed, "judgment")
     counts = {"done": len(scores.query_ids), "failed": len(failures)}
     whole = {**counts, "without_judgments": len(scores.without_judgments)}
-    longest = {"longest_s": max(one.measured.latencies_s.values(), default=0.0)}
+    longest = {"longest_s": max(evaluated.measured.latencies_s.values(), default=0.0)}
     size = {"total": len(scores.query_ids) + len(failures), "depth": scores.depth}
     yield Event("evaluation.start", numbers={**size, **longest}, labels=of_run)
-    yield from _queries(one, scores, measures, about, texts)
+    yield from _queries(evaluated, scores, measures, about, texts)
     for query_id, kind in sorted(failures.items()):
         labels = {**about, "query_id": query_id, "kind": kind, "measures": " ".join(measures)}
         yield Event(
@@ -199,7 +200,7 @@ def _events(one: EvaluatedRun, texts: Mapping[str, str]) -> Iterator[Event]:
 
 
 def _queries(
-    one: EvaluatedRun,
+    evaluated: EvaluatedRun,
     scores: Scores,
     measures: list[str],
     about: Mapping[str, str],
@@ -209,7 +210,7 @@ def _queries(
     ranks, holes, latencies_s = (
         scores.first_relevant_rank,
         scores.unjudged,
-        one.measured.latencies_s,
+        evaluated.measured.latencies_s,
     )
     counts = scores.rescore(_COUNTED, rel_threshold=scores.rel_threshold)
     n_relevant, n_retrieved = (
@@ -240,19 +241,19 @@ def _queries(
 
 
 def _mean(scores: Scores, name: str, about: Mapping[str, str]) -> Event:
-    found = mean_of(scores, name)
+    mean = mean_of(scores, name)
     ends = {
-        "low": found.low,
-        "high": found.high,
-        "least": found.least,
-        "most": found.most,
+        "low": mean.low,
+        "high": mean.high,
+        "least": mean.least,
+        "most": mean.most,
     }
     known = {key: value for key, value in ends.items() if value is not None}
     return Event(
         "evaluation.measure",
-        numbers={"done": found.n, "failed": found.n_failed, **known},
+        numbers={"done": mean.n, "failed": mean.n_failed, **known},
         labels=about,
-        measures={} if found.mean is None else {name: found.mean},
+        measures={} if mean.mean is None else {name: mean.mean},
     )
 
 

@@ -78,14 +78,14 @@ class Picked:
         if self.dataset is None or not self.query_id:
             raise _lacking(QUERY)
         queries = self.dataset.all_queries()
-        found = next((query for query in queries if query.query_id == self.query_id), None)
-        if found is None:
+        picked = next((query for query in queries if query.query_id == self.query_id), None)
+        if picked is None:
             such = f", such as {shown(queries[0].query_id)}" if queries else ""
             raise UsageError(
                 f"--query: {self.dataset.path} has no {shown(self.query_id)}; it has "
                 f"{len(queries)} queries{such}"
             )
-        return found
+        return picked
 
     def chunk(self) -> Chunk:
         """Return the one chunk."""

@@ -18,8 +18,8 @@ from ragforge.files.set.sorted_records import query_and_chunk
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult, judge_into
-from ragforge.pipeline.judges import Bench
-from ragforge.pipeline.pooling import Standing, mind_other_judges, other_judges
+from ragforge.pipeline.judges import Judges
+from ragforge.pipeline.pooling import KeptGrades, describe_other_judges, refuse_mixed_judges
 from ragforge.records import Judgment, PoolEntry, Query
 from ragforge.stages.complete.growth import Growth, Ranked
 from ragforge.stages.complete.probes import Item
@@ -64,15 +64,15 @@ class TwinGrades:
         for query_id, chunk_id in pairs:
             if digest := self._digest(chunk_id):
                 wanted.setdefault(query_id, {}).setdefault(digest, []).append(chunk_id)
-        found: dict[tuple[str, str], Judgment] = {}
+        by_pair: dict[tuple[str, str], Judgment] = {}
         for one in judgments() if wanted else ():
             texts = wanted.get(one.query_id)
             if texts is None or one.grade is None or one.source not in _RANKS or not stands(one):
                 continue
             for chunk_id in self._twins(one, texts):
                 pair = one.query_id, chunk_id
-                found[pair] = min(found.get(pair, one), one, key=_rank)
-        return [_copied(found[pair], pair[1]) for pair in sorted(found)]
+                by_pair[pair] = min(by_pair.get(pair, one), one, key=_rank)
+        return [_copied(by_pair[pair], pair[1]) for pair in sorted(by_pair)]
 
     def _twins(self, judgment: Judgment, texts: Mapping[str, Sequence[str]]) -> Sequence[str]:
         digest = self._digest(judgment.chunk_id)
@@ -156,7 +156,7 @@ def _found_by_people(dataset: Dataset, query_ids: Collection[str]) -> dict[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PooledQuery:
     """A query whose pool is judged.
 
     Args:
@@ -177,7 +177,7 @@ class Waves:
     Args:
         dataset: Gets judgments and pools.
         survey: Has the texts.
-        bench: Who judges; in a dry run only the first wave.
+        judges: Who judges; in a dry run only the first wave.
         asked: The queries, by id.
         starts: Depths at which pools begin, by query id; the usual one where one is not in it.
         adds: Whether pools are added to those that are there, rather than put in their place.
@@ -187,8 +187,8 @@ class Waves:
 
     dataset: Dataset
     survey: Survey
-    bench: Bench
-    asked: Mapping[str, Asked]
+    judges: Judges
+    asked: Mapping[str, PooledQuery]
     starts: Mapping[str, int] = field(default_factory=dict)
     adds: bool = False
     depths: dict[str, int] = field(default_factory=dict)
@@ -196,18 +196,18 @@ class Waves:
     growth: Growth = field(init=False)
     """How deep pools get."""
     _job: Job = field(init=False)
-    _standing: Standing = field(init=False)
+    _kept_grades: KeptGrades = field(init=False)
     _grades: dict[tuple[str, str], int] = field(default_factory=dict)
     _others: str | None = None
     _twins: TwinGrades = field(init=False)
     _copies: Sequence[Judgment] = ()
 
     def __post_init__(self) -> None:
-        self._job = self.bench.job
+        self._job = self.judges.job
         pools = self._job.settings.pool
         self.growth = Growth(pools.pool_k, pools.pool_most)
-        self._standing = Standing(self.bench.provenances(), again=self._job.mode.again)
-        self.result = JudgingResult(self.bench.name)
+        self._kept_grades = KeptGrades(self.judges.provenances(), again=self._job.mode.again)
+        self.result = JudgingResult(self.judges.name)
         self._twins = TwinGrades(self.survey)
 
     async def judge(self) -> None:
@@ -242,7 +242,7 @@ class Waves:
     def stands(self, old: Judgment) -> bool:
         """Whether a grade is not asked for again; that of a query's own evidence never is."""
         own = old.source == "evidence" and old.grade is not None
-        return own or self._standing.stays(old)
+        return own or self._kept_grades.keeps(old)
 
     def entries(self) -> Iterator[PoolEntry]:
         """Yield the pools as deep as they are, sorted by query and chunk."""
@@ -251,13 +251,13 @@ class Waves:
 
     def open_blocks(self) -> Iterator[list[int]]:
         """Yield, for each pool, the pairs without a grade in each of its blocks, if it grew."""
-        for query_id, one in self.asked.items():
+        for query_id, pooled in self.asked.items():
             first = self.starts.get(query_id, self.growth.start)
             depths = [0, first, *(depth for depth in self.growth.depths() if depth > first)]
             yield [
                 sum(
                     (query_id, chunk_id) not in self._grades
-                    for chunk_id in one.ranked.pool(to, above)
+                    for chunk_id in pooled.ranked.pool(to, above)
                 )
                 for above, to in pairwise(depths)
             ]
@@ -288,8 +288,8 @@ class Waves:
             return
         if self._others is None:
             kept = {pair for pair in self._grades if pair[1] in self.asked[pair[0]].ranked.ranks}
-            self._others = other_judges(self.dataset, kept, self._standing)
-        mind_other_judges(self._others, n_open, self._standing, self._job.observer)
+            self._others = describe_other_judges(self.dataset, kept, self._kept_grades)
+        refuse_mixed_judges(self._others, n_open, self._kept_grades, self._job.observer)
 
     def _without_twins(self, pairs: Sequence[PairId]) -> list[PairId]:
         """Return the pairs whose text has no grade under another id either; note those grades."""
@@ -307,7 +307,7 @@ class Waves:
         self._write_copies()
         if not todo:
             return
-        result = JudgingResult(self.bench.name, len(todo))
+        result = JudgingResult(self.judges.name, len(todo))
 
         def pairs() -> Iterator[Pair]:
             for query_id, chunk_id in todo:
@@ -315,7 +315,7 @@ class Waves:
                 yield Pair(query_id, self.asked[query_id].text, chunk_id, text)
 
         try:
-            await judge_into(self.dataset, self.bench, self._standing, result, pairs, len(todo))
+            await judge_into(self.dataset, self.judges, self._kept_grades, result, pairs, len(todo))
         finally:
             self._add(result)
             if not self._job.mode.dry_run:
@@ -337,13 +337,14 @@ class Waves:
         return self._grades.get((query_id, chunk_id), 0) >= RELEVANT
 
     def _write_pools(self) -> None:
-        found = {query_and_chunk(entry): entry for entry in self.entries()}
+        entries = {query_and_chunk(entry): entry for entry in self.entries()}
         others = (
             old
             for old in self.dataset.each_pool_entry()
-            if old.query_id not in self.depths or (self.adds and query_and_chunk(old) not in found)
+            if old.query_id not in self.depths
+            or (self.adds and query_and_chunk(old) not in entries)
         )
-        self.dataset.write_pool([*others, *found.values()])
+        self.dataset.write_pool([*others, *entries.values()])
 
     def _add(self, wave: JudgingResult) -> None:
         total = self.result

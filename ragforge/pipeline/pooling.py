@@ -64,7 +64,7 @@ def with_texts(pooled: list[PairId], texts: ChunkTexts, observer: Observer) -> l
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class KeptGrades:
     """Which grades stand beside those of a judge.
 
     Args:
@@ -84,7 +84,7 @@ class Standing:
         """Whether a record is of this judge, asked in this way."""
         return any(_same(by, judge) for judge in self.judges)
 
-    def stays(self, old: Judgment) -> bool:
+    def keeps(self, old: Judgment) -> bool:
         """Whether a grade is not asked for again."""
         by = old.provenance
         if old.is_failed:
@@ -98,7 +98,7 @@ class Standing:
             return self.is_same(by) and not self.again
         return self.is_same(by) or not self.again
 
-    def failed(self, dataset: Dataset) -> Callable[[Pair], bool]:
+    def failed_before(self, dataset: Dataset) -> Callable[[Pair], bool]:
         """Return what tells whether this judge failed on a pair before.
 
         Such a pair was left over by its batch and then asked for alone; in a new batch it would be
@@ -112,10 +112,10 @@ class Standing:
         return lambda pair: (pair.query_id, pair.chunk_id) in keys
 
 
-def other_judges(
+def describe_other_judges(
     dataset: Dataset,
     kept: Container[tuple[str, str]],
-    standing: Standing,
+    kept_grades: KeptGrades,
     *,
     outside: bool = False,
 ) -> str:
@@ -124,10 +124,10 @@ def other_judges(
     Args:
         dataset: Has the judgments.
         kept: The pairs that are looked at.
-        standing: Who is to judge now.
+        kept_grades: Who is to judge now.
         outside: Look at all other pairs instead.
     """
-    if standing.is_baseline:
+    if kept_grades.is_baseline:
         return ""
     others = Counter(
         _named(by)
@@ -137,32 +137,34 @@ def other_judges(
         and old.source == "judge"
         and by.kind == "llm"
         and old.grade is not None
-        and not standing.is_same(by)
+        and not kept_grades.is_same(by)
     )
     return "; ".join(f"{count} by {other}" for other, count in sorted(others.items()))
 
 
-def mind_other_judges(told: str, n_open: int, standing: Standing, observer: Observer) -> None:
+def refuse_mixed_judges(
+    others: str, n_open: int, kept_grades: KeptGrades, observer: Observer
+) -> None:
     """Refuse to put grades of two judges into one set unasked; tell where that was done before.
 
     Args:
-        told: What `other_judges` says of the pairs of the pool whose grade stays.
+        others: What `describe_other_judges` says of the pairs of the pool whose grade stays.
         n_open: Pairs that would be judged now.
-        standing: Who would judge them.
+        kept_grades: Who would judge them.
         observer: Told, where nothing would be judged.
 
     Raises:
         UsageError: Other judges graded a part, and this one would grade the rest.
     """
-    if not told:
+    if not others:
         return
     if n_open:
         raise UsageError(
-            f"some pairs of the pool are graded by another judge ({told}); "
-            f"{_named(standing.judges[0])} would grade the rest: --again judges all of them anew, "
-            "--mix lets both stand"
+            f"some pairs of the pool are graded by another judge ({others}); "
+            f"{_named(kept_grades.judges[0])} would grade the rest: --again judges all of them "
+            "anew, --mix lets both stand"
         )
-    message = f"graded by another judge: {told}; --again judges these pairs anew"
+    message = f"graded by another judge: {others}; --again judges these pairs anew"
     observer(Event("note", message=message))
 
 

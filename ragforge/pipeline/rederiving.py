@@ -67,21 +67,21 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
         prepared: The corpus as it is cut now.
 
     Raises:
-        UsageError: No quote at all is found: these are other documents.
+        UsageError: No quote at all is result: these are other documents.
     """
     queries = dataset.all_queries()
-    found = Rederivation()
+    result = Rederivation()
     graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries)
     index = _index(queries, graded.documents, prepared)
-    derived, evidence = _derive_all(queries, index, found)
-    if found.n_quotes and not found.n_found:
+    derived, evidence = _derive_all(queries, index, result)
+    if result.n_quotes and not result.n_found:
         raise UsageError(
-            f"{dataset.path}: none of its {found.n_quotes} quotes stands in these chunks; they "
+            f"{dataset.path}: none of its {result.n_quotes} quotes stands in these chunks; they "
             "seem to be of other documents"
         )
     moves = _Moves(dataset, prepared)
     followed = graded.place(index)
-    carried = _carried(dataset.each_judgment(), moves, followed.pairs, found)
+    carried = _carried(dataset.each_judgment(), moves, followed.pairs, result)
     judgments = [*followed.judgments, *carried, *evidence]
     pool = moved_pool(dataset.pool(), moves)
     if pool or dataset.pool():
@@ -92,17 +92,17 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     manifest = dataset.manifest
     if manifest.made_from.get("chunks") == prepared.digest:
         renew_card(dataset)
-        return found
+        return result
     # From these chunks, generation would make other queries; what is there stands beside them.
     settle(dataset)
     made_from = {**manifest.made_from, "chunks": prepared.digest}
     dataset.write_manifest(dataset.manifest.model_copy(update={"made_from": made_from}))
     renew_card(dataset)
-    return found
+    return result
 
 
 def _derive_all(
-    queries: Iterable[Query], index: ChunkIndex, found: Rederivation
+    queries: Iterable[Query], index: ChunkIndex, result: Rederivation
 ) -> tuple[list[Query], list[Judgment]]:
     derived: list[Query] = []
     judgments: list[Judgment] = []
@@ -111,16 +111,16 @@ def _derive_all(
             derived.append(query)
             continue
         again = derive(query, index)
-        found.n_quotes += len(query.evidence)
-        found.lost += [(query.query_id, item) for item in again.lost]
+        result.n_quotes += len(query.evidence)
+        result.lost += [(query.query_id, item) for item in again.lost]
         judgments += again.judgments
         moved = again.query
         if again.lost and query.pinned is None:
-            found.quarantined.append(query.query_id)
+            result.quarantined.append(query.query_id)
             moved = moved.model_copy(update={"status": "quarantined"})
         elif query.status == "quarantined" and query.evidence and not again.lost:
             # Only a lost quote quarantines a query that has evidence.
-            found.freed.append(query.query_id)
+            result.freed.append(query.query_id)
             moved = moved.model_copy(update={"status": "accepted"})
         derived.append(moved)
     return derived, judgments
@@ -173,14 +173,14 @@ def _carried(
     judgments: Iterable[Judgment],
     moves: _Moves,
     followed: Collection[tuple[str, str]],
-    found: Rederivation,
+    result: Rederivation,
 ) -> Iterable[Judgment]:
     for judgment in judgments:
         if judgment.source == "evidence":
             continue
         now = moves.of_judgment(judgment)
         if not now and (judgment.query_id, judgment.chunk_id) not in followed:
-            found.n_dropped += 1
+            result.n_dropped += 1
         else:
-            found.n_kept += 1
+            result.n_kept += 1
         yield from at_chunks(judgment, now)

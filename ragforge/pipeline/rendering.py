@@ -13,7 +13,7 @@ from ragforge.llm.connect import OFFLINE, call_key_for
 from ragforge.observe import silent
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judges import Bench
+from ragforge.pipeline.judges import Judges
 from ragforge.pipeline.picking import Picked
 from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import QueryType, Slot
@@ -156,15 +156,15 @@ async def render(name: str, picked: Picked, settings: Settings) -> Rendered:
 
 async def _relevance(asker: Asker, picked: Picked, settings: Settings) -> object:
     pair = picked.pair()
-    bench = _bench(asker, settings, batch=1)
-    refuse_shared_queries(bench.examples, {pair.query_id: pair.query})
-    return await bench.judge().judge(pair)
+    judges = _judges(asker, settings, batch=1)
+    refuse_shared_queries(judges.examples, {pair.query_id: pair.query})
+    return await judges.judge().judge(pair)
 
 
 async def _relevance_batch(asker: Asker, picked: Picked, settings: Settings) -> object:
     batch = picked.batch(settings.judge.batch)
-    bench = _bench(asker, settings, batch=max(2, settings.judge.batch))
-    return await bench.batch_judge(batched=True).judge(batch)
+    judges = _judges(asker, settings, batch=max(2, settings.judge.batch))
+    return await judges.batch_judge(batched=True).judge(batch)
 
 
 async def _generated_queries(asker: Asker, picked: Picked, settings: Settings) -> object:
@@ -239,11 +239,11 @@ def _first(shares: Sequence[str]) -> str:
     return shares[0].rpartition("=")[0]
 
 
-def _bench(asker: Asker, settings: Settings, *, batch: int) -> Bench:
+def _judges(asker: Asker, settings: Settings, *, batch: int) -> Judges:
     """Return the judges of the real stage around one model that is not asked."""
     alone = {"prompt": asker.prompt.name, "batch": batch, "votes": 1, "panel": ()}
     judge = settings.judge.model_copy(update=alone)
     backend = Backend(asker, prompts_dir=settings.prompts.prompts_dir)
     examples = load_examples(Path(judge.examples)) if judge.examples else ()
     job = Job(settings.model_copy(update={"judge": judge}), silent)
-    return Bench((backend,), job, examples)
+    return Judges((backend,), job, examples)

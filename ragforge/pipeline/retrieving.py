@@ -29,7 +29,7 @@ _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
 
 
-def doubts_of(name: str, rankings: Sequence[Ranking], known: Set[str]) -> Iterator[str]:
+def retrieval_warnings(name: str, rankings: Sequence[Ranking], known: Set[str]) -> Iterator[str]:
     """Yield sentences on what a retriever found.
 
     Args:
@@ -254,7 +254,7 @@ async def _asked(
     except asyncio.CancelledError:
         each.collected.failures += each.not_asked(queries, "interrupted before it was asked")
         raise
-    for warning in doubts_of(each.name, each.collected.results, each.known):
+    for warning in retrieval_warnings(each.name, each.collected.results, each.known):
         observer(Event("note", message=f"warning: {warning}"))
 
 
@@ -282,14 +282,14 @@ def _write(
     for each in started:
         if not each.is_built and each.stopped_by is None:
             continue
-        found = len(each.collected.results)
-        is_replaced = found and (each.is_whole or _is_stale(dataset, each.name))
+        n_ranked = len(each.collected.results)
+        is_replaced = n_ranked and (each.is_whole or _is_stale(dataset, each.name))
         earlier = 0 if is_replaced else _earlier(dataset, each.name, asked.keys())
-        if earlier > found:
+        if earlier > n_ranked:
             each.stands = earlier
             note(
                 f"run {each.name}: the run of before stands, as it has {earlier} of {len(asked)} "
-                f"queries, and the new one {found}"
+                f"queries, and the new one {n_ranked}"
             )
             continue
         origin = RunOrigin(chunks_sha256=chunks_sha256, retriever=_without_query(each.spec))

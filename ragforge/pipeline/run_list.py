@@ -151,7 +151,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         return ListedRun(name, 0, n_failed, 0, "now")
     try:
         lengths = [len(item.ranking) for item in dataset.each_ranking(name)]
-        [found] = chunks_of_runs(dataset, [name]).values()
+        [chunks] = chunks_of_runs(dataset, [name]).values()
         reworded = reworded_queries(dataset, [name]).get(name, set())
         selection = dataset.selection_of(f"runs/{name}.jsonl")
     except DataError as error:
@@ -161,10 +161,10 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         len(lengths),
         n_failed,
         sum(lengths),
-        _chunks(found),
-        found.told_by == "digest",
-        None if found.n_hits is None else found.n_missing,
-        found.retriever,
+        _chunks(chunks),
+        chunks.told_by == "digest",
+        None if chunks.n_hits is None else chunks.n_missing,
+        chunks.retriever,
         queries=selection.in_words if selection else "",
         n_reworded=len(reworded),
     )

@@ -109,69 +109,69 @@ class Findings:
 
 def validate(dataset: Dataset) -> Findings:
     """Read every file of a dataset and compare them with each other and with the manifest."""
-    found = Findings()
-    every = _read(dataset.all_queries, found)
+    findings = Findings()
+    every = _read(dataset.all_queries, findings)
     queries = [query for query in every if query.status == "accepted"]
-    texts = _texts(dataset, {item.chunk_id for one in queries for item in one.evidence}, found)
+    texts = _texts(dataset, {item.chunk_id for one in queries for item in one.evidence}, findings)
     query_ids = {query.query_id for query in every}
-    judgments = _read(dataset.judgments, found)
-    _read(dataset.failures, found)
-    _check_evidence(dataset, queries, texts, found)
+    judgments = _read(dataset.judgments, findings)
+    _read(dataset.failures, findings)
+    _check_evidence(dataset, queries, texts, findings)
     judged = "judgments.jsonl"
-    found.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
+    findings.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
     known = texts if dataset.manifest.level is None else ids_of_corpus(dataset)
-    found.problems += _level_problems(dataset, judgments)
+    findings.problems += _level_problems(dataset, judgments)
     by_people = {j.chunk_id for j in judgments if j.source == "human"}
     made = (j.chunk_id for j in judgments if j.chunk_id not in by_people)
-    found.problems += _unknown(judged, "chunk", made, texts)
-    found.notes += _unfindable(judgments, known)
-    for documents in _read(lambda: [_documents(dataset, queries)], found):
-        found.notes += _splits(queries, documents)
-    checks = _read(dataset.label_checks, found)
-    _read(lambda: [dataset.audit()], found)
-    _read(dataset.real_queries, found)
-    _check_version(dataset, found)
-    found.notes += _ungraded(checks, judgments)
+    findings.problems += _unknown(judged, "chunk", made, texts)
+    findings.notes += _unfindable(judgments, known)
+    for documents in _read(lambda: [_documents(dataset, queries)], findings):
+        findings.notes += _splits(queries, documents)
+    checks = _read(dataset.label_checks, findings)
+    _read(lambda: [dataset.audit()], findings)
+    _read(dataset.real_queries, findings)
+    _check_version(dataset, findings)
+    findings.notes += _ungraded(checks, judgments)
     for name in dataset.run_names():
-        rankings, where = _read(partial(dataset.run, name), found), f"runs/{name}.jsonl"
+        rankings, where = _read(partial(dataset.run, name), findings), f"runs/{name}.jsonl"
         hits = (hit.chunk_id for item in rankings for hit in item.ranking)
-        found.problems += _unknown(where, "chunk", hits, known)
-        found.notes += _unknown(where, "query", (r.query_id for r in rankings), query_ids)
+        findings.problems += _unknown(where, "chunk", hits, known)
+        findings.notes += _unknown(where, "query", (r.query_id for r in rankings), query_ids)
     for name in dataset.answer_names():
-        answers, where = _read(partial(dataset.answers, name), found), f"answers/{name}.jsonl"
-        found.notes += _unknown(where, "query", (a.query_id for a in answers), query_ids)
+        answers, where = _read(partial(dataset.answers, name), findings), f"answers/{name}.jsonl"
+        findings.notes += _unknown(where, "query", (a.query_id for a in answers), query_ids)
     for name in dataset.answer_grade_names():
-        _read(partial(dataset.answer_grades, name), found)
-    _check_history(dataset, found)
-    found.notes += [_LEVELS[level]] if (level := dataset.manifest.level) is not None else []
+        _read(partial(dataset.answer_grades, name), findings)
+    _check_history(dataset, findings)
+    findings.notes += [_LEVELS[level]] if (level := dataset.manifest.level) is not None else []
     audit = dataset.manifest.audit
-    found.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
-    found.problems += _missing(dataset)
-    for lost in _read(lambda: [lost_grades(dataset)], found):
-        found.notes += _lost(lost)
-    found.notes += [
+    findings.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
+    findings.problems += _missing(dataset)
+    for lost in _read(lambda: [lost_grades(dataset)], findings):
+        findings.notes += _lost(lost)
+    findings.notes += [
         f"{name}: changed since ragforge wrote it"
         for name in dataset.manifest.files
         if dataset.changed_by_hand(name)
     ]
-    return found
+    return findings
 
 
 def accept(dataset: Dataset) -> Findings:
     """Take what was changed by hand for the set's own, where that is all there is to find."""
-    found = validate(dataset)
+    findings = validate(dataset)
     missing = _missing(dataset)
-    if any(problem not in missing for problem in found.problems):
-        found.notes.append("nothing was accepted: first mend the problems")
-        return found
+    if any(problem not in missing for problem in findings.problems):
+        findings.notes.append("nothing was accepted: first mend the problems")
+        return findings
     lost = lost_grades(dataset)
     if lost.n_of_judges:
         dataset.write_judgments(lost.kept)
     accepted = accept_changes(dataset)
-    found = validate(dataset)
-    found.notes += [f"{name}: accepted as it is" for name in accepted]
-    found.notes += _lost(lost, dropped=True)
-    return found
+    findings = validate(dataset)
+    findings.notes += [f"{name}: accepted as it is" for name in accepted]
+    findings.notes += _lost(lost, dropped=True)
+    return findings
 
 
 def _level_problems(dataset: Dataset, judgments: Iterable[Judgment]) -> list[str]:
@@ -202,34 +202,34 @@ def _missing(dataset: Dataset) -> list[str]:
     return [f"{name}: is missing, though manifest.json lists it" for name in missing_files(dataset)]
 
 
-def _read(what: Callable[[], Iterable[T]], found: Findings) -> list[T]:
+def _read(what: Callable[[], Iterable[T]], findings: Findings) -> list[T]:
     try:
         return list(what())
     except DataError as error:
-        found.problems.append(str(error))
+        findings.problems.append(str(error))
         return []
 
 
-def _texts(dataset: Dataset, wanted: Container[str], found: Findings) -> dict[str, str]:
+def _texts(dataset: Dataset, wanted: Container[str], findings: Findings) -> dict[str, str]:
     """Return the texts of the chunks that are wanted, and "" for all others."""
     texts = dict[str, str]()
     try:
         for chunk in dataset.chunks():
             texts[chunk.chunk_id] = chunk.text if chunk.chunk_id in wanted else ""
     except DataError as error:
-        found.problems.append(str(error))
+        findings.problems.append(str(error))
         return {}
     return texts
 
 
 def _check_evidence(
-    dataset: Dataset, queries: list[Query], texts: dict[str, str], found: Findings
+    dataset: Dataset, queries: list[Query], texts: dict[str, str], findings: Findings
 ) -> None:
     quotes = [(query.query_id, item) for query in queries for item in query.evidence]
     ids = (item.chunk_id for _, item in quotes)
-    found.problems += _unknown("queries.jsonl", "chunk", ids, texts)
+    findings.problems += _unknown("queries.jsonl", "chunk", ids, texts)
     sources = (chunk_id for query in queries for chunk_id in query.source_chunk_ids)
-    found.notes += _unknown("queries.jsonl", "source chunk", sources, texts)
+    findings.notes += _unknown("queries.jsonl", "source chunk", sources, texts)
     apart = [
         (query_id, item)
         for query_id, item in quotes
@@ -244,7 +244,7 @@ def _check_evidence(
         placed = index.place(item)
         # A quote may run over several chunks.
         if placed is None or item.chunk_id not in {chunk.chunk_id for chunk in placed.chunks}:
-            found.problems.append(
+            findings.problems.append(
                 f"queries.jsonl: {query_id}: evidence does not occur in chunk {item.chunk_id}"
             )
 
@@ -268,10 +268,10 @@ def _splits(queries: list[Query], documents: dict[str, set[str]]) -> list[str]:
 
     Near-duplicates of documents are not looked for: that takes a survey of the corpus.
     """
-    found = []
+    problems = []
     out = [query.query_id for query in queries if query.split_before and not query.split]
     if out:
-        found.append(
+        problems.append(
             f"queries.jsonl: {len(out)} queries are in no split, as their documents connect them "
             f"with the other one, such as {', '.join(out[:_EXAMPLES])}"
         )
@@ -279,40 +279,40 @@ def _splits(queries: list[Query], documents: dict[str, set[str]]) -> list[str]:
     clashes = Connections(documents, {query.query_id for query in in_one}).clashes(in_one)
     if clashes:
         some = [f"{name} with {clashes[name]}" for name in sorted(clashes)[:_EXAMPLES]]
-        found.append(
+        problems.append(
             f"queries.jsonl: documents connect dev and test through {len(clashes)} queries, such "
             f"as {', '.join(some)}: what tunes a system on dev may give away answers in test"
         )
-    return found
+    return problems
 
 
-def _check_version(dataset: Dataset, found: Findings) -> None:
+def _check_version(dataset: Dataset, findings: Findings) -> None:
     """Check what refreshes wrote, and that scripts read by name what is published."""
-    _read(dataset.documents, found)
-    _read(dataset.past.revisions, found)
-    _read(dataset.past.events, found)
-    _read(dataset.past.dormant_grades, found)
+    _read(dataset.documents, findings)
+    _read(dataset.past.revisions, findings)
+    _read(dataset.past.events, findings)
+    _read(dataset.past.dormant_grades, findings)
     version = dataset.manifest.version
-    for diff in _read(lambda: [dataset.past.diff()], found):
+    for diff in _read(lambda: [dataset.past.diff()], findings):
         if diff is not None and diff.version != version:
-            found.problems.append(
+            findings.problems.append(
                 f"diff.json: version: expected {version}, as in manifest.json, got {diff.version}"
             )
     number = number_of(dataset.files.name) if dataset.files != dataset.home else None
     if number not in (None, version):
-        found.problems.append(f"manifest.json: version: expected {number}, got {version}")
-    found.problems += [
+        findings.problems.append(f"manifest.json: version: expected {number}, got {version}")
+    findings.problems += [
         f"{name}: differs from {CURRENT}/{name}, which is published; it should be a link to it"
         for name in own_files(dataset.home)
     ]
 
 
-def _check_history(dataset: Dataset, found: Findings) -> None:
-    for history in _read(lambda: [read_history(dataset.home)], found):
-        found.notes += history.notes
+def _check_history(dataset: Dataset, findings: Findings) -> None:
+    for history in _read(lambda: [read_history(dataset.home)], findings):
+        findings.notes += history.notes
         for item in history.evaluations:
             if values_path(dataset.home, item.evaluation_id).exists():
-                _read(partial(_values, dataset, history, item), found)
+                _read(partial(_values, dataset, history, item), findings)
 
 
 def _values(dataset: Dataset, history: History, item: Evaluation) -> list[Baseline | None]:
@@ -333,17 +333,17 @@ def _unfindable(judgments: Iterable[Judgment], known: Container[str]) -> list[st
     """
     by_people = (item for item in judgments if item.source == "human")
     relevant = [item for item in by_people if item.grade or item.relevant]
-    found = []
+    warnings = []
     for level in ("chunk", "document"):
         of_level = {item.chunk_id for item in relevant if item.level == level}
         gone = sorted(name for name in of_level if name not in known)
         if gone:
             shown = ", ".join(gone[:_EXAMPLES])
-            found.append(
+            warnings.append(
                 f"judgments.jsonl: {plural(len(gone), f'relevant {level}')} of people's not in the "
                 f"corpus, such as {shown}: no run can find them"
             )
-    return found
+    return warnings
 
 
 def _unknown(where: str, what: str, ids: Iterable[str], known: Container[str]) -> list[str]:

@@ -54,53 +54,53 @@ def find_worst(
     measure = parse_measure(settings.measures[0] if settings.measures else PRIMARY)
     if below is not None and below > 1 and measure.name not in _ABOVE_ONE:
         raise UsageError(f"--below {below:g}: {measure} is from 0 to 1; 30 % are --below 0.3")
-    found = load_evaluation_data(
+    data = load_evaluation_data(
         dataset,
         measures=[str(measure)],
         rel_threshold=settings.rel_threshold,
         run_names=run_names,
     )
-    _check(dataset, found)
-    causes = _causes(dataset, found, str(measure))
+    _check(dataset, data)
+    causes = _causes(dataset, data, str(measure))
     rel = measure.rel or settings.rel_threshold
-    threshold = measure.rel or found.task.rel_threshold
+    threshold = measure.rel or data.task.rel_threshold
     # A measure that names a grade goes by grades.
-    relevant = {} if measure.rel else found.task.relevant
-    task = replace(found.task, rel_threshold=threshold, relevant=relevant)
+    relevant = {} if measure.rel else data.task.relevant
+    task = replace(data.task, rel_threshold=threshold, relevant=relevant)
 
     def findings_of(run: MeasuredRun) -> BadQueriesOfRun:
         worst = worst_causes(causes[run.name].values(), n, cause, below)
-        of_run = replace(found, task=task, runs=[run], systems=())
+        of_run = replace(data, task=task, runs=[run], systems=())
         return find_bad_queries(of_run, causes[run.name], worst, _mean(run, str(measure)))
 
-    findings = tuple(map(findings_of, found.runs))
-    measured_on = (item for item in found.judgments if item.query_id in found.task.qrels)
-    shown = _quotes([bad for run in findings for bad in run.worst])
+    findings = tuple(map(findings_of, data.runs))
+    measured_on = (item for item in data.judgments if item.query_id in data.task.qrels)
+    quotes = _quotes([bad for run in findings for bad in run.worst])
     return WorstReport(
         dataset=dataset.manifest.name,
         measure=str(measure),
         rel_threshold=threshold,
         cause=cause,
         runs=findings,
-        starts=_starts(dataset, shown),
-        warnings=found.run_warnings,
+        starts=_starts(dataset, quotes),
+        warnings=data.run_warnings,
         graded_by=grades_of(judges(measured_on, {})),
         by_lists=bool(relevant),
-        reading=reading_words(dataset, found.judgments, task, rel),
+        reading=reading_words(dataset, data.judgments, task, rel),
     )
 
 
-def _check(dataset: Dataset, found: EvaluationData) -> None:
-    if not found.runs:
+def _check(dataset: Dataset, data: EvaluationData) -> None:
+    if not data.runs:
         usable_runs(dataset).require_any()
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
-    if not any(found.task.qrels.values()):
+    if not any(data.task.qrels.values()):
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
 
 
-def _causes(dataset: Dataset, found: EvaluationData, measure: str) -> dict[str, dict[str, Causes]]:
+def _causes(dataset: Dataset, data: EvaluationData, measure: str) -> dict[str, dict[str, Causes]]:
     """Return why each run does badly on each query, by run and query."""
-    finder = CauseFinder(found.runs, found.task, measure)
+    finder = CauseFinder(data.runs, data.task, measure)
     if (dataset.chunks_path).exists():
         for chunk in dataset.chunks():
             finder.take(chunk)

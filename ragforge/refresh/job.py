@@ -54,7 +54,9 @@ _KINDS: Final[Mapping[Status, EventKind]] = MappingProxyType(
 """Of the endings that anybody wants to hear of; a night without a change is none."""
 
 
-def tell_of_summary(summary: RefreshSummary, settings: RefreshSettings, observer: Observer) -> None:
+def notify_of_summary(
+    summary: RefreshSummary, settings: RefreshSettings, observer: Observer
+) -> None:
     """Tell how a refresh ended, where it made a version or was to make one."""
     kind = _KINDS.get(summary.status)
     if kind is None:
@@ -66,7 +68,7 @@ def tell_of_summary(summary: RefreshSummary, settings: RefreshSettings, observer
     notify({**event, **more}, settings, observer)
 
 
-def tell_of_failure(
+def notify_of_failure(
     path: Path, error: RagforgeError, settings: RefreshSettings, observer: Observer
 ) -> None:
     """Tell that a refresh could not be made; the published version stays.
@@ -151,10 +153,10 @@ async def refresh_dataset(
             summary = await refresh.undisturbed()
     except RagforgeError as error:
         if not job.mode.dry_run:
-            tell_of_failure(path, error, settings, observer)
+            notify_of_failure(path, error, settings, observer)
         raise
     summary = replace(summary, spent=counting.spent)
-    tell_of_summary(summary, settings, observer)
+    notify_of_summary(summary, settings, observer)
     return summary
 
 

@@ -42,7 +42,7 @@ def compare_versions(before: Dataset, after: Dataset) -> Differences:
     new = {query.query_id: query for query in after.all_queries()}
     moves = after.past.moved_chunks() if is_one_line else {}
     whole, by_query = _grades(before, after, moves)
-    found = []
+    differences = []
     for query_id in sorted({*old, *new}):
         grades = by_query.get(query_id, Grades())
         kinds = tuple(_kinds(old.get(query_id), new.get(query_id), grades))
@@ -51,13 +51,13 @@ def compare_versions(before: Dataset, after: Dataset) -> Differences:
             one = QueryDifference(
                 query_id, kinds, old.get(query_id), new.get(query_id), grades, why
             )
-            found.append(one)
+            differences.append(one)
     chunks, doc_ids = _chunks(before, after)
     return Differences(
         before=_side(before, old),
         after=_side(after, new),
-        queries=found,
-        n_same=len({*old, *new}) - len(found),
+        queries=differences,
+        n_same=len({*old, *new}) - len(differences),
         documents=_documents(before, after, doc_ids),
         chunks=chunks,
         grades=whole,
@@ -85,12 +85,12 @@ def _is_one_line(before: Dataset, after: Dataset) -> bool:
 
 def _causes(before: Dataset, after: Dataset) -> dict[str, dict[Cause, None]]:
     """Return why queries changed, by id, in the order of the versions, each cause once."""
-    found: dict[str, dict[Cause, None]] = {}
+    causes: dict[str, dict[Cause, None]] = {}
     last = before.manifest.version
     for event in after.past.events():
         if event.version > last:
-            found.setdefault(event.query_id, {}).update(dict.fromkeys(event.causes))
-    return found
+            causes.setdefault(event.query_id, {}).update(dict.fromkeys(event.causes))
+    return causes
 
 
 def _kinds(old: Query | None, new: Query | None, grades: Grades) -> list[Kind]:
@@ -161,25 +161,25 @@ def _query_id(pair: tuple[Judgment | None, Judgment | None]) -> str:
 def _of_query(
     pairs: Iterable[tuple[Judgment | None, Judgment | None]], moves: Mapping[str, Sequence[str]]
 ) -> Grades:
-    found, gone, added = Grades(), dict[str, int | None](), dict[str, int | None]()
+    grades, gone, added = Grades(), dict[str, int | None](), dict[str, int | None]()
     for old, new in pairs:
         if old is not None and new is not None:
             pair = OtherGrade(new.chunk_id, old.grade, new.grade)
             is_relisted = old.relevant != new.relevant
             by_other = have_different_judges(old, new)
-            found.compare(pair, by_other=by_other, is_relisted=is_relisted)
+            grades.compare(pair, by_other=by_other, is_relisted=is_relisted)
         elif old is not None:
             gone[old.chunk_id] = old.grade
         elif new is not None:
             added[new.chunk_id] = new.grade
     for chunk_id, grade in gone.items():
         now = [name for name in moves.get(chunk_id, ()) if name in added and added[name] == grade]
-        found.moved += bool(now)
-        found.gone += not now
+        grades.moved += bool(now)
+        grades.gone += not now
         for name in now:
             del added[name]
-    found.added = len(added)
-    return found
+    grades.added = len(added)
+    return grades
 
 
 def _chunks(before: Dataset, after: Dataset) -> tuple[Counts, tuple[set[str], set[str]]]:

@@ -1,7 +1,7 @@
 import pytest
 
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.holes import RunHoles, holes_of, told
+from ragforge.pipeline.holes import RunHoles, describe_holes, holes_of
 from ragforge.records import Hit, Judgment, Query, Ranking
 
 
@@ -41,10 +41,10 @@ def test_chunks_without_a_grade_are_holes(dataset):
 
 def test_the_command_that_fills_holes_is_named(dataset):
     """Who reads of a hole wants to be rid of it."""
-    line = told(RunHoles("bm25", 1000, 8), dataset)
+    line = describe_holes(RunHoles("bm25", 1000, 8), dataset)
 
     assert line == (
         "run bm25: 8 of 1,000 chunks in the top 10 are holes; "
         f"`ragforge judge --dataset {dataset.path} --run bm25` judges them"
     )
-    assert told(RunHoles("bm25", 10, 0), dataset) == ""
+    assert describe_holes(RunHoles("bm25", 10, 0), dataset) == ""

@@ -5,9 +5,9 @@ from ragforge.config import EvaluateSettings
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.observer_events import (
     WATCHED,
-    tell_answer_grades,
-    tell_evaluations,
-    tell_judgments,
+    emit_answer_grades,
+    emit_evaluations,
+    emit_judgments,
     write_evaluations,
 )
 from ragforge.records import AnswerGrade, Judgment
@@ -26,7 +26,7 @@ def told(dataset):
     def tell(*runs, measures=(), **options):
         events = []
         found = evaluate_runs(dataset, runs, EvaluateSettings(measures=measures))
-        tell_evaluations(found, events.append, **options)
+        emit_evaluations(found, events.append, **options)
         return events
 
     return tell
@@ -36,7 +36,7 @@ def test_means_without_the_queries_that_a_run_lacks_are_told_as_such(dataset):
     """They are not to be drawn in one line with those of all queries."""
     events = []
     found = evaluate_runs(dataset, ["bad"], EvaluateSettings(), only_retrieved=True)
-    tell_evaluations(found, events.append)
+    emit_evaluations(found, events.append)
 
     assert {event.labels.get("only_retrieved") for event in events} == {"true"}
 
@@ -146,7 +146,7 @@ def test_a_failed_judgment_is_told_without_a_grade():
     events = []
     failed = Judgment(query_id="q", chunk_id="c", grade=None, failure="refused")
 
-    tell_judgments([failed], events.append)
+    emit_judgments([failed], events.append)
 
     [event] = events
     assert (event.outcome, event.labels["kind"], dict(event.numbers)) == ("failed", "refused", {})
@@ -156,7 +156,7 @@ def test_a_judgment_is_told_with_its_meaning():
     """A 2 says nothing to whoever did not read the scale."""
     events = []
 
-    tell_judgments([Judgment(query_id="q", chunk_id="c", grade=2, reasoning="so")], events.append)
+    emit_judgments([Judgment(query_id="q", chunk_id="c", grade=2, reasoning="so")], events.append)
 
     [event] = events
     assert event.labels["label"] == "part of the answer"
@@ -168,7 +168,7 @@ def test_a_grade_of_an_answer_names_the_system():
     events = []
     grade = AnswerGrade(query_id="q", verdict="partial", score=0.5, has_hallucination=None)
 
-    tell_answer_grades("rag-a", [grade], events.append)
+    emit_answer_grades("rag-a", [grade], events.append)
 
     [event] = events
     assert (event.labels["system"], event.labels["label"]) == ("rag-a", "partial")

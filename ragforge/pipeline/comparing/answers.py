@@ -58,15 +58,15 @@ def compare_answers(
         UsageError: There are fewer than two systems, or a measure or an option cannot be taken.
     """
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
-    found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
-    wanted = list(names) or list(found)
-    hint = f"; {dataset.path} has answers of {', '.join(found) or 'no system'}"
+    records = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
+    wanted = list(names) or list(records)
+    hint = f"; {dataset.path} has answers of {', '.join(records) or 'no system'}"
     check_names(wanted, options.baseline, "system", hint)
-    systems = [_known(name, found, dataset) for name in wanted]
+    systems = [_known(name, records, dataset) for name in wanted]
     chosen = shared(item.chosen for item in systems)
     if chosen is not None:
         systems = [item.only(chosen.query_ids) for item in systems]
-    found = {item.system: item for item in systems}
+    records = {item.system: item for item in systems}
     part = _part(chosen, systems, queries)
     measures = _measures(settings, systems)
     contenders = [
@@ -80,7 +80,7 @@ def compare_answers(
         of="answers",
         contenders=contenders,
         measures=measures,
-        doubts=_doubts(dataset, found, compared, measures, part.design if part else None),
+        doubts=_doubts(dataset, records, compared, measures, part.design if part else None),
         texts={query_id: query.query for query_id, query in queries.items()},
         lower_is_better=LOWER_IS_BETTER,
         judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
@@ -110,16 +110,16 @@ def _part(
     return Part(chosen, design, frozenset(graded & chosen.query_ids))
 
 
-def _known(name: str, found: Mapping[str, SystemRecords], dataset: Dataset) -> SystemRecords:
-    if name not in found:
-        there = ", ".join(found) or "none"
+def _known(name: str, systems: Mapping[str, SystemRecords], dataset: Dataset) -> SystemRecords:
+    if name not in systems:
+        there = ", ".join(systems) or "none"
         raise DataError(f"{dataset.path}: no answers of system {name!r}; there are: {there}")
-    if not found[name].grades and not found[name].failed:
+    if not systems[name].grades and not systems[name].failed:
         raise DataError(
             f"{dataset.path}: no answer of system {name!r} is graded; grade them with "
             "`ragforge answer`"
         )
-    return found[name]
+    return systems[name]
 
 
 def _measures(settings: EvaluateSettings, systems: Sequence[SystemRecords]) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def _doubts(
     design: Design | None,
 ) -> dict[tuple[str, str, str], Doubt]:
     reasons = {(a, b): _two_judges(dataset, systems[a], systems[b]) for a, b in compared}
-    found = {
+    doubts = {
         (a, b, measure): _doubt(systems[a], systems[b], measure, design)
         for a, b in compared
         for measure in measures
@@ -176,7 +176,7 @@ def _doubts(
     # What one judge did not grade comes first: its reason names the command that settles it.
     return {
         (a, b, measure): replace(doubt, withheld=reasons[a, b] or doubt.withheld)
-        for (a, b, measure), doubt in found.items()
+        for (a, b, measure), doubt in doubts.items()
     }
 
 
@@ -258,14 +258,14 @@ def _why_unknown(a: SystemRecords, b: SystemRecords, measure: str) -> str:
 
 
 def _warnings(systems: Sequence[SystemRecords]) -> list[str]:
-    found = []
+    warnings = []
     for item in systems:
         n_open = len(item.ungraded)
         if n_open:
-            found.append(f"{item.system}: {n_open} answers are not graded yet")
+            warnings.append(f"{item.system}: {n_open} answers are not graded yet")
         if item.unanswered:
-            found.append(f"{item.system}: {len(item.unanswered)} queries have no answer")
-    return found
+            warnings.append(f"{item.system}: {len(item.unanswered)} queries have no answer")
+    return warnings
 
 
 def _scores(records: SystemRecords) -> Values:

@@ -276,24 +276,24 @@ def _require_enough(
 
 
 def _compared(
-    found: Comparison, by_name: Mapping[str, Contender], contest: Contest, n_moved: int
+    comparison: Comparison, by_name: Mapping[str, Contender], contest: Contest, n_moved: int
 ) -> Compared:
-    doubt = contest.doubts[found.a, found.b, found.measure]
-    a, b = by_name[found.a], by_name[found.b]
-    moved = _moved(a, b, found.measure, contest.texts)
+    doubt = contest.doubts[comparison.a, comparison.b, comparison.measure]
+    a, b = by_name[comparison.a], by_name[comparison.b]
+    moved = _moved(a, b, comparison.measure, contest.texts)
     upwards = [query for query in moved if query.diff > 0][:n_moved]
     downwards = [query for query in moved if query.diff < 0][:n_moved]
-    if found.measure in contest.lower_is_better:
+    if comparison.measure in contest.lower_is_better:
         upwards, downwards = downwards, upwards
     return Compared(
-        comparison=found,
+        comparison=comparison,
         n_left_out=doubt.n_left_out,
         failure_bounds=doubt.failure_bounds,
         unjudged=doubt.unjudged,
         gained=tuple(upwards),
         lost=tuple(downwards),
         # Whoever graded: one and the same ranking is not better than itself.
-        withheld="" if found.is_identity else doubt.withheld,
+        withheld="" if comparison.is_identity else doubt.withheld,
     )
 
 
@@ -327,7 +327,7 @@ def _letters(
     few: Collection[str],
 ) -> dict[str, dict[str, str]]:
     """Return letters by measure; those with few values have none."""
-    found = {}
+    by_measure = {}
     items = [item for item in items if not {item.comparison.a, item.comparison.b} & {*few}]
     unknown = {item.comparison.measure for item in items if item.withheld}
     for measure in contest.measures:
@@ -344,8 +344,8 @@ def _letters(
             for item in items
             if item.comparison.measure == measure and item.better is not None
         ]
-        found[measure] = letters(signed, differing)
-    return found
+        by_measure[measure] = letters(signed, differing)
+    return by_measure
 
 
 def _remarks(comparisons: Sequence[Comparison]) -> list[str]:

@@ -71,12 +71,14 @@ def withheld(
         measures: Canonical names.
         rel_threshold: Lowest grade that counts as relevant.
     """
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     if by.mixed:
         of_name = {run.name: run for run in runs}
         for a, b in couples:
-            found |= _of_couple(where, qrels, by, (of_name[a], of_name[b]), measures, rel_threshold)
-    return found
+            reasons |= _of_couple(
+                where, qrels, by, (of_name[a], of_name[b]), measures, rel_threshold
+            )
+    return reasons
 
 
 def _of_couple(

@@ -466,7 +466,7 @@ def _decided(
 ) -> ComparisonReport:
     _check_shared(runs)
     compared = couples([run.name for run in runs], options.baseline)
-    found = _doubts(ground, runs, compared)
+    doubts = _doubts(ground, runs, compared)
     why = reasons(ground.qrels, graded.origins, runs, compared, ground.measures)
     # What one judge did not grade comes first: its reason names the command that settles it.
     apart: dict[Key, str] = {}
@@ -478,7 +478,7 @@ def _decided(
         of="runs",
         contenders=contenders,
         measures=ground.measures,
-        doubts={key: replace(item, withheld=why.get(key, "")) for key, item in found.items()},
+        doubts={key: replace(item, withheld=why.get(key, "")) for key, item in doubts.items()},
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
         by_lists=bool(ground.relevant),
@@ -509,10 +509,10 @@ def _doubts(
     ground: _Field, runs: Sequence[RankedRun], pairs: Sequence[tuple[str, str]]
 ) -> dict[Key, Doubt]:
     """Return what is open about each measure of each couple of runs."""
-    found: dict[Key, Doubt] = {}
+    by_key: dict[Key, Doubt] = {}
     for qrels, names, threshold in _grounds(ground, runs):
         is_of_list = ground.relevant is not None and is_by_list(parse_measure(names[0]))
-        found |= doubts(
+        by_key |= doubts(
             qrels,
             runs,
             pairs,
@@ -523,7 +523,7 @@ def _doubts(
             is_complete=ground.is_complete,
             design=ground.design,
         )
-    return found
+    return by_key
 
 
 def _grounds(ground: _Field, runs: Sequence[RankedRun]) -> tuple[Ground, ...]:
@@ -554,13 +554,13 @@ def _warnings(runs: Sequence[RankedRun], ground: _Field) -> list[str]:
     )
     names = by_grades(ground.measures, has_lists=ground.relevant is not None)
     unreached = out_of_reach(names, runs[0].scores.rel_threshold, highest)
-    found = [f"no grade reaches the threshold: {unreached}"] if unreached else []
+    warnings = [f"no grade reaches the threshold: {unreached}"] if unreached else []
     for run in runs:
-        found += [f"{run.name}: {warning}" for warning in run.scores.warnings]
+        warnings += [f"{run.name}: {warning}" for warning in run.scores.warnings]
         missing = len(run.scores.missing_from_run)
         if missing:
-            found.append(f"{run.name}: lacks {missing} of {n_judged} judged queries: {outcome}")
-    return found
+            warnings.append(f"{run.name}: lacks {missing} of {n_judged} judged queries: {outcome}")
+    return warnings
 
 
 def _examples(ids: Iterable[str]) -> str:

@@ -289,15 +289,15 @@ def reasons(
     if not any(item.says_nothing for item in set(origins.values())):
         return {}
     by_name = {run.name: run for run in runs}
-    found = {}
+    by_pair = {}
     for a, b in couples:
         for name in measures:
             couple = by_name[a], by_name[b]
             silent = count_silent(_rested_on(*couple, parse_measure(name), qrels, origins))
             why = why_unknown(silent, _ahead(*couple, name))
             if why:
-                found[a, b, name] = why
-    return found
+                by_pair[a, b, name] = why
+    return by_pair
 
 
 def _rested_on(

@@ -41,24 +41,24 @@ _ROUNDING: Final = 1e-12
 def check_bound(kind: Kind, threshold: Threshold, valued: Valued, *, by_point: bool) -> Check:
     """Check that a mean reaches a threshold (`min`), or does not go beyond it (`max`)."""
     sign = -1 if kind == "max" else 1
-    found = _bounded(valued, sign, by_point=by_point)
-    outcome = _outcome(found.decided, threshold.value, sign)
-    tells = _is_close(found, threshold.value, sign) and not (by_point or valued.is_of_sample)
+    bounds = _bounded(valued, sign, by_point=by_point)
+    outcome = _outcome(bounds.decided, threshold.value, sign)
+    tells = _is_close(bounds, threshold.value, sign) and not (by_point or valued.is_of_sample)
     room = _room(threshold, sign)
     return Check(
         kind=kind,
         measure=threshold.measure,
         threshold=threshold.value,
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        decided_on=decided_on(kind, found),
-        decided=found.decided,
-        n=found.n,
-        n_failed=found.n_failed,
+        value=bounds.value,
+        low=bounds.low,
+        high=bounds.high,
+        decided_on=decided_on(kind, bounds),
+        decided=bounds.decided,
+        n=bounds.n,
+        n_failed=bounds.n_failed,
         outcome=outcome,
-        text=bound_sentence(kind, found, threshold, outcome),
-        power=_power(_sd(list(valued.values.values())), found.n, room) if tells else None,
+        text=bound_sentence(kind, bounds, threshold, outcome),
+        power=_power(_sd(list(valued.values.values())), bounds.n, room) if tells else None,
     )
 
 
@@ -73,30 +73,30 @@ def check_drop(
         if name in values and name in shared.before[query_id]
     }
     at_worst = _at_worst(pairs, valued, shared, name)
-    found = _difference(pairs, at_worst, name, by_point=by_point, shared=shared)
+    difference = _difference(pairs, at_worst, name, by_point=by_point, shared=shared)
     reach = 0.0 if shared.is_identical else _reach(before, name, len(pairs))
-    if found.decided is not None and reach:
-        found = replace(found, decided=found.decided - reach, worst=True)
+    if difference.decided is not None and reach:
+        difference = replace(difference, decided=difference.decided - reach, worst=True)
     if shared.is_bounded:
-        found = replace(found, n_left_out=shared.n_left_out([name]))
-    outcome = _outcome(found.decided, -threshold.value)
+        difference = replace(difference, n_left_out=shared.n_left_out([name]))
+    outcome = _outcome(difference.decided, -threshold.value)
     sd = _sd([now - then for then, now in pairs.values()])
-    tells = _is_close(found, -threshold.value) and not (by_point or shared.design)
+    tells = _is_close(difference, -threshold.value) and not (by_point or shared.design)
     room = 1.0 if is_bounded(name) else inf
     return Check(
         kind="max-drop",
         measure=name,
         threshold=threshold.value,
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        decided_on=decided_on("max-drop", found),
-        decided=found.decided,
-        n=found.n,
-        n_failed=found.n_failed,
+        value=difference.value,
+        low=difference.low,
+        high=difference.high,
+        decided_on=decided_on("max-drop", difference),
+        decided=difference.decided,
+        n=difference.n,
+        n_failed=difference.n_failed,
         outcome=outcome,
-        text=drop_sentence(found, threshold, outcome),
-        power=_power(sd, found.n, room, threshold.value) if tells else None,
+        text=drop_sentence(difference, threshold, outcome),
+        power=_power(sd, difference.n, room, threshold.value) if tells else None,
     )
 
 

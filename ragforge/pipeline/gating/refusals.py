@@ -73,13 +73,13 @@ class Shared:
         return len(self.known) - len(self.now) - self.n_changed
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """How the items of two evaluations relate, in words."""
         counts = {"changed": self.n_changed, "new": self.n_new, "gone or failed": self.n_gone}
-        told = [f"{count:,} {what}" for what, count in counts.items() if count]
-        if not told:
-            told = ["what differs has no value"]
-        return f"{plural(len(self.now), 'item')} the same, {', '.join(told)}"
+        parts = [f"{count:,} {what}" for what, count in counts.items() if count]
+        if not parts:
+            parts = ["what differs has no value"]
+        return f"{plural(len(self.now), 'item')} the same, {', '.join(parts)}"
 
     def n_compared(self, measures: Iterable[str]) -> int:
         """Return how many items have a value in both, by the measure for which fewest have one."""
@@ -105,9 +105,9 @@ def shared_items(
     basis = None
     if subject.run is not None:
         basis = rescoring_basis_of(dataset, subject.run)
-    found = common_items(before, subject.baseline, basis)
+    common = common_items(before, subject.baseline, basis)
     of_now = {item.query_id: item for item in subject.baseline.items}
-    same = {key: item for key, item in found.items() if key in of_now}
+    same = {key: item for key, item in common.items() if key in of_now}
     stored = {item.query_id: item.values for item in before.items}
     in_both = of_now.keys() & stored.keys()
     design = _design(dataset, subject, before)
@@ -116,8 +116,8 @@ def shared_items(
     return Shared(
         before={key: _values(item.before) for key, item in same.items()},
         now={key: {**of_now[key].values, **_values(item.now)} for key, item in same.items()},
-        known={key: _highest(found, key, values) for key, values in stored.items()},
-        left_out=_left_out(found),
+        known={key: _highest(common, key, values) for key, values in stored.items()},
+        left_out=_left_out(common),
         n_changed=len(in_both) - len(same),
         n_new=len(of_now) - len(in_both),
         n_rescored=sum(item.is_rescored for item in same.values()),
@@ -125,7 +125,7 @@ def shared_items(
         is_identical=is_identical,
         alike={key: item.alike for key, item in same.items() if item.alike},
         is_bounded=is_bounded,
-        mixed=mixed_of(found, basis),
+        mixed=mixed_of(common, basis),
         design=design,
         dataset=str(dataset.path),
     )
@@ -209,11 +209,11 @@ def _baseline_refusals(
         names = f"{one_line(before.dataset)!r}, this is {one_line(now.dataset)!r}"
         yield Refusal(f"the baseline is of another dataset, {names}", "dataset-change")
     elif not is_of_same_part(before, now):
-        text = f"the baseline is of {_part(before)}, this is of {_part(now)}: {shared.told}"
+        text = f"the baseline is of {_part(before)}, this is of {_part(now)}: {shared.in_words}"
         yield Refusal(f"{text}; a drop is looked for on those in common only", "dataset-change")
     elif before.digests.queries != now.digests.queries:
         versions = f" (version {before.version}, this is version {now.version})"
-        text = f"the baseline is of other items: {shared.told}"
+        text = f"the baseline is of other items: {shared.in_words}"
         is_other = before.version != now.version
         yield Refusal(f"{text}{versions if is_other else ''}", "dataset-change")
     for change in _grading_changes(before, now):

@@ -335,17 +335,17 @@ def _warnings(records: SystemRecords) -> list[str]:
         "queries without an answer": records.unanswered,
         "answers or grades that failed": records.without_grade,
     }
-    found = [
+    warnings = [
         f"{what}: {len(query_ids):,}; counted as failed, and at their worst"
         for what, query_ids in counts.items()
         if query_ids
     ]
     n_unchecked = sum(grade.has_hallucination is None for grade in records.graded)
     if 0 < n_unchecked < len(records.graded):
-        found.append(
+        warnings.append(
             f"answers not checked for hallucination: {n_unchecked:,}; at worst all have it"
         )
-    return found
+    return warnings
 
 
 def _sha256(value: object) -> str:

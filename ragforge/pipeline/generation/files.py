@@ -80,15 +80,15 @@ def documents_of(queries: Iterable[Query], survey: Survey) -> dict[str, set[str]
 
     A source chunk that the corpus does not have any more tells of none.
     """
-    found: dict[str, set[str]] = {}
+    by_query: dict[str, set[str]] = {}
     for query in queries:
         documents = {item.doc_id for item in query.evidence}
         for chunk_id in query.source_chunk_ids:
             with suppress(KeyError):
                 for twin in (chunk_id, *survey.twins(chunk_id)):
                     documents.add(survey.chunk(twin).doc_id)
-        found[query.query_id] = documents
-    return found
+        by_query[query.query_id] = documents
+    return by_query
 
 
 def _judgments(
@@ -105,13 +105,13 @@ def _judgments(
         derived: Of those whose evidence was looked up again.
         evidence: What that says.
     """
-    found = {(item.query_id, item.chunk_id): item for item in evidence}
+    by_pair = {(item.query_id, item.chunk_id): item for item in evidence}
     for old in dataset.each_judgment():
         pair = (old.query_id, old.chunk_id)
         if old.query_id not in query_ids:
             continue
         if old.source == "evidence" and old.query_id in derived:
             continue
-        if old.grade is not None or pair not in found:
-            found[pair] = old
-    return found.values()
+        if old.grade is not None or pair not in by_pair:
+            by_pair[pair] = old
+    return by_pair.values()

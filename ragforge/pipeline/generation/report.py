@@ -142,15 +142,15 @@ def _floats(shares: Mapping[Name, Fraction]) -> dict[str, float]:
 
 
 def _declared_and_measured(queries: Iterable[Query]) -> dict[str, dict[str, int]]:
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for query in queries:
         if query.measured is not None and query.measured.difficulty and query.difficulty:
-            found.setdefault(query.difficulty, Counter())[query.measured.difficulty] += 1
+            counts.setdefault(query.difficulty, Counter())[query.measured.difficulty] += 1
     order = ("easy", "medium", "hard")
     return {
-        declared: {name: found[declared][name] for name in order if found[declared][name]}
+        declared: {name: counts[declared][name] for name in order if counts[declared][name]}
         for declared in order
-        if declared in found
+        if declared in counts
     }
 
 
@@ -175,15 +175,15 @@ def write_findings(
     queries = [query for query in dataset.queries() if query.query_id in ids]
     tried = {chunk_id for slot in rounds.generated.slots for chunk_id in slot.chunk_ids}
     covered = {chunk_id for query in queries for chunk_id in query.source_chunk_ids}
-    found = coverage(survey.cards(), tried, covered)
+    covering = coverage(survey.cards(), tried, covered)
     making = Making(
         n_wanted=rounds.inputs.n_wanted,
         generated=rounds.generated,
         queries=queries,
         n_refuted=len(rounds.refuted),
         judgments=[item for item in dataset.each_judgment() if item.query_id in ids],
-        documents=_record(found.documents),
-        chunks=_record(found.chunks),
+        documents=_record(covering.documents),
+        chunks=_record(covering.chunks),
         targets=targets(settings.generate),
         real_queries=rounds.inputs.real,
         completeness=_completeness(rounds),

@@ -146,21 +146,21 @@ class ImportedTruth:
         gone = [*self.lost, *(f"{item} is no chunk and no document" for item in self.missing)]
         none_found = bool(gone) and self.judgments.keys() <= self._unfindable
         if none_found and not (self._allow_missing and self._unfindable):
-            told = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
-            raise DataError(f"{where}: {told}; is it a set for other documents?")
+            loss = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
+            raise DataError(f"{where}: {loss}; is it a set for other documents?")
         if self._unfindable:
             self._mind_missing(where, observer)
             self._level_missing()
         elif self.lost:
-            told = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
-            observer(Event("note", message=told))
+            loss = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
+            observer(Event("note", message=loss))
         if self._renamed:
-            told = "; ".join(f"{name} is {now}" for name, now in sorted(self._renamed.items())[:3])
+            loss = "; ".join(f"{name} is {now}" for name, now in sorted(self._renamed.items())[:3])
             n = plural(len(self._renamed), "document")
-            observer(Event("note", message=f"{n} by the end of the path: {told}"))
+            observer(Event("note", message=f"{n} by the end of the path: {loss}"))
         if self._repeated:
-            told = f"{len(self._repeated)} quotes stand several times in their document, the first"
-            observer(Event("note", message=f"{told} is taken: {'; '.join(self._repeated[:3])}"))
+            loss = f"{len(self._repeated)} quotes stand several times in their document, the first"
+            observer(Event("note", message=f"{loss} is taken: {'; '.join(self._repeated[:3])}"))
 
     def _mind_missing(self, where: str, observer: Observer) -> None:
         """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.
@@ -168,13 +168,15 @@ class ImportedTruth:
         Raises:
             DataError: They are not: without them recall would rise in silence.
         """
-        told = "; ".join(self._told_missing())
+        missing = "; ".join(self._told_missing())
         if not self._allow_missing:
             raise DataError(
-                f"{where}: {told}; nothing was taken in. Mend the file or bring the documents, or "
-                "keep them with --allow-missing as relevant chunks that no run can find"
+                f"{where}: {missing}; nothing was taken in. Mend the file or bring the documents, "
+                "or keep them with --allow-missing as relevant chunks that no run can find"
             )
-        observer(Event("note", message=f"{told}; no run can find them, and all are measured by it"))
+        observer(
+            Event("note", message=f"{missing}; no run can find them, and all are measured by it")
+        )
 
     def _told_missing(self) -> Iterator[str]:
         if self.missing:
@@ -236,18 +238,18 @@ class ImportedTruth:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
         evidence: list[Evidence] = []
         for anchor in anchors:
-            told = f"{query_id}: {anchor.doc_id}: {anchor.quote[:60]!r}"
-            found = find_passage(anchor, self._index)
-            if isinstance(found, Lost):
-                self.lost.append(f"{told} {found.reason}")
+            quoted = f"{query_id}: {anchor.doc_id}: {anchor.quote[:60]!r}"
+            passage = find_passage(anchor, self._index)
+            if isinstance(passage, Lost):
+                self.lost.append(f"{quoted} {passage.reason}")
                 self._judge_lost(query_id, anchor)
                 continue
-            if found.n_places > 1:
-                self._repeated.append(f"{told} {found.n_places} times")
-            for chunk_id, grade in found.grades.items():
-                self._judge(query_id, Label(chunk_id, "chunk"), grade, quote=found.evidence.quote)
+            if passage.n_places > 1:
+                self._repeated.append(f"{quoted} {passage.n_places} times")
+            for chunk_id, grade in passage.grades.items():
+                self._judge(query_id, Label(chunk_id, "chunk"), grade, quote=passage.evidence.quote)
             if anchor.grade >= LEAST_EVIDENCE_GRADE:
-                evidence.append(found.evidence)
+                evidence.append(passage.evidence)
         return tuple(evidence)
 
     def _judge_lost(self, query_id: str, anchor: Anchor) -> None:

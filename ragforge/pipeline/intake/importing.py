@@ -85,15 +85,15 @@ def import_queries(
         DataError: The file does not hold to its format, none of its relevant passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
-    found = read_queries(path, make_id=lambda text: query_id(text, "en"))
-    imported = found.queries
-    threshold = _threshold(found, dataset, str(path))
+    read = read_queries(path, make_id=lambda text: query_id(text, "en"))
+    imported = read.queries
+    threshold = _threshold(read, dataset, str(path))
     taking = ImportedTruth(
         dataset,
         made_by,
-        binary=_is_binary(found),
+        binary=_is_binary(read),
         allow_missing=allow_missing,
-        graders=found.note.graders() if found.note else {},
+        graders=read.note.graders() if read.note else {},
     )
     taking.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
@@ -101,9 +101,9 @@ def import_queries(
     for message in _told(taken, dataset.judgments(), taking.judgments):
         observer(Event("note", message=message))
     result = _write(dataset, before, taken, taking)
-    _keep_reading(found, threshold, dataset, observer)
-    _keep_scale(found, before.keys() - {item.query.query_id for item in found.queries}, dataset)
-    for message in (*_keep_labels(found.note, dataset), *found.left_out):
+    _keep_reading(read, threshold, dataset, observer)
+    _keep_scale(read, before.keys() - {item.query.query_id for item in read.queries}, dataset)
+    for message in (*_keep_labels(read.note, dataset), *read.left_out):
         observer(Event("note", message=message))
     return result
 
@@ -137,34 +137,34 @@ def _keep_scale(found: ImportedQueries, others: Collection[str], dataset: Datase
 
 
 def _keep_reading(
-    found: ImportedQueries, threshold: int | None, dataset: Dataset, observer: Observer
+    imported: ImportedQueries, threshold: int | None, dataset: Dataset, observer: Observer
 ) -> None:
     """Keep the threshold that lists of relevant ids say, and tell how they are read."""
-    if found.note is not None and threshold == _USUAL_THRESHOLD:
+    if imported.note is not None and threshold == _USUAL_THRESHOLD:
         return
     if threshold is not None:
         dataset.write_manifest(dataset.manifest.model_copy(update={"rel_threshold": threshold}))
-    if threshold is not None or any(item.marks for item in found.queries):
-        observer(Event("note", message=found.reading))
+    if threshold is not None or any(item.marks for item in imported.queries):
+        observer(Event("note", message=imported.reading))
 
 
-def _threshold(found: ImportedQueries, dataset: Dataset, where: str) -> int | None:
+def _threshold(imported: ImportedQueries, dataset: Dataset, where: str) -> int | None:
     """Return the threshold that the lists of a file say, where it says more than relevant or not.
 
     Raises:
         DataError: The set has another one.
     """
-    if found.rel_threshold is None or _is_binary(found):
+    if imported.rel_threshold is None or _is_binary(imported):
         return None
-    brought = {item.query.query_id for item in found.queries}
+    brought = {item.query.query_id for item in imported.queries}
     has_others = any(query.query_id not in brought for query in dataset.all_queries())
     there = dataset.manifest.rel_threshold or _USUAL_THRESHOLD
-    if has_others and there != found.rel_threshold:
+    if has_others and there != imported.rel_threshold:
         raise DataError(
-            f"{where}: its lists call grades from {found.rel_threshold} on relevant, and "
+            f"{where}: its lists call grades from {imported.rel_threshold} on relevant, and "
             f"{dataset.path} counts those from {there} on; import it into a set of its own"
         )
-    return found.rel_threshold
+    return imported.rel_threshold
 
 
 def add_logged(
@@ -217,24 +217,24 @@ def add_logged(
 
 
 def _write(
-    dataset: Dataset, before: Mapping[str, Query], found: Reimported, taking: ImportedTruth
+    dataset: Dataset, before: Mapping[str, Query], imported: Reimported, taking: ImportedTruth
 ) -> ImportResult:
-    fresh = {query.query_id for query in found.queries}
+    fresh = {query.query_id for query in imported.queries}
     kept_queries = [old for name, old in before.items() if name not in fresh]
-    replaced = taking.graded - found.fixed
+    replaced = taking.graded - imported.fixed
     kept = [
         old
         for old in dataset.judgments()
         if not (old.source == "human" and old.query_id in replaced)
-        and not is_of_former_wording(old, found.reworded)
+        and not is_of_former_wording(old, imported.reworded)
     ]
     human = {(old.query_id, old.chunk_id) for old in kept if old.source == "human"}
     new = {
         pair: judgment
         for pair, judgment in taking.judgments.items()
-        if pair not in human and pair[0] not in found.fixed
+        if pair not in human and pair[0] not in imported.fixed
     }
-    queries = [*kept_queries, *keeping_facts(found.queries, before.values())]
+    queries = [*kept_queries, *keeping_facts(imported.queries, before.values())]
     dataset.write_queries(queries)
     others = [old for old in kept if (old.query_id, old.chunk_id) not in new]
     judgments = [*others, *new.values()]
@@ -244,7 +244,13 @@ def _write(
     if audit != dataset.manifest.audit:
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
     renew_card(dataset)
-    counts = (len(found.queries), len(new), len(taking.lost), len(found.held), len(found.retired))
+    counts = (
+        len(imported.queries),
+        len(new),
+        len(taking.lost),
+        len(imported.held),
+        len(imported.retired),
+    )
     n_documents = sum(item.level == "document" for item in new.values())
     return ImportResult(dataset, *counts, n_missing=len(taking.missing), n_documents=n_documents)
 
@@ -258,7 +264,7 @@ def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:
 
 
 def _told(
-    found: Reimported, before: Iterable[Judgment], new: Mapping[tuple[str, str], Judgment]
+    imported: Reimported, before: Iterable[Judgment], new: Mapping[tuple[str, str], Judgment]
 ) -> Iterator[str]:
     """Yield what the file has otherwise than what people settled."""
     graded: dict[str, dict[str, _Said]] = {}
@@ -269,15 +275,16 @@ def _told(
     for judgment in new.values():
         if judgment.source == "human":
             others.setdefault(judgment.query_id, {})[judgment.chunk_id] = _said(judgment)
-    regraded = {name for name in found.held & others.keys() if others[name] != graded.get(name)}
-    differing = found.differing | regraded
+    regraded = {name for name in imported.held & others.keys() if others[name] != graded.get(name)}
+    differing = imported.differing | regraded
     if differing:
         yield (
             f"{len(differing)} queries that people approved, edited or pinned in review stay as "
             f"they are, with their grades: {_some(differing)}"
         )
-    if found.retired:
-        yield f"{len(found.retired)} rejected or retired queries stay out: {_some(found.retired)}"
+    if imported.retired:
+        retired = imported.retired
+        yield f"{len(retired)} rejected or retired queries stay out: {_some(retired)}"
 
 
 def _said(judgment: Judgment) -> _Said:
@@ -317,12 +324,12 @@ def dataset_for(out: Path, source: ChunkSource) -> Dataset:
     return dataset
 
 
-def _is_binary(found: ImportedQueries) -> bool:
+def _is_binary(imported: ImportedQueries) -> bool:
     """Whether a file tells relevant from not, and no more."""
-    graded_by = found.note.graded_by if found.note else ()
+    graded_by = imported.note.graded_by if imported.note else ()
     return all(of.source == "human" for of in graded_by) and all(
         not item.anchors
         and not item.marks
         and all(grade in (None, 0, 1) for grade in item.grades.values())
-        for item in found.queries
+        for item in imported.queries
     )

@@ -19,7 +19,7 @@ MOST_CHARS: Final = 1000
 
 
 @dataclass(slots=True)
-class Asked:
+class LoggedQuestion:
     """All rows of one question."""
 
     spellings: Counter[str] = field(default_factory=Counter)
@@ -82,27 +82,27 @@ class Reading:
     n_clicked: int = 0
     n_hidden: int = 0
 
-    def read(self, paths: Iterable[Path]) -> dict[str, Asked]:
+    def read(self, paths: Iterable[Path]) -> dict[str, LoggedQuestion]:
         """Return the questions by what is left of them without case, blanks and punctuation."""
-        asked: dict[str, Asked] = {}
+        asked: dict[str, LoggedQuestion] = {}
         for path in paths:
             for row in read_log(path):
                 self.n_rows += 1
-                found = _worded(row.query)
-                if not found.normal or len(found.text) > MOST_CHARS:
+                worded = _worded(row.query)
+                if not worded.normal or len(worded.text) > MOST_CHARS:
                     self.n_passed_over += 1
                     continue
-                self.n_masked += found.n_masked
-                self.n_hidden += found.had_hidden
-                self._take_id(row, found)
-                one = asked.setdefault(found.normal, Asked())
-                one.spellings[found.text] += row.count
+                self.n_masked += worded.n_masked
+                self.n_hidden += worded.had_hidden
+                self._take_id(row, worded)
+                question = asked.setdefault(worded.normal, LoggedQuestion())
+                question.spellings[worded.text] += row.count
                 if row.language:
-                    one.languages[row.language] += row.count
-                self._label(one, row)
-        for one in asked.values():
-            if one.query_id in self.shared_ids:
-                one.query_id = ""
+                    question.languages[row.language] += row.count
+                self._label(question, row)
+        for question in asked.values():
+            if question.query_id in self.shared_ids:
+                question.query_id = ""
         return asked
 
     def notes(self) -> Iterator[str]:
@@ -125,13 +125,13 @@ class Reading:
                 "--clicks relevant takes them for such"
             )
 
-    def _take_id(self, row: LoggedQuery, found: _Worded) -> None:
+    def _take_id(self, row: LoggedQuery, worded: _Worded) -> None:
         """Take note of an id that two questions have, such as that of a session: it is no query's.
 
         Raises:
             DataError: It has labels, and nobody can tell of which question.
         """
-        if self.texts.setdefault(row.query_id, found.normal) == found.normal:
+        if self.texts.setdefault(row.query_id, worded.normal) == worded.normal:
             return
         self.shared_ids.add(row.query_id)
         if row.query_id in self.labels:
@@ -140,13 +140,13 @@ class Reading:
                 "labels; expected an id a question"
             )
 
-    def _label(self, one: Asked, row: LoggedQuery) -> None:
+    def _label(self, question: LoggedQuestion, row: LoggedQuery) -> None:
         apart = self.labels.get(row.query_id)
         relevance = row.relevance
         if apart is not None:
             relevance = joined(relevance, apart.relevance, row.where)
         answer = row.expected_answer or (apart.expected_answer if apart is not None else None)
-        self._name(one, row, is_labelled=row.is_labelled or apart is not None)
+        self._name(question, row, is_labelled=row.is_labelled or apart is not None)
         if row.clicked and self.takes_clicks:
             graded = {*relevance.grades, *relevance.listed}
             clicked = tuple(item for item in row.clicked if item not in graded)
@@ -154,11 +154,11 @@ class Reading:
         elif row.clicked:
             self.n_clicked += 1
         if not relevance.is_empty:
-            one.labels.append(relevance)
+            question.labels.append(relevance)
         if answer is not None:
-            one.answers[answer] += 1
+            question.answers[answer] += 1
 
-    def _name(self, one: Asked, row: LoggedQuery, *, is_labelled: bool) -> None:
+    def _name(self, one: LoggedQuestion, row: LoggedQuery, *, is_labelled: bool) -> None:
         """Keep id and ranking of the first row that is labelled, else of the first one."""
         if row.query_id and (not one.query_id or (is_labelled and not one.is_labelled)):
             one.query_id, one.retrieved = row.query_id, row.retrieved

@@ -19,7 +19,7 @@ from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.importing import ImportResult, add_logged
-from ragforge.pipeline.intake.logged_questions import Asked, Reading, most
+from ragforge.pipeline.intake.logged_questions import LoggedQuestion, Reading, most
 from ragforge.pipeline.log_samples import Drawing, LogSample, draw_questions, log_digest
 from ragforge.records import Hit, Query, Ranking, RealQuery
 from ragforge.stages.generate.gates.repeated_questions import Taken
@@ -134,7 +134,7 @@ def import_logs(
     return result if added is None else _with_added(result, labelled, added)
 
 
-def _questions(reading: Reading, paths: Sequence[Path]) -> Collection[Asked]:
+def _questions(reading: Reading, paths: Sequence[Path]) -> Collection[LoggedQuestion]:
     """Read logs, and return what was asked in them.
 
     Raises:
@@ -185,29 +185,31 @@ class _Others:
 
 
 def _others(
-    asked: Collection[Asked],
+    asked: Collection[LoggedQuestion],
     there: "_There",
     unlabelled: Literal["keep", "add"] | LogSample,
     paths: Sequence[Path],
     dataset: Dataset,
 ) -> _Others:
     """Return what becomes of the questions that nobody labelled."""
-    real = real_queries(one for one in asked if not one.is_labelled)
+    real = real_queries(question for question in asked if not question.is_labelled)
     if unlabelled == "keep":
         return _Others(real, [])
-    new = there.new(real, {one.spelling: one.query_id for one in asked if one.query_id})
+    new = there.new(
+        real, {question.spelling: question.query_id for question in asked if question.query_id}
+    )
     if unlabelled == "add":
         return _Others(real, new)
     drawing = draw_questions(
         real,
         new,
         replace(unlabelled, batch=unlabelled.batch or plain_name(paths[0])),
-        log=log_digest((one.spelling, one.spellings.total()) for one in asked),
-        n_asked=sum(one.spellings.total() for one in asked),
+        log=log_digest((question.spelling, question.spellings.total()) for question in asked),
+        n_asked=sum(question.spellings.total() for question in asked),
         there=dataset.all_queries(),
     )
     drawn = {item.query.query for item in drawing.queries}
-    kept = [one for one in real if one.query in drawn]
+    kept = [question for question in real if question.query in drawn]
     return _Others(kept, [*drawing.queries], drawing)
 
 
@@ -236,7 +238,7 @@ def _run_name(log: str, dataset: Dataset) -> str:
     return f"{name}-log" if is_retrieved else name
 
 
-def _write_run(log: str, asked: Iterable[Asked], dataset: Dataset) -> tuple[str, int]:
+def _write_run(log: str, asked: Iterable[LoggedQuestion], dataset: Dataset) -> tuple[str, int]:
     """Keep what was retrieved for the queries of a set: chunks, or documents by their names.
 
     Returns:
@@ -260,18 +262,24 @@ def _write_run(log: str, asked: Iterable[Asked], dataset: Dataset) -> tuple[str,
     return name, len(rankings)
 
 
-def real_queries(asked: Iterable[Asked]) -> list[RealQuery]:
+def _most_asked_first(question: LoggedQuestion) -> tuple[int, str]:
+    return -question.spellings.total(), question.spelling
+
+
+def real_queries(asked: Iterable[LoggedQuestion]) -> list[RealQuery]:
     """Return different questions, sorted by text; the most frequent of near-duplicates stands."""
     taken = Taken()
     counts: Counter[str] = Counter()
     languages: dict[str, str] = {}
-    for one in sorted(asked, key=lambda one: (-one.spellings.total(), one.spelling)):
-        text = one.spelling
+    for question in sorted(
+        asked, key=lambda question: (-question.spellings.total(), question.spelling)
+    ):
+        text = question.spelling
         clash = taken.clash(text)
         if clash is None:
             taken.add(text, text)
-            languages[text] = most(one.languages) if one.languages else ""
-        counts[clash.query_id if clash else text] += one.spellings.total()
+            languages[text] = most(question.languages) if question.languages else ""
+        counts[clash.query_id if clash else text] += question.spellings.total()
     return [
         RealQuery(query=text, count=counts[text], language=languages[text])
         for text in sorted(languages)
@@ -280,17 +288,17 @@ def real_queries(asked: Iterable[Asked]) -> list[RealQuery]:
 
 def _beside(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQuery]:
     """Return what was asked before and now; of nearly the same question the larger count."""
-    found = {real.query: real for real in before}
-    taken = Taken((text, text) for text in found)
+    by_text = {real.query: real for real in before}
+    taken = Taken((text, text) for text in by_text)
     for real in new:
         clash = taken.clash(real.query)
         if clash is None:
             taken.add(real.query, real.query)
-            found[real.query] = real
-        elif real.count > found[clash.query_id].count:
-            old = found[clash.query_id]
-            found[clash.query_id] = old.model_copy(update={"count": real.count})
-    return [found[text] for text in sorted(found)]
+            by_text[real.query] = real
+        elif real.count > by_text[clash.query_id].count:
+            old = by_text[clash.query_id]
+            by_text[clash.query_id] = old.model_copy(update={"count": real.count})
+    return [by_text[text] for text in sorted(by_text)]
 
 
 class _There:
@@ -348,48 +356,50 @@ class _There:
             real: The questions.
             ids: Those that the logs give, by question.
         """
-        found = []
+        queries = []
         for query in (_bare(one, ids.get(one.query, "")) for one in real):
             clash = self._taken.clash(query.query)
             same = self._by_id[clash.query_id] if clash else self.same(query)
             if same is not None and same.status == "retired":
                 self.rejected.add(same.query_id)
             elif same is None:
-                found.append(ImportedQuery(self.named(query)))
-        return found
+                queries.append(ImportedQuery(self.named(query)))
+        return queries
 
     def notes(self) -> Iterator[str]:
         """Yield what a user should know."""
         if self.rejected:
-            shown = ", ".join(sorted(self.rejected)[:3])
-            yield f"{len(self.rejected)} questions were rejected before and stay out: {shown}"
+            examples = ", ".join(sorted(self.rejected)[:3])
+            yield f"{len(self.rejected)} questions were rejected before and stay out: {examples}"
         if self.renamed:
-            shown = ", ".join(sorted(self.renamed)[:3])
+            examples = ", ".join(sorted(self.renamed)[:3])
             yield (
                 f"{len(self.renamed)} ids of the log are those of other questions of the set, so "
-                f"that these have ids of their own: {shown}"
+                f"that these have ids of their own: {examples}"
             )
 
 
-def _labelled(asked: Iterable[Asked], there: _There) -> ImportedQueries:
+def _labelled(asked: Iterable[LoggedQuestion], there: _There) -> ImportedQueries:
     """Return the questions that people labelled, and how their lists and grades are read."""
-    found = [one for one in asked if one.is_labelled]
-    said = {
+    labelled = [question for question in asked if question.is_labelled]
+    by_passage = {
         f"{number} {person}": labels
-        for number, one in enumerate(found)
-        for person, labels in enumerate(one.labels)
+        for number, question in enumerate(labelled)
+        for person, labels in enumerate(question.labels)
     }
-    settled = settle_relevance(said)
+    settled = settle_relevance(by_passage)
     items = []
-    for number, one in enumerate(found):
-        query = there.take(_query(one))
+    for number, question in enumerate(labelled):
+        query = there.take(_query(question))
         if query is not None:
-            keys = [f"{number} {person}" for person in range(len(one.labels))]
+            keys = [f"{number} {person}" for person in range(len(question.labels))]
             # Where lists decide, ids without a grade get none.
-            grades = [said[key].grades if settled.relevant else settled.grades[key] for key in keys]
+            grades = [
+                by_passage[key].grades if settled.relevant else settled.grades[key] for key in keys
+            ]
             marks = _one_each([settled.marks(key) for key in keys])
             one_grade: dict[str, int | None] = {**_one_each(grades)}
-            items.append(ImportedQuery(query, one_grade, _quotes(one.labels), marks))
+            items.append(ImportedQuery(query, one_grade, _quotes(question.labels), marks))
     return ImportedQueries(items, settled.rel_threshold, settled.reading)
 
 
@@ -411,12 +421,12 @@ def _quotes(labels: Iterable[Relevance]) -> tuple[Anchor, ...]:
     return tuple(Anchor(*place, median_low(grades)) for place, grades in sorted(given.items()))
 
 
-def _query(one: Asked) -> Query:
-    language = most(one.languages) if one.languages else LANGUAGE
+def _query(question: LoggedQuestion) -> Query:
+    language = most(question.languages) if question.languages else LANGUAGE
     return Query(
-        query_id=one.query_id or query_id(one.spelling, LANGUAGE),
-        query=one.spelling,
-        expected_answer=most(one.answers) if one.answers else None,
+        query_id=question.query_id or query_id(question.spelling, LANGUAGE),
+        query=question.spelling,
+        expected_answer=most(question.answers) if question.answers else None,
         language=language,
         origin="log",
     )

@@ -48,24 +48,24 @@ def reimported(new: Iterable[Query], before: Mapping[str, Query]) -> Reimported:
     the others, one whose wording is the same keeps its split, status, revision and checks, unless
     the file brings its own; another wording is another revision in the same split.
     """
-    found = Reimported([], set(), set(), set(), set())
+    result = Reimported([], set(), set(), set(), set())
     for query in new:
         old = before.get(query.query_id)
         if old is None:
-            found.queries.append(query)
+            result.queries.append(query)
         elif old.status == "retired":
-            found.retired.add(old.query_id)
+            result.retired.add(old.query_id)
         elif old.reviewed is not None or old.pinned is not None:
-            found.held.add(old.query_id)
+            result.held.add(old.query_id)
             if _told(_settled(query, old)) != _told(old):
-                found.differing.add(old.query_id)
+                result.differing.add(old.query_id)
         elif _wording(query) == _wording(old):
-            found.queries.append(_settled(query, old))
+            result.queries.append(_settled(query, old))
         else:
-            found.queries.append(_next_revision(query, old))
+            result.queries.append(_next_revision(query, old))
             if query.asked != old.asked:
-                found.reworded.add(query.query_id)
-    return found
+                result.reworded.add(query.query_id)
+    return result
 
 
 def is_of_former_wording(judgment: Judgment, reworded: set[str]) -> bool:

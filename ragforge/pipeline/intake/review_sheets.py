@@ -46,45 +46,45 @@ def sheet_rows(
     everything = dataset.all_queries() or dataset.require_queries()
     queries = [query for query in everything if _is_reviewable(query)]
     drawn = drawn_at_random(queries, sample)
-    shown: list[tuple[tuple[int, int, str], Query, list[Flag]]] = []
+    rows: list[tuple[tuple[int, int, str], Query, list[Flag]]] = []
     for query in queries:
-        found = flags(query) if query.reviewed is None and query.pinned is None else []
+        query_flags = flags(query) if query.reviewed is None and query.pinned is None else []
         counts_anew = query.query_id in drawn and not (query.reviewed and query.reviewed.random)
-        if found or counts_anew:
-            weight = min((flag.weight for flag in found), default=_JUST_DRAWN)
-            shown.append(((weight, -len(found), _place(query.query_id)), query, found))
-    if not shown:
+        if query_flags or counts_anew:
+            weight = min((flag.weight for flag in query_flags), default=_JUST_DRAWN)
+            rows.append(((weight, -len(query_flags), _place(query.query_id)), query, query_flags))
+    if not rows:
         raise DataError(
             f"{dataset.path}: nothing to review: no check disagrees, and all that was drawn is "
             "decided; draw more with --sample"
         )
-    shown.sort(key=lambda entry: entry[0])
-    places = _places(dataset, [query for _, query, _ in shown])
+    rows.sort(key=lambda entry: entry[0])
+    places = _places(dataset, [query for _, query, _ in rows])
     return [
-        _row(query, found, places, drawn=query.query_id in drawn, reviewer=reviewer)
-        for _, query, found in shown
+        _row(query, query_flags, places, drawn=query.query_id in drawn, reviewer=reviewer)
+        for _, query, query_flags in rows
     ]
 
 
 def flags(query: Query) -> list[Flag]:
     """Return why a person should look at a query, the weightiest first; [] if no check asks."""
-    found = []
+    raised = []
     for gate in query.gates:
         if gate.verdict != "pass":
             because = f" ({gate.reason})" if gate.reason else ""
             name = gate.gate.replace("_", " ")
-            found.append(Flag(int(gate.verdict == "unknown"), f"{name}: {gate.verdict}{because}"))
+            raised.append(Flag(int(gate.verdict == "unknown"), f"{name}: {gate.verdict}{because}"))
     measured = query.measured
     if measured is not None and measured.agreement in ("differs", "in part"):
         in_part = measured.agreement == "in part"
-        found.append(Flag(int(in_part), f"an independent answer {_AGREES[in_part]}"))
+        raised.append(Flag(int(in_part), f"an independent answer {_AGREES[in_part]}"))
     if query.status == "quarantined":
-        found.append(Flag(1, "quarantined"))
+        raised.append(Flag(1, "quarantined"))
     if measured is not None and measured.closed_book == "solved":
-        found.append(Flag(2, "answered without the text"))
+        raised.append(Flag(2, "answered without the text"))
     if not query.answerable:
-        found.append(Flag(3, "said to be unanswerable"))
-    return sorted(found, key=lambda flag: flag.weight)
+        raised.append(Flag(3, "said to be unanswerable"))
+    return sorted(raised, key=lambda flag: flag.weight)
 
 
 def drawn_at_random(queries: Sequence[Query], sample: int | None) -> set[str]:

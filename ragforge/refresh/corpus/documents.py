@@ -209,7 +209,7 @@ def diff_corpus(
             found = comparison.diff(reading)
         if not found.chunks.records:
             raise no_text_error(documents)
-    _tell(comparison, found, observer)
+    _note_result(comparison, found, observer)
     return found
 
 
@@ -227,7 +227,7 @@ def diff_chunks(
         with Reading(past, place) as reading:
             reading.read_chunks(chunk_file)
             found = comparison.diff(reading)
-    _tell(comparison, found, observer)
+    _note_result(comparison, found, observer)
     return found
 
 
@@ -352,13 +352,15 @@ def _all_or_nothing(place: Path) -> Iterator[None]:
         raise
 
 
-def _tell(comparison: _Comparison, found: CorpusDiff, observer: Observer) -> None:
-    unreadable = found.documents.unreadable
+def _note_result(comparison: _Comparison, diff: CorpusDiff, observer: Observer) -> None:
+    unreadable = diff.documents.unreadable
     if unreadable:
         some = ", ".join(map(escaped, unreadable[:_SHOWN]))
-        told = f"{len(unreadable)} known documents cannot be read now and stay as they were: {some}"
-        observer(Event("note", message=told))
-    if found.documents.is_cut_anew:
+        message = (
+            f"{len(unreadable)} known documents cannot be read now and stay as they were: {some}"
+        )
+        observer(Event("note", message=message))
+    if diff.documents.is_cut_anew:
         before = comparison.parent.manifest.cutting
-        told = f"all documents are cut anew: {found.cutting}, and before {before}"
-        observer(Event("note", message=told))
+        message = f"all documents are cut anew: {diff.cutting}, and before {before}"
+        observer(Event("note", message=message))

@@ -83,19 +83,19 @@ class Reading(AbstractContextManager["Reading"]):
             UsageError: The chunker cannot be used.
         """
         chunker = configured_chunker(settings)
-        found = EmptyDocuments(settings, observer)
+        empty = EmptyDocuments(settings, observer)
         every = corpus_documents(documents, settings, observer, self._unread.add, named_must=True)
         for document in _watched(every, len(self._past.known), observer):
             if self._is_as_it_was(document):
                 continue
             chunks = chunker(document)
-            found.count(document, chunks)
+            empty.count(document, chunks)
             if self._take(document_row(document, len(chunks))):
                 self._contents[document.doc_id] = chunks_sha256(chunks)
             for chunk in chunks:
                 self._chunks.add(chunk)
         self._settle_unread()
-        found.report(any_kept=_SAME in self._states)
+        empty.report(any_kept=_SAME in self._states)
 
     def read_chunks(self, chunk_file: Path) -> None:
         """Read ready-made chunks.

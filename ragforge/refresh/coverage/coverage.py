@@ -189,12 +189,12 @@ def _generation(
 
 def _taken(staged: Dataset, settled: SettledSet) -> Taken:
     """Return every question that was ever asked in the set, or nearly got into it."""
-    found = Taken()
+    questions = Taken()
     for query in chain(settled.queries, staged.all_queries(), staged.past.revisions()):
-        found.add(query.query_id, query.asked)
+        questions.add(query.query_id, query.asked)
     for rejected in staged.rejected():
-        found.add(f"candidate {rejected.slot_id}", rejected.question)
-    return found
+        questions.add(f"candidate {rejected.slot_id}", rejected.question)
+    return questions
 
 
 def _keep(staged: Dataset, generated: Generated, derived: Sequence[Rederived], team: Team) -> None:

@@ -174,15 +174,15 @@ def _fresh(queries: Sequence[Query], survey: Survey, diff: CorpusDiff) -> dict[s
     if not there:
         return {}
     there -= set[str]().union(*documents_of(queries, survey).values())
-    found: dict[str, set[str]] = {}
+    fresh: dict[str, set[str]] = {}
     for chunk in diff.added():
         if (
             chunk.doc_id in there
             and is_askable(chunk.text)
             and _says_new(chunk.chunk_id, survey, there)
         ):
-            found.setdefault(chunk.doc_id, set()).add(chunk.chunk_id)
-    return {doc_id: frozenset(ids) for doc_id, ids in found.items()}
+            fresh.setdefault(chunk.doc_id, set()).add(chunk.chunk_id)
+    return {doc_id: frozenset(ids) for doc_id, ids in fresh.items()}
 
 
 def _says_new(chunk_id: str, survey: Survey, there: Collection[str]) -> bool:

@@ -8,7 +8,7 @@ from itertools import groupby
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import pair_and_judge
 from ragforge.pipeline.graded_quotes import Followed, at_chunks, by_rank, moved_pool
-from ragforge.pipeline.pooling import Standing
+from ragforge.pipeline.pooling import KeptGrades
 from ragforge.records import Judgment, JudgmentsDiff, PoolEntry, Provenance, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.corpus.document_chunks import DocumentChunks
@@ -67,7 +67,7 @@ def carry_judgments(
         followed, dormant = people.place(documents.index(theirs))
     if dormant or people.dormant:
         staged.past.write_dormant_grades(dormant)
-    carrying = _Carrying(moves, Standing(tuple(judges), again=False), evidence, followed)
+    carrying = _Carrying(moves, KeptGrades(tuple(judges), again=False), evidence, followed)
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
@@ -105,13 +105,13 @@ def _derived(touched: Mapping[str, Query], documents: DocumentChunks) -> dict[st
 
     Retired ones are among them: what stands of their evidence is there when they come back.
     """
-    found: dict[str, list[Judgment]] = {query_id: [] for query_id in touched}
+    derived: dict[str, list[Judgment]] = {query_id: [] for query_id in touched}
     proved = [query for query in touched.values() if query.evidence]
     # In the order of their documents, as one index is held at a time.
     for query in sorted(proved, key=lambda query: (sorted(_documents(query)), query.query_id)):
         index = documents.index(_documents(query))
-        found[query.query_id] = [*derive(query, index).judgments]
-    return found
+        derived[query.query_id] = [*derive(query, index).judgments]
+    return derived
 
 
 def _documents(query: Query) -> frozenset[str]:
@@ -124,13 +124,13 @@ class _Carrying:
 
     Args:
         moves: Where chunks are now.
-        standing: Who would judge today.
+        kept_grades: Who would judge today.
         evidence: What evidence says, by the id of each query for which it is told anew.
         followed: Grades of people that come to chunks, for those whose chunk is gone.
     """
 
     moves: MovedChunks
-    standing: Standing
+    kept_grades: KeptGrades
     evidence: Mapping[str, Sequence[Judgment]]
     followed: Followed
     n_dropped: int = 0
@@ -150,13 +150,13 @@ class _Carrying:
 
     def _of_query(self, query_id: str, old: Iterable[Judgment]) -> list[Judgment]:
         again = self.evidence.get(query_id)
-        found = [*self._following.get(query_id, ())]
+        judgments = [*self._following.get(query_id, ())]
         for judgment in old:
             if judgment.source != "evidence":
-                found += self._carried(judgment)
+                judgments += self._carried(judgment)
             elif again is None:
-                found.append(judgment)
-        by_chunk = {judgment.chunk_id: judgment for judgment in by_rank(found)}
+                judgments.append(judgment)
+        by_chunk = {judgment.chunk_id: judgment for judgment in by_rank(judgments)}
         for judgment in again or ():
             if _says_more(judgment, by_chunk.get(judgment.chunk_id)):
                 by_chunk[judgment.chunk_id] = judgment
@@ -174,7 +174,7 @@ class _Carrying:
         by = judgment.provenance
         if judgment.source != "judge" or by is None or by.kind != "llm":
             return judgment
-        if self.standing.is_baseline or self.standing.is_same(by):
+        if self.kept_grades.is_baseline or self.kept_grades.is_same(by):
             return judgment
         return judgment.model_copy(update={"source": "carried"})
 

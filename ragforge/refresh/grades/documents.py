@@ -51,13 +51,13 @@ def documents_back(
     """
     added = {doc_id: _digest(diff, doc_id) for doc_id in diff.documents.added}
     by_text = {digest: doc_id for doc_id, digest in added.items()}
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    returned: dict[tuple[str, str], tuple[str, ...]] = {}
     for one in dormant:
         if one.judgment.level == "document":
             now = one.doc_id if one.doc_id in added else by_text.get(one.text_sha256)
             if now is not None:
-                found[one.doc_id, one.text_sha256] = (now,)
-    return found
+                returned[one.doc_id, one.text_sha256] = (now,)
+    return returned
 
 
 def waiting_label(judgment: Judgment, doc_id: str, diff: CorpusDiff) -> DormantGrade:
@@ -87,7 +87,7 @@ def settle_labelled(
     plain = {item.query.query_id: item for item in settled.items if not item.query.evidence}
     lost = _without_label(parent, diff)
     back = _with_label_again(parent, diff)
-    found = []
+    items = []
     for query_id, item in plain.items():
         query = item.query
         if query.status == "accepted" and query.answerable and query_id in lost:
@@ -95,10 +95,10 @@ def settle_labelled(
             if query.pinned is not None and out.change is not None:
                 settled.broken_pins.append(out.change)
             else:
-                found.append(out)
+                items.append(out)
         elif query.status == "retired" and query_id in back and not _is_rejected(query):
-            found.append(_changed(item, "revived", back[query_id], version))
-    return found
+            items.append(_changed(item, "revived", back[query_id], version))
+    return items
 
 
 def counts_of_labelled(items: Iterable[SettledItem], plan: Mapping[str, int]) -> dict[str, int]:
@@ -127,13 +127,13 @@ def _without_label(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause]]:
         if by_grade if item.relevant is None else item.relevant:
             relevant.setdefault(item.query_id, []).append(item)
     chunks_gone = {chunk.chunk_id for chunk in diff.removed()}
-    found = {}
+    causes = {}
     for query_id, labels in relevant.items():
         lost = [item for item in labels if item.level == "document" and item.chunk_id in gone]
         rest = [item for item in labels if item not in lost and item.chunk_id not in chunks_gone]
         if lost and not rest:
-            found[query_id] = [_cause("document removed", item.chunk_id, diff) for item in lost]
-    return found
+            causes[query_id] = [_cause("document removed", item.chunk_id, diff) for item in lost]
+    return causes
 
 
 def _with_label_again(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause]]:
@@ -141,14 +141,14 @@ def _with_label_again(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause
     last = {change.query_id: change for change in parent.past.events()}
     dormant = parent.past.dormant_grades()
     back = documents_back(dormant, diff)
-    found: dict[str, list[Cause]] = {}
+    causes: dict[str, list[Cause]] = {}
     for one in dormant:
         query_id, now = one.judgment.query_id, back.get((one.doc_id, one.text_sha256))
         change = last.get(query_id)
         is_relevant = one.judgment.grade or one.judgment.relevant
         if now and is_relevant and change is not None and _is_for_lack(change):
-            found.setdefault(query_id, []).append(_cause("document added", now[0], diff))
-    return found
+            causes.setdefault(query_id, []).append(_cause("document added", now[0], diff))
+    return causes
 
 
 def _is_for_lack(change: ItemChange) -> bool:
@@ -160,14 +160,14 @@ def _cause(kind: str, doc_id: str, diff: CorpusDiff) -> Cause:
     move = diff.moves.get(doc_id)
     before = move.before.sha256 if move is not None and move.before is not None else ""
     after = move.now.sha256 if move is not None and move.now is not None else ""
-    told = "gone" if kind == "document removed" else "back"
+    state = "gone" if kind == "document removed" else "back"
     return Cause.model_validate(
         {
             "kind": kind,
             "doc_id": doc_id,
             "before": before[:_DIGEST_CHARS],
             "after": after[:_DIGEST_CHARS],
-            "detail": f"the document that a label names is {told}",
+            "detail": f"the document that a label names is {state}",
         }
     )
 

@@ -62,13 +62,13 @@ def new_places(
         digest = text_sha256(chunk.text)
         if digest in digests:
             added.setdefault(digest, {}).setdefault(chunk.doc_id, []).append(chunk.chunk_id)
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    by_pair: dict[tuple[str, str], tuple[str, ...]] = {}
     for doc_id, digest in texts:
         places = added.get(digest, {})
         here = places.get(doc_id) or [other for others in places.values() for other in others]
         if here:
-            found[doc_id, digest] = tuple(sorted(here))
-    return found
+            by_pair[doc_id, digest] = tuple(sorted(here))
+    return by_pair
 
 
 def moved_since(
@@ -89,14 +89,14 @@ def moved_since(
         if earlier
         else ()
     )
-    found = {
+    moves = {
         before: tuple(sorted({now for chunk_id in then for now in moved.of(chunk_id)}))
         for before, then in earlier.items()
         if before not in back
     }
-    found |= moved.now
+    moves |= moved.now
     return [
-        MovedChunk(before=before, now=found[before]) for before in sorted(found) if found[before]
+        MovedChunk(before=before, now=moves[before]) for before in sorted(moves) if moves[before]
     ]
 
 
@@ -110,11 +110,11 @@ def doc_id_now(diff: CorpusDiff, doc_id: str) -> str:
 
 def named_chunks(dataset: Dataset) -> set[str]:
     """Return the ids of chunks that a version names: in grades, pools, runs and earlier moves."""
-    found = {one.chunk_id for one in dataset.each_judgment()}
-    found |= {entry.chunk_id for entry in dataset.each_pool_entry()}
-    found |= {check.chunk_id for check in dataset.label_checks()}
-    found |= {chunk_id for then in dataset.past.moved_chunks().values() for chunk_id in then}
+    chunk_ids = {one.chunk_id for one in dataset.each_judgment()}
+    chunk_ids |= {entry.chunk_id for entry in dataset.each_pool_entry()}
+    chunk_ids |= {check.chunk_id for check in dataset.label_checks()}
+    chunk_ids |= {chunk_id for then in dataset.past.moved_chunks().values() for chunk_id in then}
     for name in dataset.run_names():
         for ranking in dataset.each_ranking(name):
-            found |= {hit.chunk_id for hit in ranking.ranking}
-    return found
+            chunk_ids |= {hit.chunk_id for hit in ranking.ranking}
+    return chunk_ids

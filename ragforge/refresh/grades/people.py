@@ -66,23 +66,23 @@ class PeoplesGrades:
             self.quotes.place(index),
         ]
         settled = {pair for placed in places for pair in placed.pairs}
-        settled |= {pair_of(one) for one in self.gone if self.moves.of(one.judgment.chunk_id)}
-        open_ = [one for one in (*self.dormant, *self.gone) if pair_of(one) not in settled]
+        settled |= {pair_of(grade) for grade in self.gone if self.moves.of(grade.judgment.chunk_id)}
+        open_ = [grade for grade in (*self.dormant, *self.gone) if pair_of(grade) not in settled]
         # What stands verbatim says more than what reads alike, so that it comes last.
         places = [place_grades(self._reworded(open_), index), *places]
         pairs = {pair for placed in places for pair in placed.pairs}
-        waiting = {pair_of(one): one for one in open_ if pair_of(one) not in pairs}
+        waiting = {pair_of(grade): grade for grade in open_ if pair_of(grade) not in pairs}
         judgments = [judgment for placed in places for judgment in placed.judgments]
         return Followed(judgments, pairs), [*waiting.values()]
 
     def _returned(self) -> Followed:
-        found: list[Judgment] = []
+        returned: list[Judgment] = []
         pairs: set[tuple[str, str]] = set()
         for one in self.dormant:
             now = self.back.get(_text_of(one), ())
-            found += at_chunks(one.judgment, now)
+            returned += at_chunks(one.judgment, now)
             pairs |= {pair_of(one)} if now else set()
-        return Followed(found, pairs)
+        return Followed(returned, pairs)
 
     def _dormant_quotes(self) -> Iterator[tuple[Judgment, Evidence]]:
         for one in self.dormant:
@@ -116,14 +116,14 @@ def peoples_grades(
         items: The queries as they are now.
         moves: Where the chunks that the version before names are now.
     """
-    dormant = [_renamed(one, diff) for one in parent.past.dormant_grades()]
+    dormant = [_renamed(grade, diff) for grade in parent.past.dormant_grades()]
     lost = [
         judgment
         for judgment in parent.each_judgment()
         if judgment.source == "human" and not judgment.is_failed and judgment.chunk_id in moves.gone
     ]
     gone = [*_gone(lost, diff)]
-    graded = {one.judgment.query_id for one in (*dormant, *gone)}
+    graded = {grade.judgment.query_id for grade in (*dormant, *gone)}
     named = {item.query.query_id: item for item in items if item.query.query_id in graded}
     queries = [item.before for item in named.values() if item.before is not None]
     return PeoplesGrades(
@@ -133,7 +133,9 @@ def peoples_grades(
         items=named,
         moves=moves,
         back={
-            **new_places(diff, (_text_of(one) for one in dormant if _is_of_chunk(one.judgment))),
+            **new_places(
+                diff, (_text_of(grade) for grade in dormant if _is_of_chunk(grade.judgment))
+            ),
             **documents_back(dormant, diff),
         },
         changed=diff.moves,

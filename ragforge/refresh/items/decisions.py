@@ -43,7 +43,7 @@ class Ledger:
         return sight.state in VERBATIM and bool(back) and all(_reads(one, before) for one in back)
 
 
-def way_back(sight: ItemSight, ledger: Ledger) -> Literal["revived", "to_verify"] | None:
+def decide_return(sight: ItemSight, ledger: Ledger) -> Literal["revived", "to_verify"] | None:
     """Return how an earlier revision of a query comes back; None where it does not.
 
     Where the documents are as they were, no call is needed. One that a person decided on stays as
@@ -66,7 +66,7 @@ def way_back(sight: ItemSight, ledger: Ledger) -> Literal["revived", "to_verify"
     return "to_verify" if earlier.causes or is_open or is_lost_now else None
 
 
-def way_of(sight: ItemSight, ledger: Ledger) -> Way:
+def decide_item(sight: ItemSight, ledger: Ledger) -> Way:
     """Return what a query needs.
 
     A pinned one is never asked about. One that a person rejected stays out, and so does what asks

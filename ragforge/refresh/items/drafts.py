@@ -11,7 +11,7 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import fold, standing_at
 from ragforge.records import Evidence, Provenance, Query
-from ragforge.refresh.items.passages import Shown
+from ragforge.refresh.items.passages import ShownPassage
 from ragforge.refresh.quotes.locations import ItemSight, QuoteSight, QuoteState
 from ragforge.stages.recheck.subject import Finding
 
@@ -114,19 +114,24 @@ class Draft:
         )
 
     def take(
-        self, focus: int | None, finding: Finding, shown: Sequence[Shown], *, is_found: bool
+        self,
+        focus: int | None,
+        finding: Finding,
+        passages: Sequence[ShownPassage],
+        *,
+        is_found: bool,
     ) -> bool:
         """Take in what a check found, and say whether every step still has what proves it.
 
         Args:
             focus: The step that was to be proved; None for the answer as a whole.
             finding: An answer, the same or another.
-            shown: The passages.
+            passages: The passages.
             is_found: Whether a search in the whole corpus brought some of them.
         """
         assert finding.proof is not None
         self.by = finding.by
-        part = shown[finding.proof.passage]
+        part = passages[finding.proof.passage]
         new = part.evidence(finding.proof.place, 1)
         if finding.verdict == "changed":
             # Whether another answer still corrects a premise, or covers all that may be meant,

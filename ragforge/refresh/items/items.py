@@ -13,7 +13,7 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.records import Query, QueryType
-from ragforge.refresh.items.decisions import Ledger, Way, is_from_person, way_back, way_of
+from ragforge.refresh.items.decisions import Ledger, Way, decide_item, decide_return, is_from_person
 from ragforge.refresh.items.drafts import Draft
 from ragforge.refresh.items.passages import CorpusNow
 from ragforge.refresh.items.rechecking import Checked, Recheckers, Rechecking
@@ -47,7 +47,7 @@ def plan_items(sights: Iterable[ItemSight], ledger: Ledger) -> dict[str, int]:
         ("kept", "remapped", "revived", "to_verify", "to_search", "broken_pins"), 0
     )
     for sight in sights:
-        way = way_back(sight, ledger) or way_of(sight, ledger)
+        way = decide_return(sight, ledger) or decide_item(sight, ledger)
         counts[way] += way != "kept" or sight.query.status == "accepted"
     return {str(way): n for way, n in counts.items()}
 
@@ -100,7 +100,7 @@ class _Settling:
 
     async def bring_back(self, sights: Sequence[ItemSight]) -> list[ItemSight]:
         """Settle queries whose earlier revision stands again; return the others."""
-        ways = {sight.query.query_id: way_back(sight, self.ledger) for sight in sights}
+        ways = {sight.query.query_id: decide_return(sight, self.ledger) for sight in sights}
         to_check = [one for one in sights if ways[one.query.query_id] == "to_verify"]
         earlier = self.ledger.earlier
         done = await self.rechecking.check([earlier[one.query.query_id] for one in to_check])
@@ -121,7 +121,7 @@ class _Settling:
     def leave(self, sight: ItemSight) -> bool:
         """Settle a query that needs no call; say whether it has to be checked."""
         changing = self._changing(sight)
-        match way_of(sight, self.ledger):
+        match decide_item(sight, self.ledger):
             case "to_verify" | "to_search":
                 return True
             case "broken_pins":

@@ -34,7 +34,7 @@ class CorpusNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPassage:
     """A part of a chunk: its text[start:end]."""
 
     chunk: Chunk
@@ -84,32 +84,32 @@ class Surroundings:
                     wanted.setdefault(quote.doc_id, []).append(region)
         self._chunks = _read(chunks_path, wanted) if wanted else {}
 
-    def of(self, sight: ItemSight) -> list[Shown]:
+    def of(self, sight: ItemSight) -> list[ShownPassage]:
         """Return what stands around the quotes of a query; where one is gone, where it stood."""
         return gathered(shown for quote in sight.quotes for shown in self._around(quote))
 
-    def _around(self, quote: QuoteSight) -> list[Shown]:
+    def _around(self, quote: QuoteSight) -> list[ShownPassage]:
         region = _region(quote)
         placed = quote.placement.chunks if quote.placement else ()
         if region is None:
-            return [Shown(chunk, 0, len(chunk.text)) for chunk in placed]
+            return [ShownPassage(chunk, 0, len(chunk.text)) for chunk in placed]
         near = [*self._chunks.get(quote.doc_id, ()), *placed]
         by_id = {chunk.chunk_id: chunk for chunk in near if _overlaps(chunk, region)}
         ordered = sorted(by_id.values(), key=lambda chunk: (chunk.start, chunk.chunk_id))
         return [_part(chunk, region) for chunk in ordered]
 
 
-def gathered(parts: Iterable[Shown]) -> list[Shown]:
+def gathered(parts: Iterable[ShownPassage]) -> list[ShownPassage]:
     """Return parts in their order, those of one chunk as one that spans them."""
-    found: dict[str, Shown] = {}
+    by_chunk: dict[str, ShownPassage] = {}
     for part in parts:
-        known = found.get(part.chunk.chunk_id, part)
+        known = by_chunk.get(part.chunk.chunk_id, part)
         start, end = min(known.start, part.start), max(known.end, part.end)
-        found[part.chunk.chunk_id] = Shown(part.chunk, start, end)
-    return [part for part in found.values() if part.passage.text.strip()]
+        by_chunk[part.chunk.chunk_id] = ShownPassage(part.chunk, start, end)
+    return [part for part in by_chunk.values() if part.passage.text.strip()]
 
 
-async def searched(sight: ItemSight, expected: str, survey: Surveyed) -> list[Shown]:
+async def searched(sight: ItemSight, expected: str, survey: Surveyed) -> list[ShownPassage]:
     """Return what BM25 finds in the whole corpus for a question with its answer.
 
     Raises:
@@ -120,11 +120,11 @@ async def searched(sight: ItemSight, expected: str, survey: Surveyed) -> list[Sh
     return [best_part(survey.chunk(hit.chunk_id), looked_for) for hit in hits]
 
 
-def best_part(chunk: Chunk, looked_for: str) -> Shown:
+def best_part(chunk: Chunk, looked_for: str) -> ShownPassage:
     """Return the part of a chunk that has most of the words looked for; short ones are whole."""
     text = window(chunk.text, looked_for)
     start = chunk.text.find(text)
-    return Shown(chunk, start, start + len(text))
+    return ShownPassage(chunk, start, start + len(text))
 
 
 def _region(quote: QuoteSight) -> Location | None:
@@ -136,21 +136,21 @@ def _region(quote: QuoteSight) -> Location | None:
 
 
 def _read(path: Path, wanted: Mapping[str, Sequence[Location]]) -> dict[str, list[Chunk]]:
-    found: dict[str, list[Chunk]] = {}
+    by_document: dict[str, list[Chunk]] = {}
     for _, chunk in each_chunk(path):
         regions = wanted.get(chunk.doc_id, ())
         if any(_overlaps(chunk, region) for region in regions):
-            found.setdefault(chunk.doc_id, []).append(chunk)
-    return found
+            by_document.setdefault(chunk.doc_id, []).append(chunk)
+    return by_document
 
 
 def _overlaps(chunk: Chunk, region: Location) -> bool:
     return chunk.start < region.end and region.start < chunk.end
 
 
-def _part(chunk: Chunk, region: Location) -> Shown:
+def _part(chunk: Chunk, region: Location) -> ShownPassage:
     """Return what of a chunk lies in a region, in whole sentences."""
     start = max(0, region.start - chunk.start)
     end = min(len(chunk.text), region.end - chunk.start)
     part = touching(Location(start, end), chunk.text)
-    return Shown(chunk, part.start, part.end)
+    return ShownPassage(chunk, part.start, part.end)

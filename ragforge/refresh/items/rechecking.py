@@ -14,7 +14,7 @@ from ragforge.records import Failure, Provenance
 from ragforge.refresh.items.drafts import Draft, steps_of
 from ragforge.refresh.items.passages import (
     CorpusNow,
-    Shown,
+    ShownPassage,
     Surroundings,
     best_part,
     gathered,
@@ -133,7 +133,7 @@ class Rechecking:
         """
         return await self._each(sights, self._look) if sights else []
 
-    def near(self, sight: ItemSight) -> list[Shown]:
+    def near(self, sight: ItemSight) -> list[ShownPassage]:
         """Return what stands around the quotes of a query, or where they stood."""
         return self._surroundings.of(sight) if self._surroundings else []
 
@@ -176,7 +176,7 @@ class Rechecking:
         find, survey = self.who.find, self._survey()
         assert find is not None
         around = self.near(sight)
-        update = {"source_chunk_ids": tuple(shown.chunk.chunk_id for shown in around)}
+        update = {"source_chunk_ids": tuple(passages.chunk.chunk_id for passages in around)}
         item = item_of_query(sight.query.model_copy(update=update), ())
         corpus = Corpus(survey.bm25, lambda name: survey.chunk(name).text, survey.neighbours)
         texts = await near(item, corpus)
@@ -186,17 +186,17 @@ class Rechecking:
         if not found.chunk_id:
             return Checked(sight, "absent", draft, found.by)
         part = best_part(survey.chunk(found.chunk_id), f"{item.asked} {found.quote}")
-        shown = gathered([*around, part])
+        passages = gathered([*around, part])
         for focus in draft.focuses:
-            outcome = await self._ask(draft, focus, shown, is_found=True)
+            outcome = await self._ask(draft, focus, passages, is_found=True)
             if outcome != "answered":
                 return Checked(sight, outcome, draft, draft.by)
         return Checked(sight, "answered", draft, draft.by)
 
     async def _ask(
-        self, draft: Draft, focus: int | None, shown: Sequence[Shown], *, is_found: bool
+        self, draft: Draft, focus: int | None, passages: Sequence[ShownPassage], *, is_found: bool
     ) -> Outcome:
-        if not shown:
+        if not passages:
             return "none"
         query = draft.query
         subject = Subject(
@@ -207,7 +207,7 @@ class Rechecking:
             language=query.language,
             quotes=draft.quotes(focus),
             others=draft.others(focus),
-            passages=tuple(part.passage for part in shown),
+            passages=tuple(part.passage for part in passages),
             around=draft.around(focus),
         )
         self._count(query.query_id)
@@ -215,7 +215,7 @@ class Rechecking:
         draft.by = finding.by
         if finding.verdict == "none":
             return "none"
-        return "answered" if draft.take(focus, finding, shown, is_found=is_found) else "open"
+        return "answered" if draft.take(focus, finding, passages, is_found=is_found) else "open"
 
     def _count(self, query_id: str) -> None:
         if self.who.find is not None:

@@ -89,15 +89,15 @@ class Changing:
             return self._item(query, "revived")
         return self._item(query, "relinked" if draft.is_relinked else "reverified")
 
-    def retired(self, told: str, by: Provenance | None) -> SettledItem:
+    def retired(self, reason: str, by: Provenance | None) -> SettledItem:
         """Return a query that the documents do not answer any more.
 
         Where its quotes stand all the same, they do not bring it back by themselves.
         """
         query = self.sight.query
         if self.sight.state in VERBATIM:
-            query = _gated(with_places(self.sight), "fail", told, by)
-        return self._item(query.model_copy(update={"status": "retired"}), "retired", told)
+            query = _gated(with_places(self.sight), "fail", reason, by)
+        return self._item(query.model_copy(update={"status": "retired"}), "retired", reason)
 
     def converted(self, chunk_ids: Sequence[str], by: Provenance) -> SettledItem:
         """Return a query that asks for what the documents do not tell any more.
@@ -128,16 +128,16 @@ class Changing:
         query = _gated(with_places(self.sight), "fail", told, by)
         return self._item(query.model_copy(update={"status": "quarantined"}), "quarantined", told)
 
-    def unchecked(self, why: str, told: str) -> SettledItem:
+    def unchecked(self, why: str, reason: str) -> SettledItem:
         """Return a query that nobody could check; the next refresh tries again.
 
         Args:
             why: The kind of failure; the same whenever it fails alike.
-            told: What happened.
+            reason: What happened.
         """
         query = _gated(_with_old_surroundings(self.sight), "unknown", why, None)
         query = query.model_copy(update={"status": "quarantined"})
-        failed = Cause(kind="check failed", detail=_start(told))
+        failed = Cause(kind="check failed", detail=_start(reason))
         return self._item(query, "quarantined", more=(failed,))
 
     def broken_pin(self) -> ItemChange:
@@ -153,13 +153,13 @@ class Changing:
         return SettledItem(self.sight.query, self.sight.query)
 
     def _item(
-        self, query: Query, action: Action, told: str = "", more: tuple[Cause, ...] = ()
+        self, query: Query, action: Action, reason: str = "", more: tuple[Cause, ...] = ()
     ) -> SettledItem:
         old = self.sight.query
         # One that is out of the set, and stays so, has no news.
         if query == old and (action != "reverified" or not self.calls):
             return self.as_it_was()
-        change = self._change(query, action, self._causes(told, more))
+        change = self._change(query, action, self._causes(reason, more))
         is_moved = (query.evidence, query.source_chunk_ids) != (old.evidence, old.source_chunk_ids)
         return SettledItem(old, query, change, is_moved)
 

@@ -41,15 +41,15 @@ def with_new_text(diff: CorpusDiff, chunk_ids: Collection[str]) -> frozenset[str
             the sentences of those chunks that are asked for.
         chunk_ids: Of new chunks.
     """
-    found = {
+    digests_of = {
         chunk.chunk_id: {*_digests(chunk)}
         for chunk in (diff.added() if chunk_ids else ())
         if chunk.chunk_id in chunk_ids and not _is_of_same_text(diff, chunk.doc_id)
     }
-    new = {digest for digests in found.values() for digest in digests}
+    new = {digest for digests in digests_of.values() for digest in digests}
     for chunk in diff.removed() if new else ():
         new.difference_update(_digests(chunk))
-    return frozenset(chunk_id for chunk_id, digests in found.items() if digests & new)
+    return frozenset(chunk_id for chunk_id, digests in digests_of.items() if digests & new)
 
 
 def _is_of_same_text(diff: CorpusDiff, doc_id: str) -> bool:
@@ -137,7 +137,7 @@ class _Checked:
     finding: Finding
 
 
-def doubted(
+def doubted_queries(
     staged: Dataset,
     parent: Dataset,
     settled: SettledSet,
@@ -192,7 +192,7 @@ async def find_conflicts(
     settled: SettledSet,
     recheckers: Recheckers,
     *,
-    found: Doubted,
+    doubted: Doubted,
     version: int,
 ) -> Conflicts:
     """Quarantine queries that new chunks contradict.
@@ -206,7 +206,7 @@ async def find_conflicts(
         survey: The corpus as it is now.
         settled: The queries; nothing is changed in it.
         recheckers: Say whether chunks give the expected answer.
-        found: The chunks; see `doubted`.
+        doubted: The chunks; see `doubted_queries`.
         version: Number of the version that is made.
 
     Raises:
@@ -215,10 +215,12 @@ async def find_conflicts(
     items = {item.query.query_id: item for item in settled.items}
     causes = {
         name: [_answered(survey.chunk(chunk_ids[0]))]
-        for name, chunk_ids in found.unanswerable.items()
+        for name, chunk_ids in doubted.unanswerable.items()
     }
     checks = [
-        check for name in sorted(found.answerable) for check in _checks(items[name], survey, found)
+        check
+        for name in sorted(doubted.answerable)
+        for check in _checks(items[name], survey, doubted)
     ]
     done = await _check_all(checks, recheckers)
     for checked in sorted(done.results, key=lambda one: one.check.key):
@@ -226,7 +228,7 @@ async def find_conflicts(
             name = checked.check.item.query.query_id
             causes.setdefault(name, []).append(_contradicted(checked))
     failures = list(_by_pair(checks, done.failures))
-    tried = {key for check in checks for key in check.keys} | found.earlier
+    tried = {key for check in checks for key in check.keys} | doubted.earlier
     staged.replace_failures("recheck", failures, tried.__contains__)
     calls = Counter(check.item.query.query_id for check in checks)
     return _sorted_out(items, causes, calls, failures, version)

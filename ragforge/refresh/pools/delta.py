@@ -16,7 +16,7 @@ from ragforge.pipeline.completing import (
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge_run import JudgingResult
 from ragforge.pipeline.judging import refused_if_all_failed
-from ragforge.pipeline.pool_waves import Asked, items_of
+from ragforge.pipeline.pool_waves import PooledQuery, items_of
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure
 from ragforge.retrieval import Retriever
@@ -99,21 +99,21 @@ async def entering_chunks(
     others = {name: one for name, one in retrievers.items() if name not in own}
     most, workers = growth.most, Workers(settings.model.concurrency, observer)
     probes = probes_of(items, others)
-    found = await look(probes, others, most=most, workers=workers)
-    hit = {one.query_id for one in found.results if _enters(one, pools, new)}
+    probed = await look(probes, others, most=most, workers=workers)
+    hit = {one.query_id for one in probed.results if _enters(one, pools, new)}
     newcomers = survey.newcomers(new) if len(new) <= _MOST_NEW * survey.n_chunks else None
     doubts = _Doubts(survey, newcomers, pools, new, sorted(own))
     searched = [item for item in items if item.query_id in hit or doubts.may_enter(item)]
     mine = {name: retrievers[name] for name in own}
     more = await look_for(searched, survey, mine, job)
-    ranked = ranked_items(items, [*found.results, *more.results])
+    ranked = ranked_items(items, [*probed.results, *more.results])
     narrowed = _narrowed(ranked, pools, new)
     return Entering(
         ranked=[one for one in narrowed if one.pool(pools.depth(one.query_id))],
         depths={one.query_id: pools.depth(one.query_id) for one in narrowed},
         n_searched=len(items) if others else len(searched),
         tried=frozenset(one.key for one in (*probes, *probes_of(searched, mine))),
-        failures=[*found.failures, *more.failures],
+        failures=[*probed.failures, *more.failures],
     )
 
 
@@ -280,7 +280,7 @@ async def _judge(staged: Dataset, survey: Surveyed, job: Job, entering: Entering
         return JudgingResult("")
     queries = {query.query_id: query for query in staged.queries()}
     asked = {
-        ranked.query_id: Asked(
+        ranked.query_id: PooledQuery(
             queries[ranked.query_id].asked, queries[ranked.query_id].answerable, ranked
         )
         for ranked in entering.ranked

@@ -35,18 +35,18 @@ def check_churn(diff: CorpusDiff, settings: RefreshSettings) -> None:
     Raises:
         ChurnError: More vanished than the settings allow.
     """
-    found = diff.documents
-    n_gone = len(found.removed)
-    if n_gone > settings.vanished_most * found.n_before:
-        some = ", ".join(found.removed[:_SHOWN])
+    documents = diff.documents
+    n_gone = len(documents.removed)
+    if n_gone > settings.vanished_most * documents.n_before:
+        some = ", ".join(documents.removed[:_SHOWN])
         raise ChurnError(
-            f"{n_gone} of {found.n_before} documents vanished, such as {some}; at most "
+            f"{n_gone} of {documents.n_before} documents vanished, such as {some}; at most "
             f"{settings.vanished_most:.0%} may (refresh.vanished_most). Is a mount missing, is "
             f"this another folder, or do include and exclude leave them out? {_ANYWAY}"
         )
-    n_before = found.chunks_kept + found.chunks_removed
+    n_before = documents.chunks_kept + documents.chunks_removed
     most = settings.chunks_gone_most * n_before
-    if found.is_cut_anew or found.chunks_removed <= most:
+    if documents.is_cut_anew or documents.chunks_removed <= most:
         return
     if (n_lost := chunks_lost(diff)) > most:
         raise ChurnError(
@@ -137,7 +137,7 @@ def _churn(settled: SettledSet, most: float) -> VersionCheck:
     before = _accepted_before(settled)
     changed = [item for item in before if _is_another(item)]
     kinds = Counter(_what_happened(item) for item in changed)
-    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     share = len(changed) / len(before) if before else None
     return VersionCheck(
         name=CHURN,
@@ -145,7 +145,7 @@ def _churn(settled: SettledSet, most: float) -> VersionCheck:
         found=share,
         limit=most,
         detail=f"{len(changed)} of {plural(len(before), 'query', 'queries')}"
-        + (f": {told}" if told else ""),
+        + (f": {listed}" if listed else ""),
     )
 
 
@@ -329,12 +329,12 @@ def _none(name: str, fault: str, found: Iterable[str], otherwise: str) -> Versio
         otherwise: What is right where nothing is wrong.
     """
     listed = list(found)
-    shown = ", ".join(listed[:_NAMED])
+    examples = ", ".join(listed[:_NAMED])
     more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
     return VersionCheck(
         name=name,
         passed=not listed,
         found=float(len(listed)),
         limit=0.0,
-        detail=f"{fault}: {shown}{more}" if listed else otherwise,
+        detail=f"{fault}: {examples}{more}" if listed else otherwise,
     )

@@ -53,15 +53,21 @@ def _grades(
     dataset: Dataset, query_ids: set[str], moved: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[str, _Graded]]:
     """Yield what the grades of queries are, and who gave them."""
-    for query_id, of_query in groupby(dataset.each_judgment(), lambda one: one.query_id):
+    for query_id, of_query in groupby(dataset.each_judgment(), lambda judgment: judgment.query_id):
         if query_id in query_ids:
             judged = list(of_query)
-            of_now = [(i, one) for one in judged for i in moved.get(one.chunk_id, (one.chunk_id,))]
-            marks = {chunk_id: one.relevant for chunk_id, one in of_now}
+            of_now = [
+                (i, judgment)
+                for judgment in judged
+                for i in moved.get(judgment.chunk_id, (judgment.chunk_id,))
+            ]
+            marks = {chunk_id: judgment.relevant for chunk_id, judgment in of_now}
             listed = [chunk_id for chunk_id, is_relevant in marks.items() if is_relevant]
             has_list = any(mark is not None for mark in marks.values())
-            grades = {chunk_id: one.grade for chunk_id, one in of_now}
-            judges = frozenset(key for one in judged if (key := judge_key(one)) is not None)
+            grades = {chunk_id: judgment.grade for chunk_id, judgment in of_now}
+            judges = frozenset(
+                key for judgment in judged if (key := judge_key(judgment)) is not None
+            )
             yield query_id, _Graded(grades_digest(grades, listed if has_list else None), judges)
 
 
@@ -168,14 +174,14 @@ def _is_lost(sight: ItemSight) -> bool:
 
 def _texts_before(events: Iterable[ItemChange]) -> dict[tuple[str, int], frozenset[str]]:
     """Return the digests that documents had before a revision was lost, by id and revision."""
-    found: dict[tuple[str, int], frozenset[str]] = {}
+    digests: dict[tuple[str, int], frozenset[str]] = {}
     revisions: dict[str, int] = {}
     for change in events:
         name, revision = change.query_id, revisions.get(change.query_id, 1)
         before = frozenset(one.before for one in change.causes if one.kind in DIGESTED) - {""}
         if change.revision > revision or change.action in _LOST:
-            found.setdefault((name, revision), before)
+            digests.setdefault((name, revision), before)
         else:
-            found.pop((name, revision), None)
+            digests.pop((name, revision), None)
         revisions[name] = change.revision
-    return found
+    return digests

@@ -85,15 +85,15 @@ def connections(
     return Connections(documents, changed, added)
 
 
-def parted(settled: SettledSet, found: Connections, version: int) -> Parting:
+def parted(settled: SettledSet, connected: Connections, version: int) -> Parting:
     """Return the queries that are in no split from now on, and those that are back in theirs.
 
     Args:
         settled: The queries of the version; not changed.
-        found: What they rest on.
+        connected: What they rest on.
         version: Its number.
     """
-    clashes = found.clashes(settled.queries)
+    clashes = connected.clashes(settled.queries)
     parting = Parting([], [])
     for item in settled.items:
         query = item.query
@@ -139,12 +139,12 @@ def _documents_before(settled: SettledSet, survey: Survey, diff: CorpusDiff) -> 
     earlier = [item.before for item in settled.items if item.before is not None]
     gone = {chunk_id for query in earlier for chunk_id in query.source_chunk_ids}
     homes = {chunk.chunk_id: chunk.doc_id for chunk in diff.removed() if chunk.chunk_id in gone}
-    found = {}
+    by_query = {}
     for query_id, documents in documents_of(earlier, survey).items():
-        found[query_id] = {name for name in documents if name not in diff.moves}
+        by_query[query_id] = {name for name in documents if name not in diff.moves}
     for query in earlier:
-        found[query.query_id] |= _own_documents(query, survey, homes)
-    return found
+        by_query[query.query_id] |= _own_documents(query, survey, homes)
+    return by_query
 
 
 def _own_documents(query: Query, survey: Survey, homes: Mapping[str, str]) -> set[str]:

@@ -12,7 +12,7 @@ from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.completing import judging_settings, probing_retrievers
 from ragforge.pipeline.generation.team import Team
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judges import open_bench
+from ragforge.pipeline.judges import open_judges
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Action, CallCounts, JudgmentsDiff, Provenance, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff
@@ -26,7 +26,7 @@ from ragforge.refresh.items.items import settle_items
 from ragforge.refresh.items.passages import CorpusNow
 from ragforge.refresh.items.rechecking import Recheckers
 from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.pools.conflicts import doubted, find_conflicts
+from ragforge.refresh.pools.conflicts import doubted_queries, find_conflicts
 from ragforge.refresh.pools.delta import DeltaPools, judge_new_chunks
 from ragforge.refresh.pools.graded import without_judge
 from ragforge.refresh.publish.checks import check_version
@@ -174,8 +174,8 @@ class Version:
 
     async def _judges(self) -> tuple[Provenance, ...]:
         judging = self.job.with_settings(judging_settings(self.settings))
-        async with open_bench(judging, self.parent) as bench:
-            return tuple(bench.provenances())
+        async with open_judges(judging, self.parent) as judges:
+            return tuple(judges.provenances())
 
     async def estimate_pools(self) -> DeltaPools:
         """Return what judging the new chunks would take, in a dry run."""
@@ -200,19 +200,19 @@ class Version:
             return
         done = await self._judged(new_chunks, whole)
         self.calls["judge"] += done.n_calls
-        found = await find_conflicts(
+        conflicts = await find_conflicts(
             self.staged,
             self.survey(),
             self.settled,
             self.who,
-            found=doubted(
+            doubted=doubted_queries(
                 self.staged, self.parent, self.settled, new_chunks, whole, diff=self.diff
             ),
             version=self.number,
         )
-        self.calls["conflicts"] += found.n_calls
-        self.settled.broken_pins += found.broken_pins
-        self.settled.replace(found.items)
+        self.calls["conflicts"] += conflicts.n_calls
+        self.settled.broken_pins += conflicts.broken_pins
+        self.settled.replace(conflicts.items)
         self._write_queries()
 
     async def _fill(self) -> None:

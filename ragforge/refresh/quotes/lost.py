@@ -27,7 +27,7 @@ _MOST_SPOTS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FormerPlace:
     """How a quote stood in the version before.
 
     Args:
@@ -40,7 +40,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QuotePlace:
     """A verbatim place of a quote.
 
     Args:
@@ -61,7 +61,7 @@ class Place:
         return self.is_same_chunks, self.is_same_around, self.n_alike
 
 
-def standing(evidence: Evidence, page: Page, chars: int) -> Standing:
+def former_place(evidence: Evidence, page: Page, chars: int) -> FormerPlace:
     """Return how a quote stands in the version before.
 
     Args:
@@ -72,11 +72,11 @@ def standing(evidence: Evidence, page: Page, chars: int) -> Standing:
     spot = page.spot(evidence)
     if spot is None:
         before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
-        return Standing(None, Surroundings(before.lstrip(), after.rstrip()))
-    return Standing(page.placed(spot), page.around(spot, chars))
+        return FormerPlace(None, Surroundings(before.lstrip(), after.rstrip()))
+    return FormerPlace(page.placed(spot), page.around(spot, chars))
 
 
-def likeliest(quote: str, was: Standing, page: Page, chars: int) -> Place | None:
+def likeliest(quote: str, was: FormerPlace, page: Page, chars: int) -> QuotePlace | None:
     """Return the place of a quote on a page that is most like where it stood; None for no place.
 
     Of equals it is the first. Of a quote that stands there more than 10,000 times, as only one of
@@ -87,7 +87,7 @@ def likeliest(quote: str, was: Standing, page: Page, chars: int) -> Place | None
     return max(places, key=lambda place: place.rank, default=None)
 
 
-def state_at(evidence: Evidence, place: Place, *, is_same_text: bool) -> QuoteState:
+def state_at(evidence: Evidence, place: QuotePlace, *, is_same_text: bool) -> QuoteState:
     """Return what became of a quote that stands in its document, or in that under a new id.
 
     Args:
@@ -102,9 +102,9 @@ def state_at(evidence: Evidence, place: Place, *, is_same_text: bool) -> QuoteSt
     return "nearby change"
 
 
-def _place(spot: Location, was: Standing, page: Page, chars: int) -> Place:
+def _place(spot: Location, was: FormerPlace, page: Page, chars: int) -> QuotePlace:
     placement, around = page.placed(spot), page.around(spot, chars)
-    return Place(
+    return QuotePlace(
         placement,
         is_same_chunks=was.placement is not None and _read(was.placement) == _read(placement),
         is_same_around=was.placement is not None and was.around == around,
@@ -180,10 +180,10 @@ class LostQuote:
     evidence: Evidence
     move: DocumentMove | None
     document_now: str
-    was: Standing
+    was: FormerPlace
     is_sought_everywhere: bool
     similar: tuple[str, Similar] | None = None
-    place: tuple[str, Place] | None = field(default=None, init=False)
+    place: tuple[str, QuotePlace] | None = field(default=None, init=False)
 
 
 def sight_lost(
@@ -233,12 +233,12 @@ def _candidates(
     """Return by document the quotes that may be in it, and whether to look for other words too."""
     texts = list(dict.fromkeys(fold(quote.evidence.quote) for quote in lost))
     likely = dict(zip(texts, candidate_documents(texts, chunks), strict=True))
-    found: dict[str, list[tuple[LostQuote, bool]]] = {}
+    by_document: dict[str, list[tuple[LostQuote, bool]]] = {}
     for quote in lost:
         others = _others(quote, likely[fold(quote.evidence.quote)])
         for rank, doc_id in enumerate(others):
-            found.setdefault(doc_id, []).append((quote, rank < _MOST_READ))
-    return found
+            by_document.setdefault(doc_id, []).append((quote, rank < _MOST_READ))
+    return by_document
 
 
 def _others(quote: LostQuote, doc_ids: Iterable[str]) -> Iterator[str]:

@@ -11,12 +11,12 @@ from ragforge.records import Evidence, Query
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.quotes.locations import ItemSight, QuoteSight
 from ragforge.refresh.quotes.lost import (
+    FormerPlace,
     LostQuote,
-    Standing,
     cause_of,
+    former_place,
     likeliest,
     sight_lost,
-    standing,
     state_at,
 )
 from ragforge.refresh.quotes.similar import most_similar
@@ -123,29 +123,29 @@ def _on_page(
     quotes: Sequence[_Sought], was: Page, now: Page, settings: RefreshSettings
 ) -> Iterator[tuple[_Sought, QuoteSight | LostQuote]]:
     for one in quotes:
-        stood = standing(one.evidence, was, settings.near_chars)
+        stood = former_place(one.evidence, was, settings.near_chars)
         yield one, _verbatim(one, stood, now, settings) or _lost(one, stood, now, settings)
 
 
 def _verbatim(
-    one: _Sought, was: Standing, now: Page, settings: RefreshSettings
+    sought: _Sought, was: FormerPlace, now: Page, settings: RefreshSettings
 ) -> QuoteSight | None:
-    place = likeliest(one.evidence.quote, was, now, settings.near_chars)
+    place = likeliest(sought.evidence.quote, was, now, settings.near_chars)
     if place is None:
         return None
-    if one.move is None:
-        return _as_it_stands(one.evidence, place.placement)
-    state = state_at(one.evidence, place, is_same_text=one.is_same_text)
+    if sought.move is None:
+        return _as_it_stands(sought.evidence, place.placement)
+    state = state_at(sought.evidence, place, is_same_text=sought.is_same_text)
     doc_id = place.placement.chunks[0].doc_id
     if state == "kept":
-        return QuoteSight(one.evidence, state, doc_id, place.placement)
+        return QuoteSight(sought.evidence, state, doc_id, place.placement)
     near = f"the text within {settings.near_chars} characters of the quote changed"
     if was.placement is None:
         detail = "the quote stands again"
     else:
         detail = near if state == "nearby change" else ""
-    causes = (cause_of(one.evidence.doc_id, one.move, detail),)
-    return QuoteSight(one.evidence, state, doc_id, place.placement, causes=causes)
+    causes = (cause_of(sought.evidence.doc_id, sought.move, detail),)
+    return QuoteSight(sought.evidence, state, doc_id, place.placement, causes=causes)
 
 
 def _as_it_stands(evidence: Evidence, now: Placement) -> QuoteSight:
@@ -155,13 +155,13 @@ def _as_it_stands(evidence: Evidence, now: Placement) -> QuoteSight:
     return QuoteSight(evidence, "kept", evidence.doc_id, None if is_there else now)
 
 
-def _lost(one: _Sought, was: Standing, now: Page, settings: RefreshSettings) -> LostQuote:
-    similar = most_similar(one.evidence.quote, now, settings.similar_least)
+def _lost(sought: _Sought, was: FormerPlace, now: Page, settings: RefreshSettings) -> LostQuote:
+    similar = most_similar(sought.evidence.quote, now, settings.similar_least)
     return LostQuote(
-        one.evidence,
-        one.move,
-        one.document_now,
+        sought.evidence,
+        sought.move,
+        sought.document_now,
         was,
-        is_sought_everywhere=one.query.status != "retired",
-        similar=(one.document_now, similar) if similar else None,
+        is_sought_everywhere=sought.query.status != "retired",
+        similar=(sought.document_now, similar) if similar else None,
     )

@@ -45,12 +45,12 @@ def candidate_documents(quotes: Sequence[str], chunks: Iterable[Chunk]) -> list[
         first, then by id.
     """
     patterns = [pattern for width in _WIDTHS if (pattern := _pattern(quotes, width))]
-    found: list[dict[str, int]] = [{} for _ in quotes]
+    hits: list[dict[str, int]] = [{} for _ in quotes]
     for batch in _batches(chunks) if patterns else ():
         for pattern in patterns:
             for chunk, quote, share in pattern.hits(batch):
-                _note(found[quote], batch.doc_ids[chunk], share)
-    return [_best(candidates) for candidates in found]
+                _note(hits[quote], batch.doc_ids[chunk], share)
+    return [_best(candidates) for candidates in hits]
 
 
 @dataclass(frozen=True, slots=True)

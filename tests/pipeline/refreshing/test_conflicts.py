@@ -23,7 +23,7 @@ from ragforge.records import Cause, ItemChange, Pin, Provenance, Query
 from ragforge.refresh.grades.carrying import carry_judgments
 from ragforge.refresh.items.rechecking import Recheckers, recheckers_of
 from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.pools.conflicts import doubted, find_conflicts
+from ragforge.refresh.pools.conflicts import doubted_queries, find_conflicts
 from ragforge.stages.recheck.llm import PROMPT
 from ragforge.stages.recheck.subject import Finding, Proved
 
@@ -83,9 +83,11 @@ class World:
         return asyncio.run(self._find(recheckers, whole))
 
     async def _find(self, recheckers, whole=()):
-        found = doubted(self.staged, self.parent, self.settled, self.new, whole, diff=self.diff)
+        found = doubted_queries(
+            self.staged, self.parent, self.settled, self.new, whole, diff=self.diff
+        )
         return await find_conflicts(
-            self.staged, self.survey, self.settled, recheckers, found=found, version=2
+            self.staged, self.survey, self.settled, recheckers, doubted=found, version=2
         )
 
     async def find_with(self, endpoint):

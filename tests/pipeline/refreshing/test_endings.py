@@ -3,7 +3,7 @@ from fakes import Recorder
 
 from ragforge.config import RefreshSettings
 from ragforge.errors import DataError, LockedError
-from ragforge.refresh.job import tell_of_failure
+from ragforge.refresh.job import notify_of_failure
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def told(tmp_path):
 
     def go(error):
         recorder = Recorder()
-        tell_of_failure(tmp_path, error, settings, recorder)
+        notify_of_failure(tmp_path, error, settings, recorder)
         return [event.message for event in recorder.named("note")]
 
     return go

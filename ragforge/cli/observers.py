@@ -10,7 +10,7 @@ from ragforge.observe import Observer
 from ragforge.pipeline.evaluated import EvaluatedRun
 
 
-def add_telling(parser: argparse.ArgumentParser) -> None:
+def add_observers(parser: argparse.ArgumentParser) -> None:
     """Add `--observer` and `--prometheus`."""
     parser.add_argument(
         "--observer",
@@ -62,9 +62,9 @@ def tell(
         DataError: The file cannot be written.
     """
     if arguments.observer:
-        from ragforge.pipeline.observer_events import tell_evaluations
+        from ragforge.pipeline.observer_events import emit_evaluations
 
-        tell_evaluations(evaluated, observer)
+        emit_evaluations(evaluated, observer)
     if arguments.prometheus is not None:
         from ragforge.pipeline.observer_events import write_evaluations
 

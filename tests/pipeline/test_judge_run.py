@@ -9,9 +9,9 @@ from ragforge.config import Settings
 from ragforge.llm.chat import ChatReply
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import PILOT_PAIRS, JudgingResult, Sitting
+from ragforge.pipeline.judge_run import PILOT_PAIRS, JudgeRun, JudgingResult
 from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.judges import Bench
+from ragforge.pipeline.judges import Judges
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.pairs import Pair
@@ -54,10 +54,10 @@ def sit(tmp_path):
         settings = Settings.model_validate({"judge": {"batch": 8}, "model": {"name": "m"}})
         asker = Asker(model, "m", settings.model, load_prompt("judge_relevance_batch"))
         result, recorder = JudgingResult("m"), Recorder()
-        bench = Bench((Backend(asker, concurrency=2),), Job(settings, recorder))
+        judges = Judges((Backend(asker, concurrency=2),), Job(settings, recorder))
         with JudgedSpool(tmp_path) as judged:
-            sitting = Sitting(bench, judged, result)
-            asyncio.run(sitting.judge(lambda: pairs(n_queries), 8 * n_queries))
+            run = JudgeRun(judges, judged, result)
+            asyncio.run(run.judge(lambda: pairs(n_queries), 8 * n_queries))
             judgments = list(judged.judgments())
         notes = [event.message for event in recorder.named("note")]
         return result, judgments, notes
