@@ -79,6 +79,18 @@ def number(value: float | None, digits: int = 3) -> str:
     return MISSING if value is None else f"{value:.{digits}f}"
 
 
+def signed(value: float | None, digits: int = 3) -> str:
+    """Return a difference with its sign; a dash where there is none."""
+    return MISSING if value is None else f"{value:+.{digits}f}"
+
+
+def with_ends(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
+    """Return a value with the ends of its interval in square brackets, where it has one."""
+    if value is None or low is None or high is None:
+        return number(value, digits)
+    return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
+
+
 def share(part: float | None, whole: float = 1.0) -> str:
     """Return a part as a percentage of the whole; a dash where there is none."""
     return MISSING if part is None or not whole else f"{100 * part / whole:.0f} %"

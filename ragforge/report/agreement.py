@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, with_ends
 from ragforge.evaluating.graded_by import BASELINE
 from ragforge.evaluating.text_table import Table
 from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
@@ -125,11 +125,7 @@ def _figures_json(figures: Mapping[str, ClusteredInterval]) -> dict[str, object]
 
 def _figure(figures: Figures, name: str) -> str:
     figure = figures.get(name)
-    if figure is None or figure.value is None:
-        return MISSING
-    if figure.low is None:
-        return number(figure.value)
-    return f"{number(figure.value)} [{number(figure.low)}, {number(figure.high)}]"
+    return MISSING if figure is None else with_ends(figure.value, figure.low, figure.high)
 
 
 def _beyond(agreement: Agreement) -> Iterable[tuple[str, ...]]:

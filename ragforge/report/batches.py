@@ -6,7 +6,7 @@ or the system, and is no trend of the set; the interval of the difference is one
 
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, number, one_line
+from ragforge.evaluating.formatting import MISSING, number, one_line, with_ends
 from ragforge.evaluating.history.batches import BatchMean, BatchSeries, Level
 from ragforge.evaluating.text_table import Table, render_table
 
@@ -68,11 +68,9 @@ def _remarks(series: BatchSeries) -> list[str]:
 
 
 def _level_text(level: Level | None) -> str:
-    if level is None:
-        return MISSING
-    if level.interval is None:
-        return number(level.mean)
-    return f"{number(level.mean)} [{number(level.interval.low)}, {number(level.interval.high)}]"
+    if level is None or level.interval is None:
+        return number(level.mean if level else None)
+    return with_ends(level.mean, level.interval.low, level.interval.high)
 
 
 def _difference(row: BatchMean) -> str:

@@ -3,7 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, duration, number, one_line, plural, share
+from ragforge.evaluating.formatting import (
+    MISSING,
+    duration,
+    number,
+    one_line,
+    plural,
+    share,
+    signed,
+    with_ends,
+)
 from ragforge.evaluating.graded_by import judge_command, judges_text, missing_grades_text, silent_of
 from ragforge.evaluating.history.rounds import (
     changes_since_last,
@@ -24,7 +33,6 @@ from ragforge.evaluating.text_table import Table, display_width, render_table
 from ragforge.files.set.history import History
 from ragforge.measures.intervals import Ends
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
-from ragforge.report.comparison.sentences import signed
 
 NOTE: Final = (
     "Verdicts are by the 95 % interval of the difference, each by itself: of twenty where nothing "
@@ -107,9 +115,9 @@ def _is_of_head(history: RunHistory, moved: Moved) -> bool:
 def _moved(moved: Moved) -> str:
     if moved.same is None or moved.cause not in _OF_CAUSES:
         return ""
-    full = "" if moved.full is None else f"{_signed(moved.full)} over all items, "
+    full = "" if moved.full is None else f"{signed(moved.full)} over all items, "
     return (
-        f"{moved.measure}: {full}{_signed(moved.same.diff)} on the "
+        f"{moved.measure}: {full}{signed(moved.same.diff)} on the "
         f"{moved.same.n:,} that are the same{_again(moved.same)}: {_OF_CAUSES[moved.cause]}."
     )
 
@@ -158,7 +166,7 @@ def needed_text(trend: Trend, least: float) -> str:
     more = "at least " if needed.is_lower_end else ""
     text = f"one of {least:.3g} takes {_count(needed.for_least, more)}"
     if needed.for_seen is not None:
-        text = f"{_signed(trend.diff)} as seen takes {_count(needed.for_seen, more)}, {text}"
+        text = f"{signed(trend.diff)} as seen takes {_count(needed.for_seen, more)}, {text}"
     return f"{trend.measure}, over {trend.n:,}: {text}"
 
 
@@ -382,25 +390,15 @@ def _from_to(old: float | None, new: float | None) -> str:
 
 
 def _with_interval(of: MeasuredMean | None) -> str:
-    if of is None or of.mean is None:
-        return MISSING
-    return (
-        number(of.mean)
-        if of.low is None
-        else f"{number(of.mean)} [{number(of.low)}, {number(of.high)}]"
-    )
+    return MISSING if of is None else with_ends(of.mean, of.low, of.high)
 
 
 def _difference(of: Trend) -> str:
     if of.is_identity:
-        return f"{_signed(of.diff)}, the same rankings"
+        return f"{signed(of.diff)}, the same rankings"
     if of.low is None:
-        return _signed(of.diff)
-    return f"{_signed(of.diff)} [{_signed(of.low)}, {_signed(of.high)}]"
-
-
-def _signed(value: float | None) -> str:
-    return MISSING if value is None else f"{value:+.3f}"
+        return signed(of.diff)
+    return f"{signed(of.diff)} [{signed(of.low)}, {signed(of.high)}]"
 
 
 def _over(of: Trend) -> str:

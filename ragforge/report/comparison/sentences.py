@@ -52,11 +52,6 @@ def survivors(report: ComparisonReport) -> list[Comparison]:
     return sorted(shown, key=lambda item: (order[item.measure], item.p, -abs(item.diff or 0.0)))
 
 
-def signed(value: float | None, digits: int = DIGITS) -> str:
-    """Return a difference with its sign; a dash where there is none."""
-    return MISSING if value is None else f"{value:+.{digits}f}"
-
-
 def interval_text(ends: Ends | None, digits: int = SHORT) -> str:
     """Return an interval; a dash where there is none."""
     if ends is None:

@@ -1,4 +1,4 @@
-"""A comparison as a terminal shows it."""
+"""A comparison as JSON and as text, with the tables that reports and the page take from it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share, signed
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import part_json
 from ragforge.evaluating.text_table import Table
@@ -24,7 +24,6 @@ from ragforge.report.comparison.sentences import (
     lead_caveats,
     legend,
     p_text,
-    signed,
     survivors,
     verdict,
 )
@@ -240,7 +239,7 @@ def _holes(items: Sequence[Compared]) -> Table | None:
     rows = [
         (
             item.comparison.measure,
-            signed(item.comparison.diff),
+            signed(item.comparison.diff, DIGITS),
             *map(str, (item.unjudged.n_only_a, item.unjudged.n_only_b, item.unjudged.n_both)),
             interval_text(item.unjudged.bounds),
         )
@@ -264,7 +263,7 @@ def _left_out(items: Sequence[Compared]) -> Table | None:
     rows = [
         (
             item.comparison.measure,
-            signed(item.comparison.diff),
+            signed(item.comparison.diff, DIGITS),
             str(item.n_left_out),
             interval_text(item.failure_bounds),
         )
@@ -286,7 +285,7 @@ def _row(item: Compared) -> tuple[str, ...]:
         comparison.measure,
         number(comparison.mean_a, DIGITS),
         number(comparison.mean_b, DIGITS),
-        signed(comparison.diff),
+        signed(comparison.diff, DIGITS),
         _percent(comparison.percent),
         interval_text(comparison.interval),
         p_text(comparison.p),

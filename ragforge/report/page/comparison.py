@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share, signed
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.evaluating.summary import Summary
 from ragforge.report.comparison.sentences import (
@@ -16,7 +16,6 @@ from ragforge.report.comparison.sentences import (
     lead_caveats,
     p_text,
     part_sentences,
-    signed,
     verdict,
 )
 from ragforge.report.comparison.text import means_table, survivors_table, unknown_tables
