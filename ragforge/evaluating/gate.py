@@ -215,6 +215,95 @@ def verdict_json(verdict: Verdict) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The value, with its interval, that is compared with a threshold."""
+
+    value: float | None
+    """The mean, or the mean difference; None where there is none."""
+    low: float | None
+    high: float | None
+    """Ends of the interval of it."""
+    decided: float | None
+    """The end, or by point the mean, that decides, failures at their worst."""
+    n: int
+    n_failed: int
+    worst: bool
+    """Whether failures, or items that cannot be compared, make it worse."""
+    by_point: bool
+    n_left_out: int = 0
+    """Items that cannot be compared, and count at their worst."""
+    is_identical: bool = False
+    """Whether both are one and the same, so that no difference is possible."""
+
+
+def decided_on(kind: Kind, decision: Decision) -> str:
+    """Return the name of the value that is compared with the threshold."""
+    end = "high" if kind == "max" else "low"
+    mean = "mean difference" if kind == "max-drop" else "mean"
+    what = mean if decision.by_point else f"{end} end of the interval"
+    if decision.is_identical:
+        what = "identity"
+    items = " and items left out" if decision.n_left_out else ""
+    return f"{what}, failures{items} at their worst" if decision.worst else what
+
+
+def bound_sentence(kind: Kind, decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+    """Return a sentence on a mean against the threshold of a `min` or a `max`."""
+    if decision.value is None:
+        return "No query has a value."
+    sentence = f"{threshold.measure} is {number(decision.value, _DIGITS)}"
+    if decision.decided is None:
+        return f"{sentence}, of {plural(decision.n, 'query', 'queries')}: too few for an interval."
+    bound, reached = number(threshold.value, _DIGITS), number(decision.decided, _DIGITS)
+    worst = _worst(decision)
+    beyond, far = ("above", "high") if kind == "max" else ("below", "low")
+    if outcome == "PASS":
+        held = (
+            ""
+            if decision.by_point and not worst
+            else f", and by its interval not {beyond} {reached}"
+        )
+        return f"{sentence}{held}{worst}."
+    if (decision.value > threshold.value) == (kind == "max") and decision.value != threshold.value:
+        return f"{sentence}, which is {beyond} {bound}."
+    return (
+        f"{sentence}, but could be as {far} as {reached}{worst}: {bound} is not shown to be held."
+    )
+
+
+def drop_sentence(decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+    """Return a sentence on a mean difference against the drop that is allowed."""
+    if decision.value is None:
+        return "No item can be compared with the baseline."
+    sentence = f"{threshold.measure} changed by {decision.value:+.{_DIGITS}f} on "
+    sentence += plural(decision.n, "item")
+    if decision.decided is None:
+        return f"{sentence}: too few for an interval."
+    bound, worst = number(threshold.value, _DIGITS), _worst(decision)
+    if outcome == "PASS":
+        ruled_out = "is ruled out" if not decision.by_point else "was not found"
+        return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}."
+    if decision.value < -threshold.value:
+        return f"{sentence}: that is a drop of more than {bound}."
+    reached = f"{decision.decided:+.{_DIGITS}f}"
+    return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
+
+
+def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:
+    """Return a sentence on how many queries failed, and how many may.
+
+    Args:
+        n_failed: Of `n`.
+        n: Queries.
+        most: Share that may have failed.
+        failed: What they did, in words.
+    """
+    text = f"{n_failed} of {plural(n, 'query', 'queries')} {failed}"
+    rate = f", {100 * n_failed / n:.2f} %" if n else ""
+    return f"{text}{rate}; allowed is {100 * most:g} %."
+
+
 def _named(evaluation: Evaluation) -> dict[str, object]:
     fields = {"evaluation_id", "at", "dataset", "version", "run", "n_queries", "n_failed"}
     return evaluation.model_dump(include=fields)
@@ -313,95 +402,6 @@ def _number(text: str, where: str, top: float | None) -> float:
     if not isfinite(value) or value < 0 or (top is not None and value > top):
         raise UsageError(f"{where}: {written} is out of range; expected {allowed}")
     return value
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The value, with its interval, that is compared with a threshold."""
-
-    value: float | None
-    """The mean, or the mean difference; None where there is none."""
-    low: float | None
-    high: float | None
-    """Ends of the interval of it."""
-    decided: float | None
-    """The end, or by point the mean, that decides, failures at their worst."""
-    n: int
-    n_failed: int
-    worst: bool
-    """Whether failures, or items that cannot be compared, make it worse."""
-    by_point: bool
-    n_left_out: int = 0
-    """Items that cannot be compared, and count at their worst."""
-    is_identical: bool = False
-    """Whether both are one and the same, so that no difference is possible."""
-
-
-def decided_on(kind: Kind, decision: Decision) -> str:
-    """Return the name of the value that is compared with the threshold."""
-    end = "high" if kind == "max" else "low"
-    mean = "mean difference" if kind == "max-drop" else "mean"
-    what = mean if decision.by_point else f"{end} end of the interval"
-    if decision.is_identical:
-        what = "identity"
-    items = " and items left out" if decision.n_left_out else ""
-    return f"{what}, failures{items} at their worst" if decision.worst else what
-
-
-def bound_sentence(kind: Kind, decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
-    """Return a sentence on a mean against the threshold of a `min` or a `max`."""
-    if decision.value is None:
-        return "No query has a value."
-    sentence = f"{threshold.measure} is {number(decision.value, _DIGITS)}"
-    if decision.decided is None:
-        return f"{sentence}, of {plural(decision.n, 'query', 'queries')}: too few for an interval."
-    bound, reached = number(threshold.value, _DIGITS), number(decision.decided, _DIGITS)
-    worst = _worst(decision)
-    beyond, far = ("above", "high") if kind == "max" else ("below", "low")
-    if outcome == "PASS":
-        held = (
-            ""
-            if decision.by_point and not worst
-            else f", and by its interval not {beyond} {reached}"
-        )
-        return f"{sentence}{held}{worst}."
-    if (decision.value > threshold.value) == (kind == "max") and decision.value != threshold.value:
-        return f"{sentence}, which is {beyond} {bound}."
-    return (
-        f"{sentence}, but could be as {far} as {reached}{worst}: {bound} is not shown to be held."
-    )
-
-
-def drop_sentence(decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
-    """Return a sentence on a mean difference against the drop that is allowed."""
-    if decision.value is None:
-        return "No item can be compared with the baseline."
-    sentence = f"{threshold.measure} changed by {decision.value:+.{_DIGITS}f} on "
-    sentence += plural(decision.n, "item")
-    if decision.decided is None:
-        return f"{sentence}: too few for an interval."
-    bound, worst = number(threshold.value, _DIGITS), _worst(decision)
-    if outcome == "PASS":
-        ruled_out = "is ruled out" if not decision.by_point else "was not found"
-        return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}."
-    if decision.value < -threshold.value:
-        return f"{sentence}: that is a drop of more than {bound}."
-    reached = f"{decision.decided:+.{_DIGITS}f}"
-    return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
-
-
-def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:
-    """Return a sentence on how many queries failed, and how many may.
-
-    Args:
-        n_failed: Of `n`.
-        n: Queries.
-        most: Share that may have failed.
-        failed: What they did, in words.
-    """
-    text = f"{n_failed} of {plural(n, 'query', 'queries')} {failed}"
-    rate = f", {100 * n_failed / n:.2f} %" if n else ""
-    return f"{text}{rate}; allowed is {100 * most:g} %."
 
 
 def _worst(decision: Decision) -> str:

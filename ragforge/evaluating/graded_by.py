@@ -27,6 +27,12 @@ _BATCHES: Final = re.compile(r"batch (\d+) x (\d+)")
 _VOTES: Final = re.compile(r"votes (\d+) at ([\d.]+)")
 _USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
 
+NOT_RECORDED: Final = "who graded is not recorded"
+_NAME_CHARS: Final = 60
+_MOST_NAMED: Final = 8
+"""In the line; a file may name one for each grade."""
+_UNRECORDED: Final = GradeOrigin("")
+
 
 def judge_text(judge: Provenance) -> str:
     """Return a judge in a few words: model, prompt, and how it was asked."""
@@ -87,17 +93,20 @@ def judge_command(
     return one_line(shlex.join(words), 1000)
 
 
+def judge_name(judge: Judge) -> str:
+    """Return who judged in a few words."""
+    if judge.is_baseline:
+        return f"baseline ({judge.model or 'offline'})"
+    if judge.is_mock:
+        return f"ragforge mock in the place of {judge.model}"
+    kind = _KINDS.get(judge.kind, "judge not recorded")
+    return f"{judge.model} ({kind})" if judge.model else kind
+
+
 def _model(ask: Provenance) -> list[str]:
     if ask.kind == "baseline":
         return ["--model", "offline"]
     return ["--model", ask.model or "MODEL"]
-
-
-NOT_RECORDED: Final = "who graded is not recorded"
-_NAME_CHARS: Final = 60
-_MOST_NAMED: Final = 8
-"""In the line; a file may name one for each grade."""
-_UNRECORDED: Final = GradeOrigin("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +251,3 @@ def _named(item: GradeOrigin) -> str:
 def _order(item: GradedBy) -> tuple[int, str, str, str, str]:
     by = item.origin
     return -item.n, by.kind, by.model, by.prompt, by.source
-
-
-def judge_name(judge: Judge) -> str:
-    """Return who judged in a few words."""
-    if judge.is_baseline:
-        return f"baseline ({judge.model or 'offline'})"
-    if judge.is_mock:
-        return f"ragforge mock in the place of {judge.model}"
-    kind = _KINDS.get(judge.kind, "judge not recorded")
-    return f"{judge.model} ({kind})" if judge.model else kind

@@ -24,6 +24,31 @@ _NEEDLE: Final = 24
 """Characters by which a quote is known whose end is not shown."""
 _LONGEST: Final = 2000
 
+_REPLY_CHARS: Final = 800
+_AT_ONCE: Final = 500
+MISSED: Final = 5
+"""Relevant chunks shown that were not in the top ranks."""
+_QUOTES: Final = 5
+_TEXT_CHARS: Final = 1500
+_QUOTE_CHARS: Final = 600
+_REASON_CHARS: Final = 400
+ChunkState: TypeAlias = Literal["graded", "failed", "listed", "unlisted", "unjudged"]
+"""Graded; the judge gave no grade; relevant by a list without a grade; not relevant, as labels are
+complete; nobody looked."""
+NO_GRADE_SIGNS: Final[Mapping[str, str]] = {
+    "unjudged": "?",
+    "failed": "!",
+    "listed": "+",
+    "unlisted": "-",
+}
+"""What is shown in the place of a grade."""
+NO_GRADE_MEANINGS: Final[Mapping[str, str]] = {
+    "unjudged": "not judged",
+    "failed": "judging failed",
+    "listed": "listed as relevant, without a grade",
+    "unlisted": "not listed, so not relevant",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkStart:
@@ -143,10 +168,6 @@ def _cut(text: str, quote: str) -> Span | None:
     return None
 
 
-_REPLY_CHARS: Final = 800
-_AT_ONCE: Final = 500
-
-
 def reply_key(judgment: Judgment) -> str:
     """Return the key of the reply that a grade rests on, the first of several; "" without one."""
     own = judgment.provenance.call_key if judgment.provenance else ""
@@ -183,31 +204,6 @@ def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]
 def _text(key: str, reply: object, sha256: object) -> Excerpt | None:
     stored = stored_reply(key, reply, sha256)
     return None if stored is None else excerpt(stored.text, _REPLY_CHARS)
-
-
-MISSED: Final = 5
-"""Relevant chunks shown that were not in the top ranks."""
-_QUOTES: Final = 5
-_TEXT_CHARS: Final = 1500
-_QUOTE_CHARS: Final = 600
-_REASON_CHARS: Final = 400
-
-ChunkState: TypeAlias = Literal["graded", "failed", "listed", "unlisted", "unjudged"]
-"""Graded; the judge gave no grade; relevant by a list without a grade; not relevant, as labels are
-complete; nobody looked."""
-NO_GRADE_SIGNS: Final[Mapping[str, str]] = {
-    "unjudged": "?",
-    "failed": "!",
-    "listed": "+",
-    "unlisted": "-",
-}
-"""What is shown in the place of a grade."""
-NO_GRADE_MEANINGS: Final[Mapping[str, str]] = {
-    "unjudged": "not judged",
-    "failed": "judging failed",
-    "listed": "listed as relevant, without a grade",
-    "unlisted": "not listed, so not relevant",
-}
 
 
 @dataclass(frozen=True, slots=True)

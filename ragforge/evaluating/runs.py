@@ -312,6 +312,45 @@ def rank_order(hits: Iterable[Hit]) -> tuple[str, ...]:
     return _ordered({hit.chunk_id: hit.score for hit in hits})
 
 
+def by_document_text(n_queries: int) -> str:
+    """Say that queries are measured by documents."""
+    queries = plural(n_queries, "query is", "queries are")
+    return (
+        f"{queries} measured by documents, as labels name some: chunks count as their documents, "
+        "each at its best rank."
+    )
+
+
+def missing_text(n_missing: int, noun: str = "chunk") -> str:
+    """Say that the corpus lacks chunks, or documents, that people call relevant."""
+    chunks = plural(n_missing, f"relevant {noun} is", f"relevant {noun}s are")
+    return f"{chunks} not in the corpus: no run can find them, and recall is measured by them."
+
+
+def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
+    """Say which measures count as relevant what no grade reaches; "" where there is none.
+
+    Args:
+        names: Of the measures.
+        rel_threshold: Lowest grade that counts as relevant, unless a measure says another.
+        highest: Grade in the judgments.
+    """
+    measures = [parse_measure(name) for name in names]
+    thresholds = {
+        str(measure): measure.rel or rel_threshold
+        for measure in measures
+        if "rel" in SYNTAX[measure.name].settings
+    }
+    affected = [name for name, threshold in thresholds.items() if threshold > highest]
+    default = ""
+    if rel_threshold > highest:
+        default = f"Relevant means grade {rel_threshold} or above here. "
+    if not (affected or default):
+        return ""
+    zero = f" These measures are 0 for every ranking: {', '.join(affected)}." if affected else ""
+    return f"{default}The highest grade in the judgments is {highest}.{zero}"
+
+
 def _ordered(scored: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(sorted(scored, key=lambda item: (scored[item], item), reverse=True))
 
@@ -401,42 +440,3 @@ def latency_of(seconds: Sequence[float]) -> Latency | None:
     ordered = sorted(seconds)
     p95_s, p99_s = (ordered[ceil(share * len(ordered)) - 1] for share in (0.95, 0.99))
     return Latency(median(ordered), p95_s, p99_s, len(ordered), fmean(ordered))
-
-
-def by_document_text(n_queries: int) -> str:
-    """Say that queries are measured by documents."""
-    queries = plural(n_queries, "query is", "queries are")
-    return (
-        f"{queries} measured by documents, as labels name some: chunks count as their documents, "
-        "each at its best rank."
-    )
-
-
-def missing_text(n_missing: int, noun: str = "chunk") -> str:
-    """Say that the corpus lacks chunks, or documents, that people call relevant."""
-    chunks = plural(n_missing, f"relevant {noun} is", f"relevant {noun}s are")
-    return f"{chunks} not in the corpus: no run can find them, and recall is measured by them."
-
-
-def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
-    """Say which measures count as relevant what no grade reaches; "" where there is none.
-
-    Args:
-        names: Of the measures.
-        rel_threshold: Lowest grade that counts as relevant, unless a measure says another.
-        highest: Grade in the judgments.
-    """
-    measures = [parse_measure(name) for name in names]
-    thresholds = {
-        str(measure): measure.rel or rel_threshold
-        for measure in measures
-        if "rel" in SYNTAX[measure.name].settings
-    }
-    affected = [name for name, threshold in thresholds.items() if threshold > highest]
-    default = ""
-    if rel_threshold > highest:
-        default = f"Relevant means grade {rel_threshold} or above here. "
-    if not (affected or default):
-        return ""
-    zero = f" These measures are 0 for every ranking: {', '.join(affected)}." if affected else ""
-    return f"{default}The highest grade in the judgments is {highest}.{zero}"

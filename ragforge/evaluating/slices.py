@@ -43,6 +43,13 @@ DIMENSIONS: Final = (
 MOST_VALUES: Final = 12
 """Values of a property that are shown: those with the most queries."""
 
+DEEPEST: Final = 100
+"""Rank down to which recall is followed, at most."""
+UNJUDGED: Final = "not judged"
+FAILED: Final = "failed"
+LISTED: Final = "listed"
+"""As relevant, without a grade."""
+
 
 def slices_of(scores: Scores | None, task: Task, documents: Mapping[str, str]) -> tuple[Slice, ...]:
     """Part the queries by each of `DIMENSIONS` that tells some of them from others.
@@ -159,14 +166,6 @@ def _interval(values: Mapping[str, float], design: Design | None) -> Ends | None
     return (
         None if interval.low is None or interval.high is None else Ends(interval.low, interval.high)
     )
-
-
-DEEPEST: Final = 100
-"""Rank down to which recall is followed, at most."""
-UNJUDGED: Final = "not judged"
-FAILED: Final = "failed"
-LISTED: Final = "listed"
-"""As relevant, without a grade."""
 
 
 def summary_with_details(run: MeasuredRun, task: Task, documents: Mapping[str, str]) -> RunSummary:

@@ -80,6 +80,12 @@ RATE_LABELS: Final = {
 
 JsonObject = dict[str, object]
 
+DOCUMENTS: Final = 12
+"""Documents shown, those with the most queries; the rest is in `ragforge answer --json`."""
+GIVEN_SHOWN: Final = 5
+_MEANS: Final = ("their score", "judge's score")
+_RATE_HEADERS: Final = ("value", "n", "failed", "bounds")
+
 
 def answers_json(item: AnswerSummary) -> JsonObject:
     """Return all numbers about the answers of a system."""
@@ -199,13 +205,6 @@ def _context_json(use: ContextUse) -> JsonObject:
 
 def _group(group: ContextGroup) -> JsonObject:
     return {"score": rate_json(group.score), "wrong_claims": rate_json(group.wrong_claims)}
-
-
-DOCUMENTS: Final = 12
-"""Documents shown, those with the most queries; the rest is in `ragforge answer --json`."""
-GIVEN_SHOWN: Final = 5
-_MEANS: Final = ("their score", "judge's score")
-_RATE_HEADERS: Final = ("value", "n", "failed", "bounds")
 
 
 def answer_tables(systems: Sequence[AnswerSummary]) -> list[Table]:

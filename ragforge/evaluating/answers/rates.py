@@ -27,6 +27,14 @@ SLICED: Final = ("score", "correct", "hallucination")
 """The rates of a slice."""
 SUSPICIOUS_P: Final = 0.01
 
+_KINDS: Final[Mapping[str, Kind]] = {
+    "correct": "correct",
+    "partial": "wrong",
+    "incorrect": "wrong",
+    "not_attempted": "not_attempted",
+}
+VERDICTS: Final = ("correct", "partial", "incorrect", "not_attempted")
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerSlice:
@@ -181,13 +189,6 @@ def _text(records: SystemRecords, query_id: str) -> str:
     return answer.answer.strip() if answer else ""
 
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "correct": "correct",
-    "partial": "wrong",
-    "incorrect": "wrong",
-    "not_attempted": "not_attempted",
-}
-
 RATES: Final[dict[str, Callable[[SystemRecords], Rate]]] = {
     "correct": _share_of("correct"),
     "partial": _share_of("partial"),
@@ -202,8 +203,6 @@ RATES: Final[dict[str, Callable[[SystemRecords], Rate]]] = {
         records, [float(bool(grade.rule)) for grade in records.graded]
     ),
 }
-
-VERDICTS: Final = ("correct", "partial", "incorrect", "not_attempted")
 
 
 @dataclass(frozen=True, slots=True)
