@@ -109,7 +109,7 @@ class _Collected:
         if query_id in self.queries:
             raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
         relevance = read_relevance(row)
-        if relevance.anchors:
+        if relevance.graded_quotes:
             raise DataError(
                 f"{row.where}: relevant: expected ids, got quotes; chunks have to be found for "
                 "them first, which the import of a golden set does"

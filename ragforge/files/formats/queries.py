@@ -27,7 +27,7 @@ from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsN
 from ragforge.files.formats.qrels import beir_files, read_qrels
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
 from ragforge.files.formats.row_relevance import (
-    Anchor,
+    GradedQuote,
     Relevance,
     SettledRelevance,
     joined,
@@ -151,7 +151,7 @@ class ImportedQuery:
     query: Query
     grades: dict[str, int | None] = field(default_factory=dict)
     """Grades by the ids of the file, which may be of chunks or of documents; any whole number."""
-    anchors: tuple[Anchor, ...] = ()
+    graded_quotes: tuple[GradedQuote, ...] = ()
     """Passages named by quotes."""
     marks: Mapping[str, bool] = field(default_factory=dict)
     """Whether ids are listed as relevant, where no threshold on the grades of the file says so: of
@@ -262,7 +262,7 @@ def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str)
             f"({shown(query.query)})"
         )
     relevance = joined(first.relevance, second.relevance, where)
-    return _QueryRow(ImportedQuery(query, {}, relevance.anchors), relevance)
+    return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes), relevance)
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -303,7 +303,7 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
         for name, value in row.given.items()
         if isinstance(value, list | dict) or normal_name(name).endswith("ids")
     )
-    return _QueryRow(ImportedQuery(query, {}, relevance.anchors), relevance, not_read)
+    return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes), relevance, not_read)
 
 
 def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) -> ImportedQueries:

@@ -51,7 +51,7 @@ def lists_in_words(relevant: Container[str], query_ids: Iterable[str], rel_thres
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class GradedQuote:
     """A passage named by its document and a quote from it, and its grade from 0 to 3."""
 
     doc_id: str
@@ -68,14 +68,14 @@ class Relevance:
     """Id to the grade the file gives; None where it says null."""
     listed: tuple[str, ...] = ()
     """Ids the file calls relevant; some of them may have a grade too."""
-    anchors: tuple[Anchor, ...] = ()
+    graded_quotes: tuple[GradedQuote, ...] = ()
     is_list: bool = False
     """Whether the listed ids are all that is relevant, so that none is where there are no ids."""
 
     @property
     def is_empty(self) -> bool:
         """Whether no passage is named."""
-        return not (self.grades or self.listed or self.anchors)
+        return not (self.grades or self.listed or self.graded_quotes)
 
     @property
     def decides(self) -> bool:
@@ -228,14 +228,14 @@ def _relevant(row: Row) -> Relevance:
         raise row.wrong(RELEVANT, "a list, as one text may be one id or several", given)
     grades = _graded(row, RELEVANT, value) if isinstance(value, Mapping) else {}
     listed: list[str] = []
-    anchors: list[Anchor] = []
+    graded_quotes: list[GradedQuote] = []
     for item in _items(row, RELEVANT, value):
         if not isinstance(item, Mapping):
             listed.append(row.as_id(item, RELEVANT))
             continue
         inner = make_row(f"{row.where}: {RELEVANT.name}", item)
         if inner.has(QUOTE):
-            anchors.append(_anchor(inner))
+            graded_quotes.append(_graded_quote(inner))
         elif inner.has(GRADE):
             _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
         else:
@@ -244,7 +244,7 @@ def _relevant(row: Row) -> Relevance:
     if listed:  # What has a grade is in the list as well.
         listed += [chunk_id for chunk_id, grade in grades.items() if grade]
     is_empty = value == [] and given not in (None, "")
-    return Relevance(grades, tuple(listed), tuple(anchors), is_list=bool(listed) or is_empty)
+    return Relevance(grades, tuple(listed), tuple(graded_quotes), is_list=bool(listed) or is_empty)
 
 
 def _grades(row: Row) -> dict[str, int | None]:
@@ -274,10 +274,10 @@ def _grade(inner: Row) -> int | None:
     return None if value is None else inner.as_grade(value, GRADE)
 
 
-def _anchor(inner: Row) -> Anchor:
+def _graded_quote(inner: Row) -> GradedQuote:
     named = inner.get(DOC_ID) not in (None, "")
     doc_id = inner.identifier(DOC_ID) if named else ""
-    return Anchor(doc_id, inner.text(QUOTE), grade_of_quote(inner))
+    return GradedQuote(doc_id, inner.text(QUOTE), grade_of_quote(inner))
 
 
 def _items(row: Row, field: Field, value: object) -> list[object]:
@@ -323,8 +323,8 @@ def relevance_of_row(row: Row) -> Relevance:
     if quotes:
         doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
         grade = grade_of_quote(row)
-        anchors = tuple(Anchor(doc_id, quote, grade) for quote in quotes)
-        return replace(relevance, anchors=(*relevance.anchors, *anchors))
+        graded_quotes = tuple(GradedQuote(doc_id, quote, grade) for quote in quotes)
+        return replace(relevance, graded_quotes=(*relevance.graded_quotes, *graded_quotes))
     if has_lists or not (named or row.get(SOURCE_CHUNK)):
         return relevance
     return _documents(row) if named else _source_chunks(row)
@@ -343,9 +343,11 @@ def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
                 f"before, got {grade}"
             )
     listed = dict.fromkeys((*first.listed, *second.listed))
-    anchors = dict.fromkeys((*first.anchors, *second.anchors))
+    graded_quotes = dict.fromkeys((*first.graded_quotes, *second.graded_quotes))
     is_list = first.is_list or second.is_list
-    return Relevance({**first.grades, **second.grades}, tuple(listed), tuple(anchors), is_list)
+    return Relevance(
+        {**first.grades, **second.grades}, tuple(listed), tuple(graded_quotes), is_list
+    )
 
 
 def _quotes(row: Row, field: Field) -> list[str]:
@@ -362,8 +364,8 @@ def _source_chunks(row: Row) -> Relevance:
     items = value if isinstance(value, list) else [value]
     texts = [item for item in items if isinstance(item, str) and len(item.split()) > 1]
     ids = [row.as_id(item, SOURCE_CHUNK) for item in items if item not in texts]
-    anchors = tuple(Anchor("", text, grade_of_quote(row)) for text in texts)
-    return Relevance({}, tuple(dict.fromkeys(ids)), anchors)
+    graded_quotes = tuple(GradedQuote("", text, grade_of_quote(row)) for text in texts)
+    return Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes)
 
 
 def _documents(row: Row) -> Relevance:

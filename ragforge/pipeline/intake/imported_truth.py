@@ -11,7 +11,7 @@ from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded
 from ragforge.files.formats.queries import ImportedQuery
-from ragforge.files.formats.row_relevance import HIGHEST_GRADE, Anchor
+from ragforge.files.formats.row_relevance import HIGHEST_GRADE, GradedQuote
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import Label, LabelNames
 from ragforge.observe import Event, Observer
@@ -46,26 +46,28 @@ class Lost:
     reason: str
 
 
-def find_passage(anchor: Anchor, index: ChunkIndex) -> Passage | Lost:
+def find_passage(graded_quote: GradedQuote, index: ChunkIndex) -> Passage | Lost:
     """Return where a quote stands: one place of one document.
 
     Without the id of its document it is looked up in all; exactly one may hold it. A short quote
     has to stand as whole words, for "art" is in every "part", and any quote has to say something.
     """
-    doc_ids = [anchor.doc_id] if anchor.doc_id else index.documents_with(anchor.quote)
+    doc_ids = (
+        [graded_quote.doc_id] if graded_quote.doc_id else index.documents_with(graded_quote.quote)
+    )
     if not doc_ids:
         return Lost("names no document, and is in none")
     if len(doc_ids) > 1:
         return Lost(f"names no document, and is in {len(doc_ids)} of them")
-    places = index.places(anchor.quote, doc_ids[0])
+    places = index.places(graded_quote.quote, doc_ids[0])
     if not places:
         return Lost("is in no chunk of the document")
-    telling = _telling(anchor.quote, places)
+    telling = _telling(graded_quote.quote, places)
     if not telling:
         return Lost("is part of a word or number, or says nothing; quote more")
     placed = telling[0]
     item = Evidence(doc_id=doc_ids[0], chunk_id=placed.chunks[0].chunk_id, quote=placed.text)
-    return Passage(standing_at(item, placed), grades_at(placed, anchor.grade), len(telling))
+    return Passage(standing_at(item, placed), grades_at(placed, graded_quote.grade), len(telling))
 
 
 def _telling(quote: str, places: Iterable[Placement]) -> list[Placement]:
@@ -202,7 +204,7 @@ class ImportedTruth:
         for chunk_id in dict.fromkeys((*item.grades, *item.marks)):
             mark = item.marks.get(chunk_id)
             self._grade(query, chunk_id, item.grades.get(chunk_id), mark)
-        evidence = self._quoted(query.query_id, item.anchors)
+        evidence = self._quoted(query.query_id, item.graded_quotes)
         if query.query_id in self._there:
             return
         if query.evidence:
@@ -234,30 +236,32 @@ class ImportedTruth:
             relevant = self._relevant if checked == 1 else checked
             self._judge(query.query_id, label, relevant, mark=mark, by=self._graders.get(pair))
 
-    def _quoted(self, query_id: str, anchors: Iterable[Anchor]) -> tuple[Evidence, ...]:
+    def _quoted(self, query_id: str, graded_quotes: Iterable[GradedQuote]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
         evidence: list[Evidence] = []
-        for anchor in anchors:
-            quoted = f"{query_id}: {anchor.doc_id}: {anchor.quote[:60]!r}"
-            passage = find_passage(anchor, self._index)
+        for graded_quote in graded_quotes:
+            quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
+            passage = find_passage(graded_quote, self._index)
             if isinstance(passage, Lost):
                 self.lost.append(f"{quoted} {passage.reason}")
-                self._judge_lost(query_id, anchor)
+                self._judge_lost(query_id, graded_quote)
                 continue
             if passage.n_places > 1:
                 self._repeated.append(f"{quoted} {passage.n_places} times")
             for chunk_id, grade in passage.grades.items():
                 self._judge(query_id, Label(chunk_id, "chunk"), grade, quote=passage.evidence.quote)
-            if anchor.grade >= LEAST_EVIDENCE_GRADE:
+            if graded_quote.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(passage.evidence)
         return tuple(evidence)
 
-    def _judge_lost(self, query_id: str, anchor: Anchor) -> None:
+    def _judge_lost(self, query_id: str, graded_quote: GradedQuote) -> None:
         """Keep a relevant passage that stands nowhere, under an id that no chunk has."""
-        if anchor.grade:
-            digest = hashlib.sha256(anchor.quote.encode()).hexdigest()[:_DIGEST_CHARS]
-            name = f"{'_'.join(anchor.doc_id.split())}#quote_{digest}"
-            self._judge(query_id, Label(name, "chunk"), anchor.grade, quote=anchor.quote)
+        if graded_quote.grade:
+            digest = hashlib.sha256(graded_quote.quote.encode()).hexdigest()[:_DIGEST_CHARS]
+            name = f"{'_'.join(graded_quote.doc_id.split())}#quote_{digest}"
+            self._judge(
+                query_id, Label(name, "chunk"), graded_quote.grade, quote=graded_quote.quote
+            )
             self._unfindable.add((query_id, name))
 
     def _derive(self, query: Query) -> None:

@@ -328,7 +328,7 @@ def _is_binary(imported: ImportedQueries) -> bool:
     """Whether a file tells relevant from not, and no more."""
     graded_by = imported.note.graded_by if imported.note else ()
     return all(of.source == "human" for of in graded_by) and all(
-        not item.anchors
+        not item.graded_quotes
         and not item.marks
         and all(grade in (None, 0, 1) for grade in item.grades.values())
         for item in imported.queries

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeVar
 from ragforge.errors import DataError
 from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
 from ragforge.files.formats.query_log import read_labels
-from ragforge.files.formats.row_relevance import Anchor, Relevance, settle_relevance
+from ragforge.files.formats.row_relevance import GradedQuote, Relevance, settle_relevance
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames
 from ragforge.files.set.stale_runs import run_warnings
@@ -413,12 +413,13 @@ def _one_each(given: Iterable[Mapping[str, _Label | None]]) -> dict[str, _Label]
     return {chunk_id: median_low(labels) for chunk_id, labels in by_id.items()}
 
 
-def _quotes(labels: Iterable[Relevance]) -> tuple[Anchor, ...]:
+def _quotes(labels: Iterable[Relevance]) -> tuple[GradedQuote, ...]:
     """Return each quote once, with one grade of those that people gave it."""
     given: dict[tuple[str, str], list[int]] = {}
-    for anchor in (anchor for relevance in labels for anchor in relevance.anchors):
-        given.setdefault((anchor.doc_id, anchor.quote), []).append(anchor.grade)
-    return tuple(Anchor(*place, median_low(grades)) for place, grades in sorted(given.items()))
+    for relevance in labels:
+        for quote in relevance.graded_quotes:
+            given.setdefault((quote.doc_id, quote.quote), []).append(quote.grade)
+    return tuple(GradedQuote(*place, median_low(grades)) for place, grades in sorted(given.items()))
 
 
 def _query(question: LoggedQuestion) -> Query:

@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.formats.queries import ImportedQuery, read_queries
-from ragforge.files.formats.row_relevance import Anchor
+from ragforge.files.formats.row_relevance import GradedQuote
 from ragforge.files.shipped_folders import shipped
 from ragforge.records import Query
 
@@ -40,7 +40,7 @@ def test_golden_set_names_passages_by_quotes(tmp_path):
     assert read(write(tmp_path / "golden.jsonl", text)) == [
         ImportedQuery(
             human(expected_answer="So.", difficulty="hard", type="why"),
-            anchors=(Anchor("a.md", "for so", 3),),
+            graded_quotes=(GradedQuote("a.md", "for so", 3),),
         )
     ]
 
@@ -49,7 +49,7 @@ def test_shipped_golden_set_is_read_whole():
     """It is the example users start from."""
     found = read(Path(shipped("datasets")) / "helpcentre" / "golden.jsonl")
 
-    assert (len(found), sum(len(one.anchors) for one in found)) == (57, 306)
+    assert (len(found), sum(len(one.graded_quotes) for one in found)) == (57, 306)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_table_of_passages_keeps_difficulty_and_category(tmp_path, mark):
     assert read(file) == [
         ImportedQuery(
             human("made-4", expected_answer="So.", difficulty="hard", category="Billing & tax"),
-            anchors=(Anchor("a.md", "for so,\nit is", 3),),
+            graded_quotes=(GradedQuote("a.md", "for so,\nit is", 3),),
         )
     ]
 
@@ -264,9 +264,9 @@ def test_rows_of_one_question_belong_together(tmp_path):
         "Why?,a.md,so,3\nWhen?,b.md,then,\nWhy?,c.md,thus,2\nWhy?,c.md,thus,2\n"
     )
 
-    assert [one.anchors for one in read(write(tmp_path / "set.csv", text))] == [
-        (Anchor("a.md", "so", 3), Anchor("c.md", "thus", 2)),
-        (Anchor("b.md", "then", 3),),
+    assert [one.graded_quotes for one in read(write(tmp_path / "set.csv", text))] == [
+        (GradedQuote("a.md", "so", 3), GradedQuote("c.md", "thus", 2)),
+        (GradedQuote("b.md", "then", 3),),
     ]
 
 
@@ -295,7 +295,7 @@ def test_quote_without_a_grade_answers(tmp_path):
 
     [found] = read(write(tmp_path / "s.json", text))
 
-    assert found.anchors == (Anchor("a.md", "for so", 3),)
+    assert found.graded_quotes == (GradedQuote("a.md", "for so", 3),)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_quote_without_a_document_is_kept_to_be_looked_up(tmp_path, text):
     """A label must not vanish because its document is not named."""
     [found] = read(write(tmp_path / "s.json", text))
 
-    assert found.anchors == (Anchor("", "for so", 3),)
+    assert found.graded_quotes == (GradedQuote("", "for so", 3),)
 
 
 def test_explanation_without_a_document_is_passed_over(tmp_path):
