@@ -26,7 +26,7 @@ from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, EndpointError, ShortfallError, UsageError
-from ragforge.pipeline.generating import GenerationResult
+from ragforge.pipeline.generation.generating import GenerationResult
 from ragforge.pipeline.generation.source import ChunkSource
 
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Settings) -> int:
-    from ragforge.pipeline.generating import generate_dataset
+    from ragforge.pipeline.generation.generating import generate_dataset
     from ragforge.report.generation import shortfall
 
     try:

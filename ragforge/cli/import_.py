@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from ragforge.files.set.dataset import Dataset
-    from ragforge.pipeline.log_samples import Drawing, LogSample
+    from ragforge.pipeline.intake.log_samples import Drawing, LogSample
 
 
 _READINGS = ("complete", "pooled", "partial")
@@ -185,7 +185,7 @@ def _check_sample(arguments: argparse.Namespace) -> None:
 
 def _unlabelled(arguments: argparse.Namespace) -> "Literal['keep', 'add'] | LogSample":
     """Return what becomes of the questions of a log that nobody labelled."""
-    from ragforge.pipeline.log_samples import LogSample
+    from ragforge.pipeline.intake.log_samples import LogSample
 
     if arguments.sample is None:
         return "add" if arguments.as_queries else "keep"

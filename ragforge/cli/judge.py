@@ -84,8 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.judging import judge_dataset, judge_file
-    from ragforge.pipeline.label_checks import judge_labels
+    from ragforge.pipeline.judging import judge_dataset, judge_file, judge_labels
 
     settings = settings_of(arguments)
     _check(arguments)

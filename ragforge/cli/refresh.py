@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> int:
-    from ragforge.refresh.job import RefreshOptions, refresh_dataset
+    from ragforge.refresh.refreshing import RefreshOptions, refresh_dataset
     from ragforge.report.refresh import refresh_text
 
     options = RefreshOptions(

@@ -10,7 +10,7 @@ from ragforge.files.shipped_folders import shipped
 from ragforge.observe import Observer
 from ragforge.pipeline.answering import AnsweringResult, grade_system
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset
-from ragforge.pipeline.generating import generate_dataset
+from ragforge.pipeline.generation.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import ImportResult, import_queries
 from ragforge.pipeline.job import Job

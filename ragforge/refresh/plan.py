@@ -11,6 +11,7 @@ from ragforge.pipeline.judges import of_member
 from ragforge.records import Query
 from ragforge.refresh.coverage.plans import estimate_coverage, plan_coverage
 from ragforge.refresh.grades.documents import counts_of_labelled, settle_labelled
+from ragforge.refresh.grades.moved_chunks import with_sources
 from ragforge.refresh.items.decisions import Ledger
 from ragforge.refresh.items.items import plan_items, settle_items
 from ragforge.refresh.items.passages import CorpusNow
@@ -19,7 +20,6 @@ from ragforge.refresh.items.settled import SettledItem, SettledSet
 from ragforge.refresh.items.transitions import with_places
 from ragforge.refresh.publish.version import Version
 from ragforge.refresh.quotes.locations import ItemSight
-from ragforge.refresh.sources import with_sources
 from ragforge.stages.recheck.llm import PROMPT
 
 _AMOUNTS = ("low", "expected", "high")

@@ -8,7 +8,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.generating import generate_dataset
+from ragforge.pipeline.generation.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.reviewing import review_dataset

@@ -9,8 +9,8 @@ from ragforge.errors import UsageError
 from ragforge.files.formats.queries import ImportedQuery
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
+from ragforge.pipeline.intake.log_samples import LogSample, draw_questions
 from ragforge.pipeline.intake.logs import import_logs
-from ragforge.pipeline.log_samples import LogSample, draw_questions
 from ragforge.records import Chunk, Query, RealQuery
 
 

@@ -7,7 +7,7 @@ from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
-from ragforge.pipeline.generating import generate_dataset
+from ragforge.pipeline.generation.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.rederiving import rederive_dataset

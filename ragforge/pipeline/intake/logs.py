@@ -19,8 +19,8 @@ from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.importing import ImportResult, add_logged
+from ragforge.pipeline.intake.log_samples import Drawing, LogSample, draw_questions, log_digest
 from ragforge.pipeline.intake.logged_questions import LoggedQuestion, Reading, most
-from ragforge.pipeline.log_samples import Drawing, LogSample, draw_questions, log_digest
 from ragforge.records import Hit, Query, Ranking, RealQuery
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.truth import query_id

@@ -1,18 +1,19 @@
-"""What is known of relevance under a changed corpus: grades and pools follow their chunks."""
+"""What became of grades and pools when the corpus changed: they follow their chunks, and count."""
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Final, Literal
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import pair_and_judge
+from ragforge.files.set.sorted_records import key_of, pair_and_judge
 from ragforge.pipeline.graded_quotes import Followed, at_chunks, by_rank, moved_pool
 from ragforge.pipeline.pooling import KeptGrades
 from ragforge.records import Judgment, JudgmentsDiff, PoolEntry, Provenance, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.corpus.document_chunks import DocumentChunks
-from ragforge.refresh.grades.counts import count_grades
 from ragforge.refresh.grades.documents import with_documents
 from ragforge.refresh.grades.moved_chunks import (
     MovedChunks,
@@ -23,6 +24,44 @@ from ragforge.refresh.grades.moved_chunks import (
 from ragforge.refresh.grades.people import peoples_grades
 from ragforge.refresh.items.settled import SettledItem, SettledSet
 from ragforge.stages.generate.truth import derive
+
+_Kind = Literal["kept", "carried", "judged", "evidence", "failed"]
+_NEW: Final = frozenset({"judge"})
+"""What only this version's judges leave: what follows a chunk is marked, or a person's."""
+
+
+def count_grades(parent: Dataset, staged: Dataset, dropped: int) -> JudgmentsDiff:
+    """Return how many rows of a version's judgments are of which kind.
+
+    Args:
+        parent: The version before.
+        staged: The version.
+        dropped: Grades of people and judges whose chunk is gone.
+
+    Raises:
+        DataError: A file cannot be read.
+    """
+    counts = Counter[str](_kinds(parent.each_judgment(), staged.each_judgment()))
+    waiting = len(staged.past.dormant_grades())
+    return JudgmentsDiff(dropped=dropped, dormant=waiting, **counts)
+
+
+def _kinds(before: Iterator[Judgment], now: Iterator[Judgment]) -> Iterator[_Kind]:
+    old = next(before, None)
+    for judgment in now:
+        while old is not None and key_of(old) < key_of(judgment):
+            old = next(before, None)
+        yield _kind(judgment, is_same=old == judgment)
+
+
+def _kind(judgment: Judgment, *, is_same: bool) -> _Kind:
+    if judgment.is_failed:
+        return "failed"
+    if judgment.source == "evidence":
+        return "evidence"
+    if is_same:
+        return "kept"
+    return "judged" if judgment.source in _NEW else "carried"
 
 
 def carry_judgments(

@@ -1,12 +1,13 @@
-"""Chunks whose id is gone, and the new chunks that read the same."""
+"""Chunks whose id is gone, the new chunks that read the same, and the sources that follow them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragforge.corpus.chunking import text_sha256
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import MovedChunk
+from ragforge.records import MovedChunk, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.items.settled import SettledItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +119,37 @@ def named_chunks(dataset: Dataset) -> set[str]:
         for ranking in dataset.each_ranking(name):
             chunk_ids |= {hit.chunk_id for hit in ranking.ranking}
     return chunk_ids
+
+
+def with_sources(items: Iterable[SettledItem], diff: CorpusDiff) -> list[SettledItem]:
+    """Return the items of which a source chunk is gone, with what they have of sources now.
+
+    A chunk that reads the same under another id goes by that; one that does not is left out, so
+    that a query may have none. That is no news of the query: what it asks and what proves it are as
+    they were. The sources of a query with quotes are the chunks of these, which follow the quotes.
+
+    Args:
+        items: As they are settled.
+        diff: What changed in the corpus.
+    """
+    named = [item for item in items if item.query.source_chunk_ids and _is_in_use(item.query)]
+    wanted = {one for item in named for one in item.query.source_chunk_ids}
+    if not wanted:
+        return []
+    moves = find_moved(diff, wanted)
+    return [
+        replace(item, query=_placed(item.query, moves))
+        for item in named
+        if not moves.gone.isdisjoint(item.query.source_chunk_ids)
+    ]
+
+
+def _is_in_use(query: Query) -> bool:
+    return query.status == "accepted" or (query.status != "retired" and not query.evidence)
+
+
+def _placed(query: Query, moves: MovedChunks) -> Query:
+    """Return a query with one place of each chunk that is there: one text is one source."""
+    places = (moves.of(chunk_id) for chunk_id in query.source_chunk_ids)
+    now = tuple(dict.fromkeys(of[0] for of in places if of))
+    return query.model_copy(update={"source_chunk_ids": now})

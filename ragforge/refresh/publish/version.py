@@ -18,9 +18,9 @@ from ragforge.records import Action, CallCounts, JudgmentsDiff, Provenance, Vers
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage.coverage import fill_coverage
 from ragforge.refresh.coverage.plans import plan_coverage
-from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.grades.counts import count_grades
+from ragforge.refresh.grades.carrying import carry_judgments, count_grades
 from ragforge.refresh.grades.documents import settle_labelled
+from ragforge.refresh.grades.moved_chunks import with_sources
 from ragforge.refresh.items.decisions import Ledger
 from ragforge.refresh.items.items import settle_items
 from ragforge.refresh.items.passages import CorpusNow
@@ -34,7 +34,6 @@ from ragforge.refresh.publish.ledgers import bridge_of, ledger_of
 from ragforge.refresh.publish.splits import connections, parted, with_splits
 from ragforge.refresh.quotes.locations import ItemSight
 from ragforge.refresh.quotes.search import sight_items
-from ragforge.refresh.sources import with_sources
 from ragforge.refresh.spending import Counting, in_all
 from ragforge.report.refresh import with_entry
 from ragforge.retrieval import Retriever

@@ -15,7 +15,7 @@ from ragforge.files.record_files import write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
-from ragforge.pipeline.generating import generate_dataset
+from ragforge.pipeline.generation.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.generation.team import Team, assemble
 from ragforge.pipeline.job import EARNEST, Job, Mode

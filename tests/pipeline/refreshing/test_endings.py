@@ -3,7 +3,7 @@ from fakes import Recorder
 
 from ragforge.config import RefreshSettings
 from ragforge.errors import DataError, LockedError
-from ragforge.refresh.job import notify_of_failure
+from ragforge.refresh.refreshing import notify_of_failure
 
 
 @pytest.fixture

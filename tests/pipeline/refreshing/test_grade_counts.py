@@ -9,7 +9,7 @@ from pipeline.refreshing.two_versions import JUDGE, OTHER, graded, make_parent
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.publishing import open_version
-from ragforge.refresh.grades.counts import count_grades
+from ragforge.refresh.grades.carrying import count_grades
 
 PARTS = ("kept", "carried", "judged", "evidence", "failed")
 TEXTS = {"a": ("One.",)}

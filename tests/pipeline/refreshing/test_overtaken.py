@@ -10,7 +10,7 @@ from ragforge.errors import ChangedMeanwhileError
 from ragforge.files.set.opening import open_dataset
 from ragforge.pipeline.job import Job
 from ragforge.records import Hit, Ranking
-from ragforge.refresh.job import refresh_dataset
+from ragforge.refresh.refreshing import refresh_dataset
 
 
 class Writer:

@@ -7,7 +7,7 @@ import pytest
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
 from ragforge.records import Failure
-from ragforge.refresh.job import try_again
+from ragforge.refresh.refreshing import try_again
 
 FAILED = Failure(
     what="recheck", key="q1", kind="invalid", message="no JSON", raw="Well.", call_keys=("a", "b")

@@ -2,8 +2,8 @@ import pytest
 from pipeline.refreshing.two_versions import asking, diff_of, id_of
 
 from ragforge.records import Query
+from ragforge.refresh.grades.moved_chunks import with_sources
 from ragforge.refresh.items.settled import SettledItem
-from ragforge.refresh.sources import with_sources
 
 ONE, TWO = "Herons fish at dawn.", "Owls sleep by day."
 BEFORE = {"a": (ONE, TWO), "b": (ONE,)}
