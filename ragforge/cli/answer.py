@@ -38,8 +38,8 @@ from ragforge.cli.selecting import add_selection, choose_queries
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.answering import AnsweringResult
-from ragforge.pipeline.asking_systems import AskingResult, ask_queries
+from ragforge.pipeline.answer.answering import AnsweringResult
+from ragforge.pipeline.answer.asking_systems import AskingResult, ask_queries
 from ragforge.pipeline.job import Job
 
 NO_JUDGE = (
@@ -157,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.evaluating.summary import summarise_system
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.answering import grade_system
+    from ragforge.pipeline.answer.answering import grade_system
     from ragforge.report.answer_tables import answers_json
     from ragforge.report.tables import render_answers
 

@@ -35,13 +35,13 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number
 from ragforge.evaluating.text_table import render_table
 from ragforge.files.set.output_paths import refuse_to_replace
-from ragforge.pipeline.judge_run import JudgingResult, describe_position_effect
-from ragforge.pipeline.judged_spool import failures_beside
+from ragforge.pipeline.job import failures_beside
+from ragforge.pipeline.judge.judge_run import JudgingResult, describe_position_effect
 from ragforge.records import Failure, Judgment
 from ragforge.report.agreement import agreement_json, agreement_table
 
 if TYPE_CHECKING:
-    from ragforge.pipeline.earlier_rankings import Earlier
+    from ragforge.pipeline.judge.earlier_rankings import Earlier
 
 _FEW_QUERIES = 10
 """Of a file of pairs, up to which the summary of each is printed unasked."""
@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.judging import judge_dataset, judge_file, judge_labels
+    from ragforge.pipeline.judge.judging import judge_dataset, judge_file, judge_labels
 
     settings = settings_of(arguments)
     _check(arguments)
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _earlier(arguments: argparse.Namespace) -> "Earlier | None":
     """Return which earlier rankings are judged as well."""
-    from ragforge.pipeline.earlier_rankings import Earlier
+    from ragforge.pipeline.judge.earlier_rankings import Earlier
 
     text = arguments.earlier_rankings
     if text is None:

@@ -9,7 +9,7 @@ from ragforge.cli.talk import complain, show
 from ragforge.config import Settings
 from ragforge.evaluating.completion import CompletionSummary
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.completing import Completion, complete_whole
+from ragforge.pipeline.complete.completing import Completion, complete_whole
 from ragforge.pipeline.holes import describe_holes, holes_of
 from ragforge.report.completion import completion_json, completion_text
 

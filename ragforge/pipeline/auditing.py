@@ -13,10 +13,9 @@ from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
-from ragforge.pipeline.job import Job, OutputFile
-from ragforge.pipeline.judged_spool import failures_beside
-from ragforge.pipeline.judges import Judges, open_judges
-from ragforge.pipeline.pooling import pool_of, queries_of
+from ragforge.pipeline.job import Job, OutputFile, failures_beside
+from ragforge.pipeline.judge.judges import Judges, open_judges
+from ragforge.pipeline.judge.pooling import pool_of, queries_of
 from ragforge.records import Failure, JudgeAudit, Judgment
 from ragforge.stages.audit.attacks import ATTACKS
 from ragforge.stages.audit.sampling import Candidate, draw, others

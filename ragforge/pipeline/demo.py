@@ -8,14 +8,14 @@ from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import Observer
-from ragforge.pipeline.answering import AnsweringResult, grade_system
+from ragforge.pipeline.answer.answering import AnsweringResult, grade_system
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset
 from ragforge.pipeline.generation.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import ImportResult, import_queries
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import JudgingResult
-from ragforge.pipeline.judging import judge_dataset
+from ragforge.pipeline.judge.judge_run import JudgingResult
+from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.reporting import write_report
 from ragforge.pipeline.retrieving import make_runs
 

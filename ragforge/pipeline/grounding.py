@@ -15,10 +15,9 @@ from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
-from ragforge.pipeline.answering import with_query_ids
+from ragforge.pipeline.answer.answering import with_query_ids
 from ragforge.pipeline.backend import open_backend
-from ragforge.pipeline.job import Job, OutputFile
-from ragforge.pipeline.judged_spool import failures_beside
+from ragforge.pipeline.job import Job, OutputFile, failures_beside
 from ragforge.records import Failure, Grounding
 from ragforge.stages.ground.lexical import LexicalGrounder
 from ragforge.stages.ground.llm import LLMGrounder

@@ -9,7 +9,6 @@ from ragforge.config import Settings
 from ragforge.files.record_files import read_records
 from ragforge.llm.budget import BudgetAccount
 from ragforge.observe import Observer
-from ragforge.pipeline.judged_spool import failures_beside
 from ragforge.records import Failure
 
 
@@ -96,3 +95,8 @@ class OutputFile:
         """Return the failures of earlier runs into this file."""
         beside = failures_beside(self.path)
         return read_records(beside, Failure) if beside.exists() else ()
+
+
+def failures_beside(out: Path) -> Path:
+    """Return where the failures of a file of judgments are written."""
+    return out.with_name(f"{out.name}.failures.jsonl")

@@ -13,7 +13,7 @@ from ragforge.llm.connect import OFFLINE, call_key_for
 from ragforge.observe import silent
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judges import Judges
+from ragforge.pipeline.judge.judges import Judges
 from ragforge.pipeline.picking import Picked
 from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import QueryType, Slot

@@ -12,12 +12,12 @@ from ragforge.evaluating.summary import Summary, summarise
 from ragforge.files.atomic import write_whole
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
-from ragforge.pipeline.agreement import agreement_in
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_gathered
 from ragforge.pipeline.evaluated import evaluate_data
 from ragforge.pipeline.history import batches_now, with_now
+from ragforge.pipeline.judge.agreement import agreement_in
 from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
 from ragforge.report.tables import render_text

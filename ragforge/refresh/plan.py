@@ -7,7 +7,7 @@ from ragforge.observe import silent
 from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.generation.source import real_queries
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judges import of_member
+from ragforge.pipeline.judge.judges import of_member
 from ragforge.records import Query
 from ragforge.refresh.coverage.plans import estimate_coverage, plan_coverage
 from ragforge.refresh.grades.documents import counts_of_labelled, settle_labelled

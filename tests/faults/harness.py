@@ -20,8 +20,8 @@ from ragforge.config import Settings
 from ragforge.mock import Running, Script, serving
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import JudgingResult
-from ragforge.pipeline.judging import judge_file
+from ragforge.pipeline.judge.judge_run import JudgingResult
+from ragforge.pipeline.judge.judging import judge_file
 
 KEY = "sk-test-faults-0123456789"
 LATENCY = "lognorm:40,0.4"

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.agreement import Labels, agreement_in
+from ragforge.pipeline.judge.agreement import Labels, agreement_in
 from ragforge.pipeline.validating import validate
 from ragforge.records import Chunk, Judgment, Provenance, Query
 from ragforge.stages.judge.pairs import Pair

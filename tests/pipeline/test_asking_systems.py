@@ -9,7 +9,7 @@ from fakes import Recorder
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.asking_systems import ask_queries
+from ragforge.pipeline.answer.asking_systems import ask_queries
 from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
 

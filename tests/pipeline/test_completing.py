@@ -8,7 +8,11 @@ from ragforge.config import Settings
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
 from ragforge.files.set.opening import create_dataset
 from ragforge.mock import Script, serving
-from ragforge.pipeline.completing import complete_dataset, judging_settings, probing_retrievers
+from ragforge.pipeline.complete.completing import (
+    complete_dataset,
+    judging_settings,
+    probing_retrievers,
+)
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Provenance, Query

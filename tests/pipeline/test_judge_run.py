@@ -9,9 +9,9 @@ from ragforge.config import Settings
 from ragforge.llm.chat import ChatReply
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import PILOT_PAIRS, JudgeRun, JudgingResult
-from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.judges import Judges
+from ragforge.pipeline.judge.judge_run import PILOT_PAIRS, JudgeRun, JudgingResult
+from ragforge.pipeline.judge.judged_spool import JudgedSpool
+from ragforge.pipeline.judge.judges import Judges
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.pairs import Pair

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.pooling import queries_of
+from ragforge.pipeline.judge.pooling import queries_of
 from ragforge.records import Query
 
 

@@ -21,7 +21,7 @@ from ragforge.stages.generate.quotas import targets
 from ragforge.stages.generate.stage import Generated
 
 if TYPE_CHECKING:
-    from ragforge.pipeline.completing import Completion
+    from ragforge.pipeline.complete.completing import Completion
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ragforge.stages.generate.stage import Generated, Generation, generate
 from ragforge.stages.runner import Workers
 
 if TYPE_CHECKING:
-    from ragforge.pipeline.completing import Completion
+    from ragforge.pipeline.complete.completing import Completion
 
 _ALIKE: Final[tuple[Callable[[Cell], tuple[str, ...]], ...]] = (
     lambda cell: (cell.type, cell.language, cell.difficulty, cell.persona),
@@ -257,7 +257,7 @@ class Rounds:
         if not self._completes or not ids:
             return set()
         # Half a second of start-up that a set without judged pools does not need.
-        from ragforge.pipeline.completing import complete_dataset, probing_retrievers
+        from ragforge.pipeline.complete.completing import complete_dataset, probing_retrievers
 
         self._keep(is_whole=False)
         if not self._retrievers:

@@ -11,7 +11,7 @@ from ragforge.observe import Event
 from ragforge.pipeline.backend import Backend, open_backend
 from ragforge.pipeline.embedding import embedder_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judges import of_member
+from ragforge.pipeline.judge.judges import of_member
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Slot
 from ragforge.stages.asking import Asker

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of, pair_and_judge
 from ragforge.pipeline.graded_quotes import Followed, at_chunks, by_rank, moved_pool
-from ragforge.pipeline.pooling import KeptGrades
+from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.records import Judgment, JudgmentsDiff, PoolEntry, Provenance, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.corpus.document_chunks import DocumentChunks

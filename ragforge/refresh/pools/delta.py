@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.completing import (
+from ragforge.pipeline.complete.completing import (
     Completion,
     complete_dataset,
     free_retrievers,
     judge_pools,
     look_for,
 )
+from ragforge.pipeline.complete.pool_waves import PooledQuery, items_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import JudgingResult
-from ragforge.pipeline.judging import refused_if_all_failed
-from ragforge.pipeline.pool_waves import PooledQuery, items_of
+from ragforge.pipeline.judge.judge_run import JudgingResult
+from ragforge.pipeline.judge.judging import refused_if_all_failed
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure
 from ragforge.retrieval import Retriever

@@ -9,10 +9,10 @@ from typing import Final
 from ragforge.config import Settings
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.completing import judging_settings, probing_retrievers
+from ragforge.pipeline.complete.completing import judging_settings, probing_retrievers
 from ragforge.pipeline.generation.team import Team
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judges import open_judges
+from ragforge.pipeline.judge.judges import open_judges
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Action, CallCounts, JudgmentsDiff, Provenance, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff

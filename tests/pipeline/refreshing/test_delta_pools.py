@@ -8,7 +8,7 @@ from pipeline.refreshing.two_versions import diff_of, id_of, make_parent, stage
 from ragforge.config import Settings
 from ragforge.errors import BudgetError
 from ragforge.mock import Script, serving
-from ragforge.pipeline.completing import complete_dataset, probing_retrievers
+from ragforge.pipeline.complete.completing import complete_dataset, probing_retrievers
 from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Evidence, Failure, Provenance, Query

@@ -16,8 +16,9 @@ from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.agreement import Labels, human_judgments, labels_of
-from ragforge.pipeline.earlier_rankings import (
+from ragforge.pipeline.job import Job, OutputFile
+from ragforge.pipeline.judge.agreement import Labels, human_judgments, labels_of
+from ragforge.pipeline.judge.earlier_rankings import (
     NO_NEEDS,
     ONE_BACK,
     Earlier,
@@ -25,11 +26,10 @@ from ragforge.pipeline.earlier_rankings import (
     earlier_needs,
     note_earlier_needs,
 )
-from ragforge.pipeline.job import Job, OutputFile
-from ragforge.pipeline.judge_run import JudgeRun, JudgingResult, judge_into
-from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.judges import Judges, open_judges
-from ragforge.pipeline.pooling import (
+from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judge_into
+from ragforge.pipeline.judge.judged_spool import JudgedSpool
+from ragforge.pipeline.judge.judges import Judges, open_judges
+from ragforge.pipeline.judge.pooling import (
     KeptGrades,
     describe_other_judges,
     pool_of,

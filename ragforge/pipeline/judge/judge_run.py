@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.observe import Event
-from ragforge.pipeline.judged_spool import JudgedSpool
-from ragforge.pipeline.judges import Judges
-from ragforge.pipeline.pooling import KeptGrades
+from ragforge.pipeline.judge.judged_spool import JudgedSpool
+from ragforge.pipeline.judge.judges import Judges
+from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.batches import Batch, batches
 from ragforge.stages.judge.pairs import Pair

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.job import failures_beside
 from ragforge.records import Failure, Judgment
 
 
@@ -89,8 +90,3 @@ class JudgedSpool(AbstractContextManager["JudgedSpool"]):
         tried = earlier & {f"{one.query_id}/{one.chunk_id}" for one in self.judgments()}
         failed = (Failure.model_validate_json(line) for line in self._failures.lines())
         dataset.replace_failures("judge", failed, tried.__contains__)
-
-
-def failures_beside(out: Path) -> Path:
-    """Return where the failures of a file of judgments are written."""
-    return out.with_name(f"{out.name}.failures.jsonl")

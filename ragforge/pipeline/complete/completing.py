@@ -14,12 +14,12 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.complete.pool_waves import PooledQuery, Waves, items_of, queries_to_complete
 from ragforge.pipeline.embedding import count_embeddings, embedder_of, with_embeddings
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import JudgingResult
-from ragforge.pipeline.judges import open_judges
-from ragforge.pipeline.judging import note_label_reading, refused_if_all_failed
-from ragforge.pipeline.pool_waves import PooledQuery, Waves, items_of, queries_to_complete
+from ragforge.pipeline.judge.judge_run import JudgingResult
+from ragforge.pipeline.judge.judges import open_judges
+from ragforge.pipeline.judge.judging import note_label_reading, refused_if_all_failed
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, Query
 from ragforge.retrieval import Buildable, Embedder, Retriever

@@ -17,9 +17,9 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import query_and_chunk
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge_run import JudgingResult, judge_into
-from ragforge.pipeline.judges import Judges
-from ragforge.pipeline.pooling import KeptGrades, describe_other_judges, refuse_mixed_judges
+from ragforge.pipeline.judge.judge_run import JudgingResult, judge_into
+from ragforge.pipeline.judge.judges import Judges
+from ragforge.pipeline.judge.pooling import KeptGrades, describe_other_judges, refuse_mixed_judges
 from ragforge.records import Judgment, PoolEntry, Query
 from ragforge.stages.complete.growth import Growth, Ranked
 from ragforge.stages.complete.probes import Item

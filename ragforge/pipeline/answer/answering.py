@@ -13,11 +13,16 @@ from ragforge.files.set.query_selection import recall
 from ragforge.files.text import checked_name, shown
 from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.asking_systems import refuse_to_replace_answers
+from ragforge.pipeline.answer.asking_systems import refuse_to_replace_answers
+from ragforge.pipeline.answer.contexts import Contexts
+from ragforge.pipeline.answer.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
+from ragforge.pipeline.answer.given_grades import (
+    expected_answers,
+    given_grades,
+    lone_scores,
+    wrong_totals,
+)
 from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
-from ragforge.pipeline.contexts import Contexts
-from ragforge.pipeline.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
-from ragforge.pipeline.given_grades import expected_answers, given_grades, lone_scores, wrong_totals
 from ragforge.pipeline.job import Job, Mode
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
 from ragforge.retrieval import ContextPassage

@@ -9,7 +9,7 @@ from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.contexts import Contexts
+from ragforge.pipeline.answer.contexts import Contexts
 from ragforge.pipeline.job import Job, Mode
 from ragforge.records import Answer, Failure, Query
 from ragforge.retrieval.rag_systems import make_answerer

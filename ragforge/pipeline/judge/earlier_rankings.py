@@ -13,7 +13,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import History, read_history
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.evaluated import KEPT_RANKS
-from ragforge.pipeline.pooling import KeptGrades
+from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.records import Baseline, ItemValues, Ranking
 from ragforge.stages.judge.pairs import PairId
 

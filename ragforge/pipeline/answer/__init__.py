@@ -1,0 +1,1 @@
+"""Answers of RAG systems: asked for, taken in and graded."""

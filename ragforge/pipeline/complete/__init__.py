@@ -1,0 +1,1 @@
+"""Completing pools by what probes find in the whole corpus."""
