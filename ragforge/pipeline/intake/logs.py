@@ -117,9 +117,8 @@ def import_logs(
     there = _There(dataset.all_queries())
     labelled = _labelled(asked, there)
     others = _others(asked, there, unlabelled, paths, dataset)
-    queries = [*labelled.queries, *others.added]
     added: ImportResult | None = None
-    if queries:
+    if queries := [*labelled.queries, *others.added]:
         where, new = ", ".join(map(str, paths)), replace(labelled, queries=queries)
         added = add_logged(
             new, dataset, observer, made_by=made_by, where=where, allow_missing=allow_missing
