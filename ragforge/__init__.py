@@ -4,6 +4,46 @@ PYTEST_DONT_REWRITE: the pytest plugin would otherwise make pytest warn when thi
 """
 
 _PUBLIC = {
+    "generate": "ragforge.api.plain",
+    "estimate_generation": "ragforge.api.plain",
+    "open": "ragforge.api.plain",
+    "from_queries": "ragforge.api.plain",
+    "from_csv": "ragforge.api.plain",
+    "from_beir": "ragforge.api.plain",
+    "judge_pairs": "ragforge.api.plain",
+    "each_judgment": "ragforge.api.plain",
+    "ground_answers": "ragforge.api.plain",
+    "compare_files": "ragforge.api.plain",
+    "EvaluationSet": "ragforge.api.evaluation_set",
+    "AsyncEvaluationSet": "ragforge.api.evaluation_set",
+    "MeasuredRuns": "ragforge.api.measured",
+    "RunComparison": "ragforge.api.compared",
+    "GateDecision": "ragforge.api.gating",
+    "WrittenReport": "ragforge.api.pages",
+    "WorstQueries": "ragforge.api.pages",
+    "RunHistories": "ragforge.api.pages",
+    "Judged": "ragforge.api.judged",
+    "Estimate": "ragforge.api.estimates",
+    "Retrieved": "ragforge.api.done",
+    "Completed": "ragforge.api.done",
+    "Answered": "ragforge.api.done",
+    "Grounded": "ragforge.api.done",
+    "Refreshed": "ragforge.api.done",
+    "Audited": "ragforge.api.done",
+    "VersionDifference": "ragforge.api.done",
+    "Exported": "ragforge.api.done",
+    "Validated": "ragforge.api.done",
+    "Reviewed": "ragforge.api.done",
+    "Counted": "ragforge.api.done",
+    "RagforgeError": "ragforge.errors",
+    "UsageError": "ragforge.errors",
+    "ConfigError": "ragforge.errors",
+    "LockedError": "ragforge.errors",
+    "DataError": "ragforge.errors",
+    "ChurnError": "ragforge.errors",
+    "EndpointError": "ragforge.errors",
+    "BudgetError": "ragforge.errors",
+    "ShortfallError": "ragforge.errors",
     "evaluate": "ragforge.evaluation",
     "parse_measure": "ragforge.measures.measure_names",
     "Scores": "ragforge.measures.scores",
@@ -28,20 +68,24 @@ _PUBLIC = {
     "Query": "ragforge.records",
     "Ranking": "ragforge.records",
 }
+_MODULES = {"aio": "ragforge.api.aio"}
 
-__all__ = sorted([*_PUBLIC, "__version__"])
+__all__ = sorted([*_PUBLIC, *_MODULES, "__version__"])
+__all__.remove("open")  # So that `from ragforge import *` hides no built-in function.
 __version__ = "0.1.0"
 
 
 def __dir__() -> list[str]:
     """List the public names; those that nobody used yet too."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PUBLIC})
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import ragforge` stays free."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'ragforge' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'ragforge' has no attribute {name!r}")
     return getattr(import_module(_PUBLIC[name]), name)

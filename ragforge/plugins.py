@@ -17,11 +17,28 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Self, TypeVar, cast
 
 from ragforge.errors import UsageError
 
 T = TypeVar("T")
+
+
+class HandedOver(str):
+    """The name of an object that a caller has at hand, with the object: `find` returns it.
+
+    It stands wherever a name is expected, and is written into records as one.
+    """
+
+    __slots__ = ("held",)
+
+    held: object
+
+    def __new__(cls, name: str, held: object) -> Self:
+        """Return the name, which holds the object."""
+        made = super().__new__(cls, name)
+        made.held = held
+        return made
 
 
 def find(group: str, name: str, built_in: Collection[str] = ()) -> object:
@@ -31,12 +48,14 @@ def find(group: str, name: str, built_in: Collection[str] = ()) -> object:
         group: Which extension point, such as "retrievers"; entry points are looked up in
             `ragforge.<group>`.
         name: `package.module:attribute`, looked for in the working directory where nothing
-            installed has that name; else the name of an entry point.
+            installed has that name; else the name of an entry point; or what is `HandedOver`.
         built_in: What the caller has under names of its own, for the message only.
 
     Raises:
         UsageError: There is no such object, or importing it failed.
     """
+    if isinstance(name, HandedOver):
+        return name.held
     if ":" in name:
         return _load(name, group)
     plugins = {point.name: point for point in entry_points(group=f"ragforge.{group}")}

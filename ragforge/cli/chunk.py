@@ -21,8 +21,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from ragforge.api.progress import Progress
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import Progress, complain, show
+from ragforge.cli.talk import complain, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragforge.api.progress import Progress
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.retrievers import (
     SECTIONS,
@@ -47,7 +48,7 @@ from ragforge.cli.retrievers import (
     run_retrievers,
 )
 from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
-from ragforge.cli.talk import Progress, complain, show
+from ragforge.cli.talk import complain, show
 from ragforge.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
@@ -124,10 +125,9 @@ def run(arguments: argparse.Namespace) -> int:
 
         print(dumps(comparison_json(report)))
         return code_of(made)
-    from ragforge.report.comparison.text import render_comparison
+    from ragforge.api.compared import RunComparison
 
-    shown = MOVED_SHOWN if len(report.names) == 2 else 0
-    show(render_comparison(report, shown if arguments.moved is None else arguments.moved))
+    show(RunComparison(report).table(arguments.moved))
     return code_of(made)
 
 

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.cli.evaluate import table_of
+    from ragforge.api.measured import evaluation_text
     from ragforge.pipeline.demo import run_demo
 
     settings = settings_of(arguments)
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"judgments  {demo.imported.n_judgments} of the golden set, {judged} by the judge: "
         "the offline lexical baseline (no model was asked)\n"
     )
-    print(table_of(demo.evaluation))
+    print(evaluation_text(demo.evaluation))
     for system in demo.answering:
         right = sum(item.verdict == "correct" for item in system.grades)
         print(f"answers of {system.system!r}: {right} of {system.n_answers} correct by token F1")

@@ -33,11 +33,10 @@ Examples:
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
+from ragforge.api.measured import evaluation_json, evaluation_text, per_query_text
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.observers import add_observers, require_dataset, require_folder, tell
 from ragforge.cli.paid import observed
@@ -50,27 +49,11 @@ from ragforge.cli.retrievers import (
 )
 from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
 from ragforge.cli.talk import complain, show
-from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.formatting import MISSING, duration, number, one_line, plural
-from ragforge.evaluating.graded_by import graded_json, graded_line
-from ragforge.evaluating.judgments import LABELS_IN_WORDS
-from ragforge.evaluating.patterns import patterns
-from ragforge.evaluating.runs import Latency
-from ragforge.evaluating.selection import Part, selection_json
-from ragforge.evaluating.text_table import render_table
+from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
-from ragforge.measures import Scores, Summary, parse_measure
-from ragforge.measures.strata import weighted_median
 from ragforge.observe import Observer
 from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
-
-DIGITS = 4
-_SHOWN = 3
-LEVEL = 0.95
-"""Of confidence intervals."""
-WHOLE_SET = "whole set"
-"""Label of the interval of what the whole set's mean would be."""
 
 
 def add_keeping(parser: argparse.ArgumentParser) -> None:
@@ -95,17 +78,12 @@ def keep(
     """
     if arguments.no_history:
         return [*runs]
-    from ragforge.pipeline.history import keep_evaluations  # Its numpy is not for --help.
+    from ragforge.api.keeping import kept_in_history  # Its numpy is not for --help.
 
-    try:
-        kept = keep_evaluations(dataset, runs, observer)
-    except DataError as error:
-        complain(f"warning: not kept in the history: {error}")
-        return [*runs]
-    return [
-        replace(run, baseline=run.baseline.model_copy(update={"evaluation": evaluation}))
-        for run, evaluation in zip(runs, kept, strict=True)
-    ]
+    kept, warning = kept_in_history(dataset, runs, observer)
+    if warning:
+        complain(f"warning: {warning}")
+    return kept
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -181,243 +159,16 @@ def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
 
 def _print(evaluated: EvaluatedRuns, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print(dumps(_json(evaluated, per_query=arguments.per_query, interval=arguments.interval)))
+        shown = evaluation_json(
+            evaluated, per_query=arguments.per_query, interval=arguments.interval
+        )
+        print(dumps(shown))
     else:
-        show(table_of(evaluated, interval=arguments.interval))
+        show(evaluation_text(evaluated, interval=arguments.interval))
         if arguments.per_query:
-            show(f"\n{_per_query(evaluated)}")
+            show(f"\n{per_query_text(evaluated)}")
     for name, scores in evaluated.scores.items():
         for warning in scores.warnings:
             complain(f"warning: {name}: {warning}")
     for warning in evaluated.warnings:
         complain(f"warning: {warning}")
-
-
-def table_of(evaluated: EvaluatedRuns, *, interval: bool = False) -> str:
-    """Return who graded, the measures by runs, and what one must know to read them."""
-    scores = list(evaluated.scores.values())
-    first = scores[0]
-    rows = list(_mean_rows(evaluated, interval=interval))
-    rows.append(["queries", *(str(len(item.query_ids)) for item in scores)])
-    if any(item.summary(first.measures[0]).n_failed for item in scores):
-        failed = [str(item.summary(first.measures[0]).n_failed) for item in scores]
-        rows.append(["with failures", *failed])
-    rows.append(["without a hit", *(str(len(item.without_hit)) for item in scores)])
-    rows.append(["perfect", *(str(len(item.perfect)) for item in scores)])
-    rows.append(["median first relevant rank", *map(_median_rank, scores)])
-    rows += _latency_rows(evaluated)
-    notes = [_note(evaluated, interval=interval), *_warnings(evaluated)]
-    table = render_table(["measure", *evaluated.scores], rows)
-    return "\n".join([graded_line(evaluated.graded_by), table, *notes, *_selections(evaluated)])
-
-
-def _mean_rows(evaluated: EvaluatedRuns, *, interval: bool) -> Iterator[list[str]]:
-    for name in evaluated.measures:
-        means = [_mean(item.summary(name)) for item in evaluated.scores.values()]
-        if interval:
-            ends = [_interval(item, name) for item in evaluated.scores.values()]
-            means = [f"{mean} {of}" for mean, of in zip(means, ends, strict=True)]
-        yield [name, *means]
-        if evaluated.is_sampled:
-            yield [
-                f"  {WHOLE_SET}",
-                *(_set_interval(item, name) for item in evaluated.scores.values()),
-            ]
-
-
-def _selections(evaluated: EvaluatedRuns) -> Iterator[str]:
-    """Yield which queries runs were measured on, where that is not all, one time for each part."""
-    of_part: dict[str, list[str]] = {}
-    for record in evaluated.records:
-        if record.chosen is not None:
-            measured = frozenset(record.scores.query_ids)
-            part = Part(record.chosen, record.scores.design, measured)
-            of_part.setdefault("\n".join(part.lines), []).append(record.measured.name)
-    for text, names in of_part.items():
-        yield f"{', '.join(names)}: {text}"
-    if evaluated.is_sampled:
-        yield (
-            f"{WHOLE_SET}: {LEVEL:.0%} confidence interval of the mean, were all of its queries "
-            "asked; --interval gives that over queries like these"
-        )
-
-
-def _latency_rows(found: EvaluatedRuns) -> list[list[str]]:
-    if not found.latencies:
-        return []
-    latencies = [found.latencies.get(name) for name in found.scores]
-    medians = [item.median_s if item else None for item in latencies]
-    tails = [item.p95_s if item else None for item in latencies]
-    ends = [item.p99_s if item else None for item in latencies]
-    means = [item.mean_s if item else None for item in latencies]
-    return [
-        ["mean latency", *map(_latency, means)],
-        ["p50 latency", *map(_latency, medians)],
-        ["p95 latency", *map(_latency, tails)],
-        ["p99 latency", *map(_latency, ends)],
-    ]
-
-
-def _note(evaluated: EvaluatedRuns, *, interval: bool) -> str:
-    note = evaluated.reading or f"relevant: grade >= {evaluated.rel_threshold}"
-    if evaluated.labels:
-        note += f"; {LABELS_IN_WORDS[evaluated.labels]}"
-    if evaluated.n_by_document:
-        note += f"; by documents: {plural(evaluated.n_by_document, 'query', 'queries')}"
-    if interval:
-        note += f"; (low-high): {LEVEL:.0%} confidence interval over queries"
-    if evaluated.n_unanswerable:
-        note += f"; {evaluated.n_unanswerable} unanswerable queries left out"
-    if evaluated.judged_by:
-        note += f"; judged by {', '.join(dict.fromkeys(evaluated.judged_by))}"
-    if timed := _timed(evaluated):
-        note += f"; latency of the queries that succeeded: {timed}"
-    return note
-
-
-def _warnings(evaluated: EvaluatedRuns) -> Iterator[str]:
-    """Yield what brackets are, and which measures look further down than a run goes."""
-    first = next(iter(evaluated.scores.values()))
-    if first.without_judgments:
-        queries = plural(len(first.without_judgments), "query", "queries")
-        yield f"{queries} without any label, and in no mean: {_some(first.without_judgments)}"
-    summaries = (
-        item.summary(name) for item in evaluated.scores.values() for name in evaluated.measures
-    )
-    if any(summary.n_failed for summary in summaries):
-        yield "[low, high]: no interval; the mean, had all failures come out worst, and best"
-    if any(item.perfect for item in evaluated.scores.values()):
-        yield "perfect: queries whose ranking could not be better, by what is judged"
-    for name, scores in evaluated.scores.items():
-        yield from (f"{name}: {sentence}" for sentence in patterns(scores))
-        deeper = [
-            measure
-            for measure in evaluated.measures
-            if 0 < scores.depth < (parse_measure(measure).cutoff or 0)
-        ]
-        if deeper:
-            what = plural(scores.depth, "document" if evaluated.n_by_document else "chunk")
-            yield (
-                f"{name}: no ranking has more than {what}; "
-                f"{', '.join(deeper)} {'looks' if len(deeper) == 1 else 'look'} further down"
-            )
-
-
-def _some(query_ids: Sequence[str]) -> str:
-    more = ", …" if len(query_ids) > _SHOWN else ""
-    return ", ".join(one_line(item, 40) for item in query_ids[:_SHOWN]) + more
-
-
-def _json(evaluated: EvaluatedRuns, *, per_query: bool, interval: bool) -> dict[str, object]:
-    runs, failures = {}, _failures(evaluated)
-    for name, scores in evaluated.scores.items():
-        latency = evaluated.latencies.get(name)
-        means = scores.to_dict()
-        means["measures"] = {
-            measure: scores.summary(measure)._asdict()
-            | ({"interval": asdict(scores.interval(measure, LEVEL))} if interval else {})
-            | ({"set_interval": asdict(ends)} if (ends := scores.set_interval(measure)) else {})
-            for measure in evaluated.measures
-        }
-        if per_query:
-            means["per_query"] = {
-                query_id: {measure: values[measure] for measure in evaluated.measures}
-                for query_id, values in scores.per_query.items()
-            }
-        runs[name] = {
-            **means,
-            "depth": scores.depth,
-            "first_relevant_rank": scores.first_relevant_rank,
-            "latency_s": _latency_json(latency, failures.get(name, 0)),
-        }
-    return {
-        **_selection_json(evaluated),
-        "rel_threshold": evaluated.rel_threshold,
-        "reading": evaluated.reading,
-        "labels_complete": evaluated.labels == "complete",
-        "labels": evaluated.labels,
-        **({"queries_by_document": evaluated.n_by_document} if evaluated.n_by_document else {}),
-        "judged_by": list(evaluated.judged_by),
-        "graded_by": graded_json(evaluated.graded_by),
-        "runs": runs,
-        "warnings": list(evaluated.warnings),
-    }
-
-
-def _selection_json(found: EvaluatedRuns) -> dict[str, object]:
-    """Return which queries runs were measured on, by name; {} where on all."""
-    parts = {
-        item.measured.name: selection_json(item.evaluation.selection)
-        for item in found.records
-        if item.evaluation.selection is not None
-    }
-    return {"selections": parts} if parts else {}
-
-
-def _per_query(found: EvaluatedRuns) -> str:
-    measures = found.measures
-    rows = [
-        [query_id, name, *(number(values[measure], DIGITS) for measure in measures)]
-        for name, scores in found.scores.items()
-        for query_id, values in scores.per_query.items()
-    ]
-    return render_table(["query", "run", *measures], sorted(rows))
-
-
-def _mean(summary: Summary) -> str:
-    shown = number(summary.mean, DIGITS)
-    if not summary.n_failed:
-        return shown
-    return f"{shown} [{number(summary.low, DIGITS)}, {number(summary.high, DIGITS)}]"
-
-
-def _interval(scores: Scores, measure: str) -> str:
-    found = scores.interval(measure, LEVEL)
-    if found.low is None:
-        return f"({MISSING})"
-    return f"({number(found.low, DIGITS)}-{number(found.high, DIGITS)})"
-
-
-def _set_interval(scores: Scores, measure: str) -> str:
-    found = scores.set_interval(measure, LEVEL)
-    if found is None or found.low is None:
-        return MISSING
-    return f"({number(found.low, DIGITS)}-{number(found.high, DIGITS)})"
-
-
-def _median_rank(scores: Scores) -> str:
-    ranks = {key: rank for key, rank in scores.first_relevant_rank.items() if rank is not None}
-    if not ranks:
-        return MISSING
-    if scores.design is None:
-        return f"{median(ranks.values()):g}"
-    weights = scores.design.stratified(ranks).weights
-    return f"{weighted_median(list(ranks.values()), weights):g}"
-
-
-def _latency(seconds: float | None) -> str:
-    return MISSING if seconds is None else duration(seconds)
-
-
-def _failures(found: EvaluatedRuns) -> dict[str, int]:
-    """Return on how many queries the retriever of each run failed, where it did."""
-    counts = {
-        run.measured.name: len(run.measured.summary.attention.failed) for run in found.records
-    }
-    return {name: count for name, count in counts.items() if count}
-
-
-def _timed(evaluated: EvaluatedRuns) -> str:
-    """Return of how many queries latencies are, of runs whose retriever failed on some."""
-    return ", ".join(
-        f"{name} {evaluated.latencies[name].n} of {evaluated.latencies[name].n + count}"
-        for name, count in _failures(evaluated).items()
-        if name in evaluated.latencies
-    )
-
-
-def _latency_json(found: Latency | None, n_failed: int) -> dict[str, float] | None:
-    """Return percentiles over the n queries that succeeded; n_failed are not among them."""
-    if found is None:
-        return None
-    return {"p50_s": found.median_s, **asdict(found), "n_failed": n_failed}

@@ -23,22 +23,17 @@ Examples:
 import argparse
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ragforge.api.progress import Progress
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.selecting import add_seed, add_selection, choose_queries
-from ragforge.cli.talk import Progress, complain, show
+from ragforge.cli.talk import complain, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ragforge.config import EvaluateSettings
-    from ragforge.evaluating.gate import Allowance, Rules, Threshold, Verdict
-    from ragforge.files.set.dataset import Dataset
-    from ragforge.files.set.stale_runs import UsableRuns
+    from ragforge.evaluating.gate import Allowance, Rules, Verdict
     from ragforge.pipeline.gating.subjects import Subject
 
 _ALLOW: "Final[dict[Allowance, str]]" = {
@@ -80,20 +75,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.api.gating import Held, decide
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.gating.subjects import find_baseline
-    from ragforge.pipeline.gating.verdict import check_subject
     from ragforge.pipeline.notifying import notify_gate
 
     rules = rules_of(arguments)
     _check_outputs(arguments)
     settings = settings_of(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
-    subject = _subject(arguments, dataset, rules, settings.evaluate)
-    baseline = None
-    if arguments.baseline is not None:
-        baseline = find_baseline(dataset, subject.run, arguments.baseline, arguments.baseline_file)
-    verdict = check_subject(dataset, subject, rules, baseline, _allowed(arguments))
+    held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments))
+    subject, verdict = decide(
+        dataset, arguments.run, arguments.answers, rules, held, settings.evaluate
+    )
     _write(arguments, verdict)
     if arguments.write_baseline is not None:
         _write_baseline(arguments.write_baseline, subject, verdict)
@@ -160,41 +153,24 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
 
 def rules_of(arguments: argparse.Namespace) -> "Rules":
     """Return the rules that flags name; a `UsageError` tells which cannot be taken."""
-    from ragforge.evaluating.gate import MAX_HOLES, MIN_QUERIES, Rules, parse_count, parse_share
+    from ragforge.api.gating import GivenRules
+    from ragforge.api.gating import rules_of as rules_given
 
-    least, most, drops = _thresholds(arguments)
-    failures, queries, holes = arguments.max_failures, arguments.min_queries, arguments.max_holes
-    rules = Rules(
-        least=least,
-        most=most,
-        drops=drops,
-        max_failures=None if failures is None else parse_share(failures, "--max-failures"),
-        min_queries=MIN_QUERIES if queries is None else parse_count(queries, "--min-queries"),
-        max_holes=MAX_HOLES if holes is None else parse_share(holes, "--max-holes"),
-        by_point=arguments.point,
+    rules = rules_given(
+        GivenRules(
+            least=arguments.min,
+            most=arguments.max,
+            drops=arguments.max_drop,
+            max_failures=arguments.max_failures,
+            min_queries=arguments.min_queries,
+            max_holes=arguments.max_holes,
+            by_point=arguments.point,
+            answers=arguments.answers,
+            dashes="--",
+        )
     )
     _check_together(arguments, rules)
     return rules
-
-
-def _thresholds(arguments: argparse.Namespace) -> "list[tuple[Threshold, ...]]":
-    """Return those of --min, --max and --max-drop."""
-    from ragforge.evaluating.gate import parse_thresholds, read_thresholds
-
-    flags = {"--min": arguments.min, "--max": arguments.max, "--max-drop": arguments.max_drop}
-    if arguments.answers is None:
-        if arguments.max:
-            raise UsageError(
-                "--max: of no measure of retrieval is less better; it goes with --answers SYSTEM"
-            )
-        return [parse_thresholds(texts, flag) for flag, texts in flags.items()]
-    return [read_thresholds(texts, flag, _of_answers(flag)) for flag, texts in flags.items()]
-
-
-def _of_answers(flag: str) -> "Callable[[str], tuple[str, float | None]]":
-    from ragforge.pipeline.gating.subjects import answer_measure
-
-    return lambda name: (answer_measure(name, flag), 1.0)
 
 
 def _check_together(arguments: argparse.Namespace, rules: "Rules") -> None:
@@ -225,29 +201,6 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 def _allowed(arguments: argparse.Namespace) -> "list[Allowance]":
     return [name for name in _ALLOW if getattr(arguments, f"allow_{name.replace('-', '_')}")]
-
-
-def _subject(
-    arguments: argparse.Namespace, dataset: "Dataset", rules: "Rules", settings: "EvaluateSettings"
-) -> "Subject":
-    from ragforge.pipeline.gating.subjects import of_answers, of_run
-    from ragforge.pipeline.gating.verdict import evaluate_for
-
-    if arguments.answers is not None:
-        return of_answers(dataset, arguments.answers)
-    usable = _usable(arguments.run, dataset)
-    subject = of_run(evaluate_for(rules, dataset, usable.names[0], settings))
-    return replace(subject, warnings=(*usable.warnings, *subject.warnings))
-
-
-def _usable(name: str | None, dataset: "Dataset") -> "UsableRuns":
-    """Return the run that is named, or the only one that is not stale."""
-    from ragforge.files.set.stale_runs import usable_runs
-
-    usable = usable_runs(dataset, [] if name is None else [name]).require_any()
-    if len(usable.names) != 1:
-        raise UsageError(f"--run: expected one of: {', '.join(usable.names) or 'none there yet'}")
-    return usable
 
 
 def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:

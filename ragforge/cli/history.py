@@ -35,7 +35,6 @@ Examples:
 """
 
 import argparse
-from contextlib import suppress
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
@@ -44,14 +43,11 @@ from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json, dumps
 from ragforge.cli.talk import complain, show
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
     from ragforge.evaluating.history.batches import BatchSeries
     from ragforge.evaluating.history.run_history import RunHistory
-    from ragforge.files.set.dataset import Dataset
 
 ROWS = 20
 _LEAST_DIFFERENCE = 0.05
@@ -120,6 +116,7 @@ def _print_runs(
     path: Path, measures: list[str], arguments: argparse.Namespace
 ) -> dict[str, object]:
     """Print the history of each run of a set; return it for JSON, where nothing is printed."""
+    from ragforge.api.keeping import stale_notes
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.history import run_histories
@@ -127,19 +124,23 @@ def _print_runs(
     dataset = open_dataset(path)
     history = read_history(dataset.home)
     runs = run_histories(dataset, history, arguments.run, measures)
-    notes = [*history.notes, *_stale(dataset, [item.run for item in runs])]
+    notes = [*history.notes, *stale_notes(dataset, [item.run for item in runs])]
     for note in notes:
         complain(f"warning: {note}")
     if not arguments.json:
         _print(path, runs, arguments)
         return {}
-    return _json(path, notes, runs, arguments)
+    from ragforge.api.pages import RunHistories, history_json
+
+    found = RunHistories(path, tuple(runs), tuple(notes))
+    return history_json(found, arguments.n, arguments.difference)
 
 
 def _show_batches(
     path: Path, measures: list[str], arguments: argparse.Namespace
 ) -> dict[str, object]:
-    """Print how the runs of a set do on each batch; return it for JSON, as `_print_runs`."""
+    """Print how the runs of a set do on each batch; return it for JSON, as `_tell_runs`."""
+    from ragforge.api.keeping import stale_notes
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.history import batch_histories
@@ -147,7 +148,7 @@ def _show_batches(
     dataset = open_dataset(path)
     history = read_history(dataset.home)
     batches = batch_histories(dataset, history, arguments.run, measures, newest=arguments.n)
-    notes = [*history.notes, *_stale(dataset, history.runs)]
+    notes = [*history.notes, *stale_notes(dataset, history.runs)]
     for note in notes:
         complain(f"warning: {note}")
     if not arguments.json:
@@ -185,61 +186,3 @@ def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) 
     for found in runs:
         where = f"{path}, " if len(arguments.dataset) > 1 else ""
         show(f"{where}{history_text(found, arguments.n, width, arguments.difference)}\n")
-
-
-def _stale(dataset: "Dataset", names: "Collection[str]") -> "Iterator[str]":
-    """Yield which of some runs cannot be evaluated again as they are."""
-    from ragforge.files.set.stale_runs import chunks_of_runs
-
-    with suppress(DataError):  # A run that cannot be read does not spoil its past.
-        for run in chunks_of_runs(dataset, names).values():
-            if run.is_stale:
-                yield (
-                    f"run {run.run} is stale: {run.reason()}; its evaluations stand, and "
-                    f"`{run.way_out(dataset)}` makes it again"
-                )
-
-
-def _json(
-    path: Path, notes: list[str], runs: "list[RunHistory]", arguments: argparse.Namespace
-) -> dict[str, object]:
-    from ragforge.evaluating.history.trends import queries_needed_by
-
-    return {
-        "dataset": str(path),
-        "notes": notes,
-        "runs": [
-            {
-                "run": run.run,
-                "before": run.before.evaluation_id if run.before else None,
-                "now": run.now.evaluation_id,
-                "n_repeats": run.n_repeats,
-                "changes": [asdict(item) for item in run.changes],
-                "trends": [asdict(item) for item in run.trends],
-                "queries_needed": {
-                    item.measure: asdict(needed)
-                    for item in run.trends
-                    if (needed := queries_needed_by(item, arguments.difference)) is not None
-                },
-                "last": run.window_size,
-                "trends_over_last": [asdict(item) for item in run.window],
-                "moved": [
-                    {"measure": item.measure, "cause": item.cause, "all_items": item.full}
-                    for item in run.moved
-                ],
-                "evaluations": [
-                    item.model_dump(mode="json") for item in run.evaluations[-arguments.n :]
-                ],
-                **_missing(run),
-            }
-            for run in runs
-        ],
-    }
-
-
-def _missing(found: "RunHistory") -> dict[str, object]:
-    """Return what is to be judged before the last two states can be compared; {} for nothing."""
-    from ragforge.report.history import missing_grade_lines
-
-    lines = missing_grade_lines(found)
-    return {"missing_grades": lines} if lines else {}

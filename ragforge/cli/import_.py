@@ -38,8 +38,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragforge.api.progress import Progress
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import Progress, complain
+from ragforge.cli.talk import complain
 from ragforge.evaluating.formatting import one_line, plural
 
 if TYPE_CHECKING:

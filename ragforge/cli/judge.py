@@ -21,24 +21,22 @@ Examples:
 
 import argparse
 import asyncio
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragforge.api.judged import (
+    check_place,
+    judging_json,
+    judging_lines,
+    summaries_text,
+)
 from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
 from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
 from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
-from ragforge.evaluating.formatting import number
-from ragforge.evaluating.text_table import render_table
-from ragforge.files.set.output_paths import refuse_to_replace
-from ragforge.pipeline.job import failures_beside
-from ragforge.pipeline.judge.judge_run import JudgingResult, describe_position_effect
-from ragforge.records import Failure, Judgment
-from ragforge.report.agreement import agreement_json, agreement_table
+from ragforge.pipeline.judge.judge_run import JudgingResult
+from ragforge.report.agreement import agreement_table
 
 if TYPE_CHECKING:
     from ragforge.pipeline.judge.earlier_rankings import Earlier
@@ -110,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
     elif arguments.json:
-        print(dumps(_json(result)))
+        print(dumps(judging_json(result)))
     else:
         is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
         _print_result(result, per_query=arguments.per_query or is_short)
@@ -163,18 +161,10 @@ def _check_complete(arguments: argparse.Namespace) -> None:
         raise UsageError(f"{flag} does not go with --complete, whose pool is found by probes")
 
 
-def _is_made(old: Judgment) -> bool:
-    """Whether a judgment is a model's or a rule's; what people graded is not to be replaced."""
-    return old.source == "judge" and old.provenance is not None
-
-
 def _check_pairs(arguments: argparse.Namespace) -> None:
     if arguments.out is None:
         raise UsageError("--pairs needs --out FILE for the judgments")
-    if arguments.out.exists() and arguments.out.samefile(arguments.pairs):
-        raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
-    refuse_to_replace(arguments.out, Judgment, ours=_is_made)
-    refuse_to_replace(failures_beside(arguments.out), Failure)
+    check_place(arguments.out, arguments.pairs, "--out")
     if arguments.setting_judge_split not in (None, "all"):
         raise UsageError("--split goes with --dataset; the rows of --pairs have none")
     if arguments.run:
@@ -183,77 +173,12 @@ def _check_pairs(arguments: argparse.Namespace) -> None:
         raise UsageError("--on-labels goes with --dataset; in --pairs a row's grade is enough")
 
 
-def _json(result: JudgingResult) -> dict[str, object]:
-    return {
-        "judge": result.judge,
-        "pairs": result.n_pairs,
-        "judged": result.n_judged,
-        "failed": result.n_failed,
-        "copied": result.n_copied,
-        "flags": dict(sorted(result.flags.items())),
-        "position_effect": asdict(result.position) if result.position else None,
-        "gave_up_batches": result.gave_up_batches,
-        "grades": _grades(result),
-        "doubtful": [
-            one.model_dump(include={"query_id", "chunk_id", "grade", "grade_mean", "entropy_bits"})
-            for one in result.doubtful
-        ],
-        "queries": [summary.model_dump() for summary in result.summaries],
-        "agreement": agreement_json(result.agreement) if result.agreement else None,
-    }
-
-
-def _remarks(result: JudgingResult) -> Iterator[str]:
-    """Yield what deserves a line of its own."""
-    if result.n_copied:
-        yield f"{result.n_copied} grades are those of chunks with the same text"
-    if result.flags:
-        found = ", ".join(f"{name} {count}" for name, count in sorted(result.flags.items()))
-        yield f"suspicious in the chunks, told by `flags` in the judgments: {found}"
-    if result.doubtful:
-        pairs = ", ".join(f"{one.query_id}/{one.chunk_id}" for one in result.doubtful[:3])
-        yield f"most divided, and worth a person's look: {pairs} (--json has more)"
-    if result.position is not None:
-        effect = describe_position_effect(result.position)
-        yield f"effect of the place in a batch on the grade: {effect}"
-
-
-def _grades(result: JudgingResult) -> dict[str, int]:
-    return {str(grade): result.grades[grade] for grade in range(4)}
-
-
 def _print_result(result: JudgingResult, *, per_query: bool) -> None:
     if per_query:
-        headers = ["query", "chunks", "relevant", "failed", "average grade", "coverage"]
-        rows = [
-            [
-                item.query_id,
-                str(item.totalChunks),
-                str(item.relevantChunks),
-                str(item.failedChunks),
-                number(item.averageRelevance, 2),
-                item.answerCoverage or "unknown",
-            ]
-            for item in result.summaries
-        ]
-        show(render_table(headers, rows))
+        show(summaries_text(result))
     if result.agreement is not None:
         from ragforge.report.text import table_text
 
         show(f"{table_text(agreement_table(result.agreement))}\n")
-    for line in _remarks(result):
+    for line in judging_lines(result):
         complain(line)
-    grades = ", ".join(f"{grade}: {count}" for grade, count in _grades(result).items())
-    coverage = Counter(item.answerCoverage or "unknown" for item in result.summaries)
-    covered = ", ".join(f"{name} {count}" for name, count in sorted(coverage.items()))
-    of_queries = f"; answer coverage of queries: {covered}" if covered else ""
-    if result.n_pairs and not (result.n_judged or result.n_failed):
-        complain(
-            f"judge {result.judge}: the pool was judged already: all {result.n_pairs} pairs have a "
-            f"grade, and nothing was asked{of_queries}"
-        )
-        return
-    complain(
-        f"judge {result.judge}: {result.n_judged} of {result.n_pairs} pairs judged now, "
-        f"{result.n_failed} failed; grades {grades}{of_queries}"
-    )

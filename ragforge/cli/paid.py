@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ragforge.api.estimates import estimate_text
+from ragforge.api.progress import Progress
 from ragforge.cli.flags import dumps
-from ragforge.cli.talk import Progress, complain
+from ragforge.cli.talk import complain
 from ragforge.config import Settings
 from ragforge.observe import Observer
 from ragforge.pipeline.job import Job, Mode
@@ -100,24 +102,4 @@ def print_estimate(estimate: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(dumps(estimate))
         return
-    if "pairs" in estimate:
-        counts = estimate["pairs"].items()
-        print("pairs: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts))
-    if "system_calls" in estimate:
-        print(f"queries to ask the system: {estimate['system_calls']}")
-    print(f"calls: {estimate['calls']} (and {estimate['cached']} in the call store)")
-    if "embeddings" in estimate:
-        found = estimate["embeddings"]
-        print(f"of these embeddings: {found['calls']} (and {found['cached']} in the call store)")
-    if "tokens" not in estimate:
-        print("the offline baseline asks nothing and costs nothing")
-        return
-    print(f"calls at worst, if replies have to be asked for again: {estimate['calls_high']}")
-    if "calls_if_all_pools_grow" in estimate:
-        print(f"calls if all pools grow to the end: {estimate['calls_if_all_pools_grow']}")
-    seconds = estimate["seconds"]
-    print("time: unknown before the first replies" if seconds is None else f"time: {seconds:.0f} s")
-    for name, tokens in estimate["tokens"].items():
-        cost = estimate["cost_usd"][name]
-        money = "price unknown" if cost is None else f"{cost:.4f} USD"
-        print(f"{name}: {tokens} tokens, {money}")
+    print(estimate_text(estimate))

@@ -18,9 +18,6 @@ from pathlib import Path
 
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.talk import complain, show
-from ragforge.errors import UsageError
-
-FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.api.pages import form_of
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
@@ -46,9 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments).evaluate
     options = ReportOptions(tuple(arguments.run), arguments.base)
-    form = None if arguments.out is None else FORMS.get(arguments.out.suffix.lower())
-    if arguments.out is not None and form is None:
-        raise UsageError(f"--out {arguments.out}: expected an ending of {', '.join(FORMS)}")
+    form = None if arguments.out is None else form_of(arguments.out, "--out")
     check_outputs({"--out": arguments.out}, {"--config": arguments.config})
     dataset = open_dataset(arguments.dataset)
     if form is None:

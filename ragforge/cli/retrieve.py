@@ -27,9 +27,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragforge.api.progress import Progress
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
 from ragforge.cli.selecting import add_selection, choose_queries, tell_chosen
-from ragforge.cli.talk import Progress, complain
+from ragforge.cli.talk import complain
 from ragforge.errors import EndpointError
 from ragforge.evaluating.formatting import one_line
 

@@ -1,5 +1,6 @@
 import pytest
 
+from ragforge.api import progress as bars
 from ragforge.cli import talk
 from ragforge.observe import Event
 
@@ -8,7 +9,7 @@ from ragforge.observe import Event
 def clock(monkeypatch):
     """A clock that the test sets."""
     now = [0.0]
-    monkeypatch.setattr(talk.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(bars.time, "monotonic", lambda: now[0])
     return now
 
 

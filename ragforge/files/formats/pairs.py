@@ -1,7 +1,7 @@
 """Pairs to judge: a query with a chunk in one row, or with a list of chunks."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -64,9 +64,31 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
             field or holds one of a wrong type, or a grade outside of 0 to 3; a pair of ids
             comes twice, or a query's id with another text. Raised when the row's turn comes.
     """
+    yield from _checked(_pairs(read_rows_of(open_source(path), SHAPES), path), path)
+
+
+def pairs_given(records: Iterable[Mapping[str, object]]) -> Iterator[PairRow]:
+    """Yield the pairs of records that are in memory, or made one by one; see `read_pairs`.
+
+    Args:
+        records: Taken one at a time, when the pairs of the one before are used up.
+
+    Raises:
+        DataError: As for `read_pairs`.
+    """
+    rows = (make_row(f"pairs: record {n}", item) for n, item in enumerate(records, start=1))
+    yield from _checked(_pairs(rows, Path("pairs")), Path("pairs"))
+
+
+def _checked(pairs: Iterable[tuple[PairRow, str, bool]], path: Path) -> Iterator[PairRow]:
+    """Yield pairs, each once.
+
+    Raises:
+        DataError: There is none; or a pair or a query contradicts one before.
+    """
     graded: dict[tuple[str, str], int | None] = {}
     queries: dict[str, str] = {}
-    for pair, where, has_id in _pairs(path):
+    for pair, where, has_id in pairs:
         key = pair.query_id, pair.chunk_id
         if queries.setdefault(pair.query_id, pair.query) != pair.query:
             raise DataError(
@@ -84,9 +106,9 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
         raise none_found(path, "pair")
 
 
-def _pairs(path: Path) -> Iterator[tuple[PairRow, str, bool]]:
+def _pairs(rows: Iterable[Row], path: Path) -> Iterator[tuple[PairRow, str, bool]]:
     """Yield pairs, where each stands, and whether its chunk has an id of its own."""
-    for number, row in enumerate(read_rows_of(open_source(path), SHAPES)):
+    for number, row in enumerate(rows):
         if row.has(CHUNK_ROWS) and row.has(QUERY_OF_PAIR):
             for chunk in _chunks(row):
                 yield _pair(row, query_name(row), chunk, ITEM_ID)

@@ -1,0 +1,217 @@
+"""What a call works with: settings as the command line finds them, observers, and how to ask."""
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ragforge.api.progress import Progress, in_notebook, say
+from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
+from ragforge.errors import ConfigError, UsageError
+from ragforge.observe import Event, Observer, both, silent
+from ragforge.pipeline.job import EARNEST, Job, Mode
+
+PAID: Final = ("model", "budget", "prompts")
+"""Sections of every call that may ask a model."""
+_COMMON: Final = ("config", "quiet", "observer")
+_OF_PAID: Final = ("retry_failed", "offline_replay")
+_ARGUMENTS: Final = frozenset({"evaluate.measures", "refresh.dataset", "refresh.documents"})
+"""Settings that are arguments of their own, and no keywords."""
+_NOTES_KEPT: Final = 1000
+_NOTHING: Final[Mapping[str, object]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """Which keywords a call takes.
+
+    Args:
+        name: Of the call, for messages.
+        sections: Of settings.
+        paid: Whether it may ask a model.
+    """
+
+    name: str
+    sections: tuple[str, ...]
+    paid: bool = True
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """The settings by keyword."""
+        return {
+            setting.flag.replace("-", "_"): setting
+            for setting in each_setting(*self.sections)
+            if setting.key not in _ARGUMENTS
+        }
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """All keywords."""
+        return (*self.settings, *_COMMON, *(_OF_PAID if self.paid else ()))
+
+
+ASK: Final = Takes("ask", PAID)
+GENERATE: Final = Takes("generate", ("generate", "pool", "chunk", *PAID))
+CHUNK: Final = Takes("import", ("chunk",), paid=False)
+RETRIEVE: Final = Takes("retrieve", ("retrieve", "model"), paid=False)
+JUDGE: Final = Takes("judge", ("judge", "pool", *PAID))
+EVALUATE: Final = Takes("evaluate", ("evaluate",), paid=False)
+REFRESH: Final = Takes("refresh", ("refresh", "chunk", "generate", "pool", *PAID))
+EVERYTHING: Final = Takes("with_settings", ())
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one call works with.
+
+    Args:
+        job: Settings in force, who is told of progress, and how a model is asked.
+        notes: Sentences that were told on the way, in their order.
+        names_observer: Whether evaluations are to be told as well.
+    """
+
+    job: Job
+    notes: list[str] = field(default_factory=list)
+    names_observer: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.job.settings
+
+    @property
+    def observer(self) -> Observer:
+        """Told of progress; notes reach `notes` too."""
+        return self.job.observer
+
+    @property
+    def mode(self) -> Mode:
+        """How a model is asked."""
+        return self.job.mode
+
+
+@contextmanager
+def begin(
+    takes: Takes,
+    given: Mapping[str, object],
+    defaults: Mapping[str, object],
+    *,
+    own: Mapping[str, object] = _NOTHING,
+    mode: Mode = EARNEST,
+) -> Iterator[Call]:
+    """Lend what a call works with, until it is over.
+
+    Args:
+        takes: Which keywords it takes.
+        given: Its keywords.
+        defaults: What the set was told for all calls; what this one does not take is passed over.
+        own: Settings by `section.field` that are arguments of the call.
+        mode: What else the call says of how a model is asked.
+
+    Raises:
+        TypeError: There is no such keyword.
+        ConfigError: A value is not allowed, or the settings file cannot be taken or needs trust.
+    """
+    check(takes.name, given, takes.keywords)
+    known = {name: value for name, value in defaults.items() if name in takes.keywords}
+    keywords = {**known, **{name: value for name, value in given.items() if value is not None}}
+    quiet = bool(keywords.get("quiet"))
+    flags = {
+        setting.key: _value(setting, keywords[name])
+        for name, setting in takes.settings.items()
+        if name in keywords
+    }
+    settings = _loaded(keywords.get("config"), {**flags, **own}, quiet=quiet)
+    mode = replace(
+        mode,
+        retry_failed=bool(keywords.get("retry_failed")),
+        offline_replay=bool(keywords.get("offline_replay")),
+    )
+    notes: list[str] = []
+    with ExitStack() as stack:
+        shown = silent if quiet else Progress(notebook=in_notebook())
+        observer, named = _observer(keywords.get("observer"), stack, both(_keep(notes), shown))
+        yield Call(Job(settings, observer, mode), notes, named)
+
+
+def check(call: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse keywords that a call does not take.
+
+    Raises:
+        TypeError: There is one; the nearest is named.
+    """
+    names = list(known)
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0)
+            raise TypeError(
+                f"{call}() got an unexpected keyword argument {name!r}; did you mean {near[0]!r}?"
+            )
+
+
+def every_keyword() -> tuple[str, ...]:
+    """Return the keywords of all calls."""
+    kinds = (GENERATE, RETRIEVE, JUDGE, EVALUATE, REFRESH)
+    return tuple(dict.fromkeys(name for takes in kinds for name in takes.keywords))
+
+
+def _loaded(config: object, flags: Mapping[str, object], *, quiet: bool) -> Settings:
+    def tell(file: SettingsFile) -> None:
+        if not quiet:
+            say(file.line)
+
+    path = None if config is None else Path(cast("str | PathLike[str]", config))
+    try:
+        return load(path, flags, on_found=tell)
+    except ConfigError as error:
+        message = str(error)
+        if not message.startswith("--"):
+            raise
+        flag, colon, rest = message.removeprefix("--").partition(":")
+        raise ConfigError(f"{flag.replace('-', '_')}{colon}{rest}") from error
+
+
+def _value(setting: Setting, given: object) -> object:
+    """Return a value as its field takes it."""
+    extra = setting.info.json_schema_extra
+    if isinstance(extra, dict) and "switch" in extra and isinstance(given, bool):
+        return extra["switch"] if given else setting.info.default
+    if isinstance(setting.info.default, tuple):
+        if isinstance(given, Mapping):
+            return tuple(f"{name}={share:g}" for name, share in given.items())
+        return (given,) if isinstance(given, str) else tuple(cast("Iterable[object]", given))
+    if isinstance(given, Mapping):
+        return json.dumps(given)
+    return fspath(given) if isinstance(given, PathLike) else given
+
+
+def _keep(notes: list[str]) -> Observer:
+    def keep(event: Event) -> None:
+        if event.name == "note" and len(notes) < _NOTES_KEPT:
+            notes.append(event.message)
+
+    return keep
+
+
+def _observer(given: Any, stack: ExitStack, first: Observer) -> tuple[Observer, bool]:  # noqa: ANN401  # as users have it
+    """Return who is told, with the observers that are given; and whether any is."""
+    if given is None:
+        return first, False
+    every = [given] if callable(given) or isinstance(given, str) else list(given)
+    names = [item for item in every if isinstance(item, str)]
+    observer = first
+    for item in every:
+        if isinstance(item, str):
+            continue
+        if not callable(item):
+            raise UsageError(f"observer: expected a name or something to call, got {item!r:.80}")
+        observer = both(observer, item)
+    if names:
+        from ragforge.pipeline.observer_events import observing
+
+        observer = stack.enter_context(observing(names, observer, say))
+    return observer, bool(every)

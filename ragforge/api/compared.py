@@ -1,0 +1,142 @@
+"""Runs, or answer systems, that were compared: which is better, and whether that can be told."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from ragforge.api.results import Result, shown_html
+from ragforge.errors import UsageError
+from ragforge.evaluating.comparison import Compared, ComparisonReport
+from ragforge.evaluating.graded_by import graded_line
+from ragforge.report.comparison.sentences import by_pair, lead_caveats, verdict
+from ragforge.report.comparison.text import (
+    comparison_json,
+    means_table,
+    pair_table,
+    render_comparison,
+)
+
+MOVED_SHOWN: Final = 5
+"""Queries that gained, and that lost, in the text, where only two runs are compared."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class RunComparison(Result):
+    """Which of several runs is better. The first measure decides; all are there.
+
+    Args:
+        report: All comparisons of one call; each difference may be read by itself, as the
+            intervals and p are corrected for all of them.
+        notes: What was told on the way.
+    """
+
+    report: ComparisonReport
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def winner(self) -> str | None:
+        """The run that is shown to be better than each it was held against; None for none."""
+        return self.winner_in(self.report.measures[0])
+
+    @property
+    def outcome(self) -> str:
+        """The winner's name, TIE where none is shown to be better, UNKNOWN where none can be.
+
+        A TIE does not say that they are equal: few queries show large differences only.
+        """
+        return self.outcome_in(self.report.measures[0])
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What can be said of each two, in sentences."""
+        found = ((*verdict(items), *lead_caveats(items)) for items in by_pair(self.report.items))
+        return tuple(line for lines in found for line in lines)
+
+    @property
+    def comparisons(self) -> tuple[Compared, ...]:
+        """Pair by pair, in each the measures in their order."""
+        return self.report.items
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be known to read it."""
+        return self.report.warnings
+
+    def winner_in(self, measure: str) -> str | None:
+        """Return the winner by one of the measures.
+
+        Raises:
+            UsageError: It was not compared by that measure.
+        """
+        items = self._of(measure)
+        for name in self.report.names:
+            mine = [item for item in items if name in (item.comparison.a, item.comparison.b)]
+            if len(mine) == len(items if self.report.baseline else self.report.names[1:]) and all(
+                item.better == name for item in mine
+            ):
+                return name
+        return None
+
+    def outcome_in(self, measure: str) -> str:
+        """Return the outcome by one of the measures; see `outcome`."""
+        winner = self.winner_in(measure)
+        if winner is not None:
+            return winner
+        unknown = any(item.outcome == "UNKNOWN" for item in self._of(measure))
+        found: Literal["UNKNOWN", "TIE"] = "UNKNOWN" if unknown else "TIE"
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge compare --json` prints."""
+        return comparison_json(self.report)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each two and measure."""
+        return [_row(item) for item in self.report.items]
+
+    def table(self, n_moved: int | None = None) -> str:
+        """Return the comparison as text.
+
+        Args:
+            n_moved: Queries to show that gained most and that lost most in the first measure; 5
+                for two runs and none for more where None.
+        """
+        shown = MOVED_SHOWN if len(self.report.names) == 2 else 0
+        return render_comparison(self.report, shown if n_moved is None else n_moved)
+
+    def _of(self, measure: str) -> Sequence[Compared]:
+        found = [item for item in self.report.items if item.comparison.measure == measure]
+        if not found:
+            there = ", ".join(self.report.measures)
+            raise UsageError(f"measure {measure!r}: was not compared; there are: {there}")
+        return found
+
+    def _repr_html_(self) -> str:
+        return "".join(self._html())
+
+    def _html(self) -> Iterator[str]:
+        report = self.report
+        several = [means_table(report)] if len(report.names) > 2 else []
+        yield shown_html(head=[graded_line(report.graded_by)], tables=several)
+        for items in by_pair(report.items):
+            yield shown_html(tables=[pair_table(items)])
+            yield shown_html(head=[*verdict(items), *lead_caveats(items)])
+
+
+def _row(item: Compared) -> dict[str, Any]:
+    found = item.comparison
+    return {
+        "a": found.a,
+        "b": found.b,
+        "measure": found.measure,
+        "mean_a": found.mean_a,
+        "mean_b": found.mean_b,
+        "diff": found.diff,
+        "low": None if found.interval is None else found.interval.low,
+        "high": None if found.interval is None else found.interval.high,
+        "p": found.p,
+        "p_corrected": found.p_corrected,
+        "outcome": item.outcome,
+        "winner": item.better,
+        "n": found.n,
+    }

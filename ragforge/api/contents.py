@@ -1,0 +1,289 @@
+"""What is in a set: reading it record by record, adding to it, and taking out of it."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+from ragforge.api.call import CHUNK, begin
+from ragforge.api.done import Counted, Exported, Reviewed, Validated, import_counts
+from ragforge.api.handle import Handle, dataset_of, part_of
+from ragforge.api.keywords import Common
+from ragforge.api.sources import Records, as_file
+from ragforge.errors import UsageError
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.versions.publishing import roll_back as roll_back_to
+from ragforge.pipeline.exporting import FORMS, Form
+from ragforge.pipeline.exporting import export as export_of
+from ragforge.pipeline.intake.importing import import_queries
+from ragforge.pipeline.intake.log_samples import LogSample
+from ragforge.pipeline.intake.logs import Clicks, import_logs
+from ragforge.pipeline.intake.review_sheets import export_sheet
+from ragforge.pipeline.intake.reviewing import review_dataset
+from ragforge.pipeline.run_list import ListedRun, remove_runs
+from ragforge.pipeline.run_list import list_runs as list_runs_of
+from ragforge.pipeline.validating import accept
+from ragforge.pipeline.validating import validate as validate_set
+from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Judgment, Query, Ranking
+
+Reading = Literal["complete", "pooled", "partial"]
+"""What a chunk without a label is: not relevant, not looked at, or not known."""
+
+
+def queries(handle: Handle, *, every: bool = False) -> Iterator[Query]:
+    """Yield the accepted queries, sorted by id.
+
+    Args:
+        handle: The set.
+        every: Those too that are quarantined or retired.
+    """
+    dataset = part_of(handle)
+    yield from dataset.all_queries() if every else dataset.queries()
+
+
+def judgments(handle: Handle) -> Iterator[Judgment]:
+    """Yield the judgments, sorted by query and chunk, one line of the file at a time."""
+    yield from dataset_of(handle).each_judgment()
+
+
+def chunks(handle: Handle) -> Iterator[Chunk]:
+    """Yield the chunks of the corpus, sorted by id."""
+    yield from dataset_of(handle).chunks()
+
+
+def failures(handle: Handle) -> Iterator[Failure]:
+    """Yield what failed and has no value."""
+    yield from dataset_of(handle).failures()
+
+
+def rankings(handle: Handle, run: str) -> Iterator[Ranking]:
+    """Yield what a run retrieved, query by query.
+
+    Raises:
+        DataError: There is no such run.
+    """
+    yield from dataset_of(handle).each_ranking(run)
+
+
+def answers(handle: Handle, system: str) -> Iterator[Answer]:
+    """Yield what a system answered.
+
+    Raises:
+        DataError: There is no such system.
+    """
+    yield from dataset_of(handle).answers(system)
+
+
+def answer_grades(handle: Handle, system: str) -> Iterator[AnswerGrade]:
+    """Yield the grades of a system's answers.
+
+    Raises:
+        DataError: There is no such system.
+    """
+    yield from dataset_of(handle).answer_grades(system)
+
+
+def list_runs(handle: Handle) -> tuple[ListedRun, ...]:
+    """Return the runs with what is in them, what made them, and whether they are stale.
+
+    Raises:
+        DataError: The set cannot be read.
+    """
+    return tuple(list_runs_of(dataset_of(handle)))
+
+
+def remove_run(handle: Handle, *runs: str) -> None:
+    """Remove runs with their failures; none where one of them is not there.
+
+    Raises:
+        DataError: One is not there, or cannot be removed.
+    """
+    remove_runs(dataset_of(handle), runs)
+
+
+def rename_run(handle: Handle, run: str, to: str) -> None:
+    """Give a run another name.
+
+    Raises:
+        DataError: It is not there, or another one has the name.
+    """
+    dataset_of(handle).rename_run(run, to)
+
+
+def add_queries(
+    handle: Handle,
+    queries: Records,
+    *,
+    labels: Reading | None = None,
+    made_by: str = "",
+    allow_missing: bool = False,
+    **settings: Unpack[Common],
+) -> Counted:
+    """Add hand-made queries with their relevant passages; those that are there are replaced.
+
+    What people settled in review stays as it is.
+
+    Args:
+        handle: The set.
+        queries: A path, records or a data frame, in any shape that `ragforge import` takes.
+        labels: What a chunk without a label is; as it was where None.
+        made_by: Who graded, for the records.
+        allow_missing: Keep relevant ids that the corpus does not have.
+        settings: quiet and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: They do not hold to the format, or relevant passages are missing.
+    """
+    with begin(CHUNK, settings, handle.keywords) as call, as_file(queries) as path:
+        dataset = dataset_of(handle)
+        result = import_queries(
+            path, dataset, call.observer, made_by=made_by, allow_missing=allow_missing
+        )
+        _keep_labels(dataset, labels)
+        return Counted("taken in", import_counts(result), tuple(call.notes))
+
+
+def add_logs(
+    handle: Handle,
+    logs: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    labels: str | PathLike[str] | None = None,
+    clicks: Clicks = "ignore",
+    as_queries: bool = False,
+    sample: int | None = None,
+    draw: Literal["frequency", "rarity", "even"] = "frequency",
+    seed: int = 0,
+    batch: str = "",
+    **settings: Unpack[Common],
+) -> Counted:
+    """Add what users asked: questions with labels become queries, the others tell what is asked.
+
+    Args:
+        handle: The set.
+        logs: Files.
+        labels: A file with what people said of the logged questions, by their id.
+        clicks: Whether what was clicked counts as labelled relevant.
+        as_queries: Questions without labels become queries too.
+        sample: Make so many of them queries, drawn at random.
+        draw: Which are preferred.
+        seed: Equal seeds draw alike.
+        batch: What the drawn queries are called together; the name of the log where "".
+        settings: quiet and others; see `ragforge.api.keywords`.
+
+    Raises:
+        UsageError: as_queries and sample are both given, or a number is out of range.
+        DataError: A log cannot be read.
+    """
+    if sample is not None and (as_queries or sample < 1 or seed < 0):
+        raise UsageError("sample: expected at least 1, a seed from 0, and no as_queries beside it")
+    drawn = None if sample is None else LogSample(n=sample, draw=draw, seed=seed, batch=batch)
+    with begin(CHUNK, settings, handle.keywords) as call:
+        result = import_logs(
+            [Path(logs)] if isinstance(logs, str | PathLike) else [Path(path) for path in logs],
+            dataset_of(handle),
+            call.observer,
+            labels=None if labels is None else Path(labels),
+            clicks=clicks,
+            unlabelled=drawn or ("add" if as_queries else "keep"),
+        )
+        return Counted("taken in", import_counts(result), tuple(call.notes))
+
+
+def export(handle: Handle, form: Form, out: str | PathLike[str]) -> Exported:
+    """Write the set in the form of other tools.
+
+    Args:
+        handle: The set.
+        form: trec or beir (a folder), or json (a file).
+        out: The folder, or the file.
+
+    Raises:
+        UsageError: There is no such form, or something else is in the place.
+        DataError: A file cannot be written.
+    """
+    if form not in FORMS:
+        raise UsageError(f"form {form!r}: there are: {', '.join(FORMS)}")
+    found = export_of(dataset_of(handle), form, Path(out))
+    return Exported(form, found.files, found.lost)
+
+
+def validate(handle: Handle) -> Validated:
+    """Check a set: formats, ids, digests.
+
+    Raises:
+        DataError: There is no set.
+    """
+    found = validate_set(dataset_of(handle))
+    return Validated(tuple(found.problems), tuple(found.notes))
+
+
+def accept_edits(handle: Handle) -> Validated:
+    """Take files that were changed by hand for the set's own, and check what came of it.
+
+    Raises:
+        DataError: There is no set.
+    """
+    found = accept(dataset_of(handle))
+    return Validated(tuple(found.problems), tuple(found.notes))
+
+
+def export_review(
+    handle: Handle, out: str | PathLike[str], *, sample: int | None = None, reviewer: str = ""
+) -> Counted:
+    """Write a sheet on which people decide about queries: .csv, or one offline page .html.
+
+    Args:
+        handle: The set.
+        out: A new file.
+        sample: Queries drawn at random; 5 % and at least 10 where None.
+        reviewer: For whom it is.
+
+    Raises:
+        UsageError: The file exists, or has another ending.
+        DataError: There is nothing to decide about.
+    """
+    rows = export_sheet(dataset_of(handle), Path(out), sample, " ".join(reviewer.split()))
+    drawn = sum(bool(row.random) for row in rows)
+    counts: dict[str, Any] = {"file": str(out), "queries": len(rows), "random": drawn}
+    return Counted("to decide about", counts)
+
+
+def import_review(
+    handle: Handle,
+    sheet: str | PathLike[str],
+    *,
+    reviewer: str = "",
+    overrule: bool = False,
+    dry_run: bool = False,
+) -> Reviewed:
+    """Take in what people decided; all of it, or nothing.
+
+    Args:
+        handle: The set.
+        sheet: The filled-in table, or what the page saved.
+        reviewer: Who decided; may be "" where the sheet says it.
+        overrule: Decide otherwise than another reviewer did.
+        dry_run: Check the file, and write nothing.
+
+    Raises:
+        UsageError: Nobody says who decided.
+        DataError: The sheet cannot be read, or a row cannot be taken.
+    """
+    dataset = dataset_of(handle)
+    return Reviewed(
+        review_dataset(dataset, Path(sheet), reviewer, overrule=overrule, dry_run=dry_run)
+    )
+
+
+def roll_back(handle: Handle, version: int) -> int:
+    """Publish an earlier version again, and return its number; later ones are kept.
+
+    Raises:
+        DataError: There is no such version.
+    """
+    return int(roll_back_to(handle.path, version).manifest.version)
+
+
+def _keep_labels(dataset: Dataset, labels: Reading | None) -> None:
+    if labels is not None:
+        dataset.write_manifest(dataset.manifest.model_copy(update={"labels": labels}))

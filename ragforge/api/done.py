@@ -1,0 +1,577 @@
+"""What jobs on a set came to: retrieving, completing, answering, grounding and others."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ragforge.api.estimates import Estimate
+from ragforge.api.judged import judging_lines
+from ragforge.api.results import Result, plain_values
+from ragforge.evaluating.answers.rates import AnswerSummary
+from ragforge.evaluating.formatting import share
+from ragforge.evaluating.refresh_result import RefreshSummary, Status
+from ragforge.evaluating.selection import selection_json
+from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.version_differences import Differences
+from ragforge.measures.rates import Rate
+from ragforge.pipeline.answer.answering import AnsweringResult
+from ragforge.pipeline.answer.asking_systems import AskingResult
+from ragforge.pipeline.auditing import AuditResult
+from ragforge.pipeline.complete.completing import Completion
+from ragforge.pipeline.intake.reviewing import ReviewResult
+from ragforge.pipeline.retrieving import RunResult
+from ragforge.records import Failure, Grounding, JudgeAudit
+from ragforge.records.queries import Selection
+from ragforge.report.answer_tables import answers_json
+from ragforge.report.audit import audit_line, audit_tables
+from ragforge.report.completion import completion_json, completion_text
+from ragforge.report.differences import differences_text
+from ragforge.report.refresh import refresh_text
+from ragforge.stages.ground.summary import GroundingSummary
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Retrieved(Result):
+    """A run that was made: each query has a ranking or a failure.
+
+    Args:
+        made: What came of the retriever.
+        path: The file of the run.
+        selection: The part of the queries that it was made for; None for all.
+        notes: What was told on the way.
+    """
+
+    made: RunResult
+    path: Path
+    selection: Selection | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def run(self) -> str:
+        """Its name."""
+        return self.made.name
+
+    @property
+    def n_queries(self) -> int:
+        """Queries that have a ranking."""
+        return len(self.made.rankings)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Of the queries on which the retriever failed."""
+        return tuple(self.made.failures)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge retrieve --json` prints."""
+        return {
+            "run": self.run,
+            "file": str(self.path),
+            "queries": self.n_queries,
+            "failed": len(self.failures),
+            "selection": None if self.selection is None else selection_json(self.selection),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each retrieved chunk."""
+        return [
+            {
+                "query_id": item.query_id,
+                "rank": rank,
+                "chunk_id": hit.chunk_id,
+                "score": hit.score,
+                "latency_s": item.latency_s,
+            }
+            for item in self.made.rankings
+            for rank, hit in enumerate(item.ranking, start=1)
+        ]
+
+    def table(self) -> str:
+        """Return the counts in words."""
+        return f"{self.run}: {self.n_queries} queries retrieved, {len(self.failures)} failed"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Completed(Result):
+    """Pools that were completed by what probes find in the corpus.
+
+    Args:
+        done: What it came to.
+        notes: What was told on the way.
+    """
+
+    done: Completion
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def n_judged(self) -> int:
+        """Pairs that were judged now."""
+        return self.done.judging.n_judged
+
+    @property
+    def n_failed(self) -> int:
+        """Pairs whose judgment failed."""
+        return self.done.judging.n_failed
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What a dry run counted; None in earnest."""
+        return None if self.done.estimate is None else Estimate(self.done.estimate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge judge --complete --json` prints."""
+        summary, judging = self.done.summary, self.done.judging
+        if summary is None:
+            return dict(self.done.estimate or {})
+        return {
+            "judge": judging.judge,
+            "judged": judging.n_judged,
+            "failed": judging.n_failed,
+            "failed_probes": dict(self.done.failed_probes),
+            **completion_json(summary),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row with all figures."""
+        return [plain_values(self.to_dict())]
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        if self.done.summary is None:
+            return Estimate(self.done.estimate or {}).table()
+        lines = judging_lines(self.done.judging)
+        return "\n".join([completion_text(self.done.summary), *lines])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Answered(Result):
+    """Answers of a system, and their grades.
+
+    Args:
+        system: Its name.
+        asked: What asking it came to; None where its answers were there.
+        graded: What grading came to; None where nothing was graded.
+        summary: Of all its answers; None likewise.
+        counted: What a dry run counted; None in earnest.
+        notes: What was told on the way.
+    """
+
+    system: str
+    asked: AskingResult | None = None
+    graded: AnsweringResult | None = None
+    summary: AnswerSummary | None = None
+    counted: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def verdicts(self) -> Mapping[str, int]:
+        """How many answers got each verdict; `failed` for those without."""
+        grades = self.graded.grades if self.graded else ()
+        return dict(sorted(Counter(item.verdict or "failed" for item in grades).items()))
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Of asking and of grading."""
+        asked = self.asked.failures if self.asked else ()
+        return (*asked, *(self.graded.failures if self.graded else ()))
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What a dry run counted; None in earnest."""
+        return None if self.counted is None else Estimate(self.counted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge answer --json` prints."""
+        if self.counted is not None:
+            return dict(self.counted)
+        asked: dict[str, Any] = {}
+        if self.asked is not None:
+            asked = {
+                "asked": self.asked.n_asked,
+                "kept": self.asked.n_kept,
+                "not_answered": len(self.asked.failures),
+            }
+        if self.graded is None or self.summary is None:
+            return {"system": self.system, **asked}
+        rules = Counter(item.rule for item in self.graded.grades if item.rule)
+        return {
+            "system": self.graded.system,
+            "judge": None if self.graded.given_by else self.graded.judge,
+            "graded_by_file": self.graded.given_by or None,
+            "decided_by_rule": dict(sorted(rules.items())),
+            "verdicts": dict(self.verdicts),
+            **answers_json(self.summary),
+            **asked,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each graded answer."""
+        return [
+            {
+                "query_id": item.query_id,
+                "verdict": item.verdict,
+                "score": item.score,
+                "strict_score": item.strict_score,
+                "has_hallucination": item.has_hallucination,
+                "rule": item.rule,
+                "explanation": item.explanation,
+                "failure": item.failure,
+            }
+            for item in (self.graded.grades if self.graded else ())
+        ]
+
+    def table(self) -> str:
+        """Return the counts in words."""
+        if self.estimate is not None:
+            return self.estimate.table()
+        parts = []
+        if self.asked is not None:
+            n_failed = len(self.asked.failures)
+            parts.append(f"{self.asked.n_asked - n_failed} queries answered, {n_failed} failed")
+        if self.graded is not None:
+            told = ", ".join(f"{name} {count}" for name, count in self.verdicts.items())
+            given = self.graded.given_by
+            judge = f"by the grades of {given}" if given else f"judge {self.graded.judge}"
+            parts.append(f"{self.graded.n_answers} answers, {judge}: {told}")
+        return "\n".join(f"{self.system}: {part}" for part in parts)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Grounded(Result):
+    """What answers say beyond their context.
+
+    Args:
+        judge: Name of the model, or `offline`.
+        summary: Rates over all answers; None in a dry run.
+        groundings: One an answer; empty where they were written to a file.
+        path: That file; None where there is none.
+        counted: What a dry run counted; None in earnest.
+        notes: What was told on the way.
+    """
+
+    judge: str
+    summary: GroundingSummary | None
+    groundings: tuple[Grounding, ...] = ()
+    path: Path | None = None
+    counted: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What a dry run counted; None in earnest."""
+        return None if self.counted is None else Estimate(self.counted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge ground --json` prints."""
+        found = self.summary
+        if found is None:
+            return dict(self.counted or {})
+        return {
+            "judge": self.judge,
+            "answers": found.n_answers,
+            "checked": found.n_checked,
+            "failed": found.n_failed,
+            "rules": found.rules,
+            "claims": found.n_claims,
+            "claims_supported": found.n_supported,
+            "grounded": _rate_json(found.grounded),
+            "faithfulness": _rate_json(found.faithfulness),
+            "answers_citing": found.n_citing,
+            "citations": found.citations,
+            "citation_precision": _rate_json(found.citation_precision),
+            "citation_recall": _rate_json(found.citation_recall),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each answer."""
+        return [
+            {
+                "query_id": item.query_id,
+                "faithfulness": item.faithfulness,
+                "claims": len(item.claims),
+                "claims_supported": sum(claim.is_supported for claim in item.claims),
+                "citation_precision": item.citation_precision,
+                "citation_recall": item.citation_recall,
+                "rule": item.rule,
+                "failure": item.failure,
+            }
+            for item in self.groundings
+        ]
+
+    def table(self) -> str:
+        """Return the rates as text."""
+        found = self.summary
+        if found is None:
+            return Estimate(self.counted or {}).table()
+        rates = {
+            "fully grounded": found.grounded,
+            "faithfulness": found.faithfulness,
+            "citation precision": found.citation_precision,
+            "citation recall": found.citation_recall,
+        }
+        rows = [(name, share(rate.mean), str(rate.n)) for name, rate in rates.items()]
+        head = (
+            f"judge {self.judge}: {found.n_checked} of {found.n_answers} answers checked, "
+            f"{found.n_failed} failed"
+        )
+        return f"{head}\n{render_table(('rate', 'mean', 'answers'), rows)}"
+
+
+def _rate_json(rate: Rate) -> dict[str, Any]:
+    interval, bounds = rate.interval, rate.bounds
+    return {
+        "mean": rate.mean,
+        "interval": None if interval is None else [interval.low, interval.high],
+        "n": rate.n,
+        "n_failed": rate.n_failed,
+        "low": None if bounds is None else bounds.low,
+        "high": None if bounds is None else bounds.high,
+    }
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Refreshed(Result):
+    """What a refresh came to.
+
+    Args:
+        summary: How it ended, and what changed.
+        notes: What was told on the way.
+    """
+
+    summary: RefreshSummary
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def status(self) -> Status:
+        """unchanged, planned (a dry run), published, rejected, or pins broken."""
+        return self.summary.status
+
+    @property
+    def version(self) -> int:
+        """The new version, or the one that would be; that of before where nothing changed."""
+        return self.summary.version
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the set has a new version."""
+        return self.status == "published"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge refresh --json` prints."""
+        return self.summary.as_json()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row with all figures."""
+        return [plain_values(self.to_dict())]
+
+    def table(self) -> str:
+        """Return what changed, as text."""
+        return refresh_text(self.summary)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Audited(Result):
+    """What a judge did with texts that somebody had tampered with.
+
+    Args:
+        found: What it came to.
+        notes: What was told on the way.
+    """
+
+    found: AuditResult
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def audit(self) -> JudgeAudit | None:
+        """The record; None in a dry run."""
+        return self.found.audit
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What a dry run counted; None in earnest."""
+        return None if self.found.estimate is None else Estimate(self.found.estimate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge judge audit --json` prints."""
+        if self.found.audit is None:
+            return dict(self.found.estimate or {})
+        return self.found.audit.model_dump(mode="json")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each attack."""
+        if self.found.audit is None:
+            return []
+        return [plain_values(item.model_dump(mode="json")) for item in self.found.audit.attacks]
+
+    def table(self) -> str:
+        """Return the attacks and their effect, as text."""
+        if self.found.audit is None:
+            return Estimate(self.found.estimate or {}).table()
+        tables = [
+            render_table(table.headers, table.rows)
+            for table in audit_tables(self.found.audit)
+            if table.rows
+        ]
+        return "\n\n".join([*tables, f"judge audit of {audit_line(self.found.audit)}"])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class VersionDifference(Result):
+    """How two versions of a set differ, and why.
+
+    Args:
+        found: Query by query.
+    """
+
+    found: Differences
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge diff --json` prints."""
+        return self.found.as_json()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each query that differs."""
+        queries: Any = self.to_dict()["queries"]
+        return [plain_values(item) for item in queries]
+
+    def table(self, n: int = 20) -> str:
+        """Return the differences as text.
+
+        Args:
+            n: Queries shown.
+        """
+        return differences_text(self.found, n)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Counted(Result):
+    """What was taken in, written or found, as counts and lines.
+
+    Args:
+        of: What was done, in a word or two.
+        counts: By name.
+        notes: What was told on the way.
+    """
+
+    of: str
+    counts: Mapping[str, Any]
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts."""
+        return dict(self.counts)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row with all counts."""
+        return [plain_values(self.counts)]
+
+    def table(self) -> str:
+        """Return the counts in words."""
+        told = ", ".join(f"{name} {value}" for name, value in self.counts.items() if value)
+        return f"{self.of}: {told or 'nothing'}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Exported(Result):
+    """Files in the form of other tools.
+
+    Args:
+        form: trec, beir or json.
+        files: That were written.
+        lost: What the form cannot hold, with counts.
+    """
+
+    form: str
+    files: tuple[Path, ...]
+    lost: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge export --json` prints."""
+        files = [str(path) for path in self.files]
+        return {"form": self.form, "files": files, "lost": list(self.lost)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each file."""
+        return [{"form": self.form, "file": str(path)} for path in self.files]
+
+    def table(self) -> str:
+        """Return the files, and what is not in them."""
+        lost = [f"not in this form: {'; '.join(self.lost)}"] if self.lost else []
+        return "\n".join([*map(str, self.files), *lost])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Validated(Result):
+    """Whether a set is whole.
+
+    Args:
+        problems: What is wrong.
+        notes: What is merely noteworthy.
+    """
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.is_valid
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge validate --json` prints."""
+        return {"problems": list(self.problems), "notes": list(self.notes)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each problem and note."""
+        found = [{"kind": "problem", "message": text} for text in self.problems]
+        return [*found, *({"kind": "note", "message": text} for text in self.notes)]
+
+    def table(self) -> str:
+        """Return the problems and notes, a line each."""
+        counts = f"{len(self.problems)} problems, {len(self.notes)} notes"
+        return "\n".join([*self.problems, *self.notes, counts])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Reviewed(Result):
+    """Decisions of people that were taken in.
+
+    Args:
+        found: What the sheet came to.
+    """
+
+    found: ReviewResult
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge review import --json` prints, but for `dry_run`."""
+        found = self.found
+        return {
+            **found.counts,
+            "stale_judgments": found.stale_judgments,
+            "own_facts": found.own_facts,
+            "drawn_open": found.drawn_open,
+            "audit": found.audit.model_dump() if found.audit else None,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row with all counts."""
+        return [plain_values(self.to_dict())]
+
+    def table(self) -> str:
+        """Return the counts in words."""
+        counts = ", ".join(f"{name} {count}" for name, count in self.found.counts.items() if count)
+        audit = [self.found.audit.in_words()] if self.found.audit else []
+        return "\n".join([counts or "nothing decided", *audit])
+
+
+def import_counts(result: Any) -> dict[str, Any]:  # noqa: ANN401  # one of two results
+    """Return the counts of an import."""
+    found = {item.name: getattr(result, item.name) for item in fields(result)}
+    return {
+        name.removeprefix("n_"): value for name, value in found.items() if isinstance(value, int)
+    }

@@ -1,0 +1,234 @@
+"""Deciding whether a run may ship: the rules as people give them, and what was decided."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ragforge.api.results import Result, plain_values, shown_html
+from ragforge.config import EvaluateSettings
+from ragforge.errors import UsageError
+from ragforge.evaluating.gate import (
+    MAX_HOLES,
+    MIN_QUERIES,
+    Allowance,
+    Check,
+    Rules,
+    Threshold,
+    Verdict,
+    parse_count,
+    parse_share,
+    parse_thresholds,
+    read_thresholds,
+    verdict_json,
+)
+from ragforge.evaluating.graded_by import graded_line
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.stale_runs import UsableRuns, usable_runs
+from ragforge.pipeline.gating.subjects import (
+    Subject,
+    answer_measure,
+    find_baseline,
+    of_answers,
+    of_run,
+)
+from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
+from ragforge.report.gate import check_table, render_gate, sentences
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRules:
+    """Rules as people write them.
+
+    Args:
+        least, most, drops: Each MEASURE=NUMBER.
+        max_failures, max_holes: Shares, `1%` or `0.01`; None where not given.
+        min_queries: A whole number; None where not given.
+        by_point: Decide on means, not on the ends of their intervals.
+        answers: The system whose answers are decided on; None for a run.
+        dashes: What stands before the names in messages: `--` for flags.
+    """
+
+    least: Sequence[str] = ()
+    most: Sequence[str] = ()
+    drops: Sequence[str] = ()
+    max_failures: str | None = None
+    min_queries: str | None = None
+    max_holes: str | None = None
+    by_point: bool = False
+    answers: str | None = None
+    dashes: str = ""
+
+    def name(self, flag: str) -> str:
+        """Return a rule as messages call it: `--max-drop` or `max_drop`."""
+        return f"{self.dashes}{flag}" if self.dashes else flag.replace("-", "_")
+
+
+def rules_of(given: GivenRules) -> Rules:
+    """Return rules that can be held.
+
+    Raises:
+        UsageError: One cannot be read, or goes with another subject.
+    """
+    failures, queries, holes = given.max_failures, given.min_queries, given.max_holes
+    least, most, drops = _thresholds(given)
+    name = given.name
+    return Rules(
+        least=least,
+        most=most,
+        drops=drops,
+        max_failures=None if failures is None else parse_share(failures, name("max-failures")),
+        min_queries=MIN_QUERIES if queries is None else parse_count(queries, name("min-queries")),
+        max_holes=MAX_HOLES if holes is None else parse_share(holes, name("max-holes")),
+        by_point=given.by_point,
+    )
+
+
+def _thresholds(given: GivenRules) -> list[tuple[Threshold, ...]]:
+    """Return those of least, most and drops."""
+    rules = {"min": given.least, "max": given.most, "max-drop": given.drops}
+    if given.answers is not None:
+        return [
+            read_thresholds(texts, given.name(flag), _of_answers(f"--{flag}"))
+            for flag, texts in rules.items()
+        ]
+    if given.most:
+        raise UsageError(
+            f"{given.name('max')}: of no measure of retrieval is less better; it goes with "
+            f"{given.name('answers')}{' SYSTEM' if given.dashes else ''}"
+        )
+    return [parse_thresholds(texts, given.name(flag)) for flag, texts in rules.items()]
+
+
+def _of_answers(flag: str) -> Callable[[str], tuple[str, float | None]]:
+    return lambda name: (answer_measure(name, flag), 1.0)
+
+
+class Held(NamedTuple):
+    """What a run or a system's answers are held against."""
+
+    baseline: str | None = None
+    """A file, `last` or `main`; None for nothing."""
+    baseline_file: Path | None = None
+    """Which file `main` reads."""
+    allowed: Collection[Allowance] = ()
+    """What does not refuse the gate."""
+
+
+class Decided(NamedTuple):
+    """A verdict with its subject."""
+
+    subject: Subject
+    verdict: Verdict
+
+
+def decide(
+    dataset: Dataset,
+    run: str | None,
+    answers: str | None,
+    rules: Rules,
+    held: Held,
+    settings: EvaluateSettings,
+) -> Decided:
+    """Hold a run, or the answers of a system, to rules; nothing is written.
+
+    Args:
+        dataset: Whose they are.
+        run: Its name; the only one where None.
+        answers: A system; None for a run.
+        rules: What it is held to.
+        held: The baseline and what is allowed.
+        settings: Measures beside those of the rules, and the threshold.
+
+    Raises:
+        UsageError: There are several runs and none is named, or a rule does not fit.
+        DataError: There is no such run or baseline, or nothing is judged.
+    """
+    subject = _subject(dataset, run, answers, rules, settings)
+    baseline = None
+    if held.baseline is not None:
+        baseline = find_baseline(dataset, subject.run, held.baseline, held.baseline_file)
+    return Decided(subject, check_subject(dataset, subject, rules, baseline, held.allowed))
+
+
+def _subject(
+    dataset: Dataset,
+    run: str | None,
+    answers: str | None,
+    rules: Rules,
+    settings: EvaluateSettings,
+) -> Subject:
+    if answers is not None:
+        return of_answers(dataset, answers)
+    usable = _usable(run, dataset)
+    subject = of_run(evaluate_for(rules, dataset, usable.names[0], settings))
+    return replace(subject, warnings=(*usable.warnings, *subject.warnings))
+
+
+def _usable(name: str | None, dataset: Dataset) -> UsableRuns:
+    """Return the run that is named, or the only one that is not stale."""
+    usable = usable_runs(dataset, [] if name is None else [name]).require_any()
+    if len(usable.names) != 1:
+        raise UsageError(f"--run: expected one of: {', '.join(usable.names) or 'none there yet'}")
+    return usable
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class GateDecision(Result):
+    """Whether a run, or a system's answers, may ship.
+
+    Args:
+        verdict: With what it rests on.
+        notes: What was told on the way.
+    """
+
+    verdict: Verdict
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.verdict.passed
+
+    @property
+    def outcome(self) -> Literal["PASS", "FAIL", "REFUSED", "UNCHECKED"]:
+        """PASS, FAIL, REFUSED (the gate cannot judge it) or UNCHECKED (there was no rule)."""
+        return self.verdict.outcome
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it did not pass: refusals, then the checks that failed; () where it did."""
+        return tuple(_reasons(self.verdict))
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The rules, and how it holds to each."""
+        return self.verdict.checks
+
+    def __bool__(self) -> bool:
+        """Whether it passed."""
+        return self.passed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge gate --json` prints."""
+        return verdict_json(self.verdict)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the checks."""
+        return [plain_values({"name": one.name, **asdict(one)}) for one in self.checks]
+
+    def table(self) -> str:
+        """Return the verdict as text."""
+        return render_gate(self.verdict)
+
+    def _repr_html_(self) -> str:
+        found = self.verdict
+        head = [graded_line(found.graded_by), f"gate: {found.title}", found.head]
+        tables = [check_table(found)] if found.checks else []
+        refused = [f"refused: {item.reason}" for item in found.refusals]
+        return shown_html(head=[*head, *refused], tables=tables) + shown_html(head=sentences(found))
+
+
+def _reasons(verdict: Verdict) -> Iterator[str]:
+    yield from (item.reason for item in verdict.refusals)
+    yield from (check.text for check in verdict.checks if check.outcome == "FAIL")

@@ -1,0 +1,368 @@
+"""Measuring a set's runs: evaluate, compare, decide, report; nothing here asks a model."""
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from math import inf
+from os import PathLike
+from pathlib import Path
+from typing import Final, Unpack
+
+from ragforge.api.call import EVALUATE, Call, begin
+from ragforge.api.compared import RunComparison
+from ragforge.api.done import VersionDifference
+from ragforge.api.gating import GateDecision, GivenRules, Held, decide, rules_of
+from ragforge.api.handle import Handle, dataset_of, part_of
+from ragforge.api.jobs import Runs, names_of
+from ragforge.api.keeping import kept_in_history, stale_notes
+from ragforge.api.keywords import EvaluateKeywords
+from ragforge.api.measured import MeasuredRuns
+from ragforge.api.pages import RunHistories, WorstQueries, WrittenReport, form_of
+from ragforge.errors import UsageError
+from ragforge.evaluating.causes.catalogue import CauseCode
+from ragforge.evaluating.gate import ALLOWANCES, Allowance
+from ragforge.files.set.baseline import write_baseline
+from ragforge.files.set.history import read_history
+from ragforge.files.set.versions.publishing import open_version
+from ragforge.measures import parse_measure
+from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
+from ragforge.pipeline.comparing.deciding import ComparisonOptions
+from ragforge.pipeline.comparing.runs import compare_runs
+from ragforge.pipeline.evaluating import evaluate_dataset
+from ragforge.pipeline.history import run_histories
+from ragforge.pipeline.notifying import notify_gate
+from ragforge.pipeline.observer_events import emit_evaluations
+from ragforge.pipeline.reporting import ReportOptions, report_summary
+from ragforge.pipeline.reporting import write_report as write_report_of
+from ragforge.pipeline.worst import find_worst
+from ragforge.refresh.version_diffs import compare_versions
+
+Measures = str | Sequence[str]
+"""The name of a measure, or several, as `parse_measure` reads them."""
+MOVED: Final = 10
+"""Queries that gained, and that lost, of each comparison."""
+
+
+def evaluate(
+    handle: Handle,
+    runs: Runs = (),
+    measures: Measures = (),
+    *,
+    only_retrieved: bool = False,
+    history: bool = True,
+    **settings: Unpack[EvaluateKeywords],
+) -> MeasuredRuns:
+    """Compute measures from judgments and runs, per query and in the mean.
+
+    Every query with judgments counts, with 0 where a run lacks it. What failed has no value, and
+    the mean gets bounds instead.
+
+    Args:
+        handle: The set.
+        runs: Which; all but stale ones where empty.
+        measures: Which; the usual ones where empty.
+        only_retrieved: Leave queries out that a run lacks.
+        history: Add a line for each run to the set's history.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    with _begin(handle, measures, settings) as call:
+        dataset = part_of(handle)
+        found = evaluate_dataset(
+            dataset, names_of(runs), call.settings.evaluate, only_retrieved=only_retrieved
+        )
+        records, notes = list(found.records), call.notes
+        if history:
+            records, warning = kept_in_history(dataset, records, call.observer)
+            notes.extend([warning] if warning else [])
+        if call.names_observer:
+            emit_evaluations(records, call.observer)
+        return MeasuredRuns(found, tuple(notes))
+
+
+def compare(
+    handle: Handle,
+    *runs: str,
+    measures: Measures = (),
+    base: str | None = None,
+    alpha: float = 0.05,
+    moved: int = MOVED,
+    only_retrieved: bool = False,
+    **settings: Unpack[EvaluateKeywords],
+) -> RunComparison:
+    """Tell which of several runs is better, and whether that can be told at all.
+
+    Args:
+        handle: The set.
+        runs: Two or more; all where none is named.
+        measures: By which; the first decides. Intervals widen with each, so name those you need.
+        base: Hold each other run against this one only.
+        alpha: Chance of any false finding among all comparisons.
+        moved: Queries that gained most, and that lost most, of each two.
+        only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: There is no such run, it was made on other chunks, or nothing is judged.
+        UsageError: A measure or another argument cannot be taken.
+    """
+    options = _options(base, alpha, moved, only_retrieved=only_retrieved)
+    with _begin(handle, measures, settings) as call:
+        names = _with_base(runs, base)
+        report = compare_runs(part_of(handle), names, call.settings.evaluate, options)
+        return RunComparison(report, tuple(call.notes))
+
+
+def compare_answers(
+    handle: Handle,
+    *systems: str,
+    measures: Measures = (),
+    base: str | None = None,
+    alpha: float = 0.05,
+    moved: int = MOVED,
+    **settings: Unpack[EvaluateKeywords],
+) -> RunComparison:
+    """Tell which of several systems answers better, by the grades of their answers.
+
+    Args:
+        handle: The set.
+        systems: Two or more; all where none is named.
+        measures: As for `compare`, of those of answers.
+        base: As for `compare`.
+        alpha: As for `compare`.
+        moved: As for `compare`.
+        settings: As for `compare`.
+
+    Raises:
+        DataError: There is no such system, or none of its answers is graded.
+        UsageError: A measure or another argument cannot be taken.
+    """
+    options = _options(base, alpha, moved, only_retrieved=False)
+    with _begin(handle, measures, settings) as call:
+        names = _with_base(systems, base)
+        report = compare_answers_of(part_of(handle), names, call.settings.evaluate, options)
+        return RunComparison(report, tuple(call.notes))
+
+
+def gate(
+    handle: Handle,
+    run: str | None = None,
+    *,
+    min: Mapping[str, float] | None = None,
+    max: Mapping[str, float] | None = None,
+    max_drop: Mapping[str, float] | None = None,
+    max_failures: float | str | None = None,
+    min_queries: int | None = None,
+    max_holes: float | str | None = None,
+    point: bool = False,
+    baseline: str | PathLike[str] | None = None,
+    baseline_file: str | PathLike[str] | None = None,
+    write_baseline_to: str | PathLike[str] | None = None,
+    answers: str | None = None,
+    allow: Allowance | Collection[Allowance] = (),
+    **settings: Unpack[EvaluateKeywords],
+) -> GateDecision:
+    """Decide whether a run, or a system's answers, may ship: see `GateDecision.passed`.
+
+    A threshold is held where the low end of the mean's 95 % interval is at or above it. What the
+    gate cannot judge it refuses, which is no pass. Where it fails, the hooks of [refresh] are told.
+
+    Args:
+        handle: The set.
+        run: Which; the only one where None.
+        min: Means that must be reached, such as {"nDCG@10": 0.6}.
+        max: Means that must not be passed, of measures of which less is better.
+        max_drop: How much lower than the baseline's a mean may be.
+        max_failures: Share of the queries that may have failed, 0.01 or `1%`.
+        min_queries: Refuse to decide on fewer; 25 where None.
+        max_holes: Refuse where more of the top 10 have no grade; a tenth where None.
+        point: Decide on means, not on the ends of their intervals.
+        baseline: A file, `last` (the newest other evaluation), or `main` (the file as the main
+            branch has it).
+        baseline_file: The file that `main` reads.
+        write_baseline_to: Write it as a baseline, if it passes.
+        answers: The system whose answers are decided on, in place of a run.
+        allow: What does not refuse the gate: few, holes, baseline-judge, dataset-change,
+            grading-change.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        UsageError: There is nothing to check, or rules do not go together.
+        DataError: There is no such run, system or baseline, or nothing is judged.
+    """
+    given = GivenRules(
+        least=_thresholds(min),
+        most=_thresholds(max),
+        drops=_thresholds(max_drop),
+        max_failures=None if max_failures is None else str(max_failures),
+        min_queries=None if min_queries is None else str(min_queries),
+        max_holes=None if max_holes is None else str(max_holes),
+        by_point=point,
+        answers=answers,
+    )
+    rules = rules_of(given)
+    if answers is not None and run is not None:
+        raise UsageError("give either run or answers")
+    if not rules.n_checks and write_baseline_to is None:
+        raise UsageError("nothing to check: give min, max_drop or max_failures")
+    if rules.drops and baseline is None:
+        raise UsageError("max_drop needs a baseline: a file, last or main")
+    held = Held(
+        None if baseline is None else str(baseline),
+        None if baseline_file is None else Path(baseline_file),
+        _allowances(allow),
+    )
+    with _begin(handle, (), settings) as call:
+        decided = decide(part_of(handle), run, answers, rules, held, call.settings.evaluate)
+        if not decided.verdict.passed:
+            notify_gate(decided.verdict, call.settings.refresh, call.observer)
+        elif write_baseline_to is not None:
+            write_baseline(Path(write_baseline_to), decided.subject.baseline)
+        return GateDecision(decided.verdict, tuple(call.notes))
+
+
+def report(
+    handle: Handle,
+    out: str | PathLike[str] | None = None,
+    *,
+    runs: Runs = (),
+    base: str = "",
+    measures: Measures = (),
+    **settings: Unpack[EvaluateKeywords],
+) -> WrittenReport:
+    """Write a page about a set: what changed, measures, which run is better, and every query.
+
+    Args:
+        handle: The set.
+        out: A file whose ending decides the form: .html, .md or .txt; none is written where None.
+        runs: Which; all where empty.
+        base: The run that all others are held against; each two are compared where "".
+        measures: Which; the usual ones where empty.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: The set cannot be read, or the file cannot be written.
+        UsageError: The ending names no form, or there is no such base or measure.
+    """
+    path = None if out is None else Path(out)
+    form = None if path is None else form_of(path)
+    options = ReportOptions(tuple(names_of(runs)), base)
+    with _begin(handle, measures, settings) as call:
+        dataset, wanted = dataset_of(handle), call.settings.evaluate
+        if path is None or form is None:
+            summary = report_summary(dataset, wanted, options)
+        else:
+            summary = write_report_of(dataset, path, form, wanted, options)
+        return WrittenReport(summary, path, tuple(call.notes))
+
+
+def worst(
+    handle: Handle,
+    runs: Runs = (),
+    *,
+    n: int | None = 20,
+    below: float | None = None,
+    cause: CauseCode | None = None,
+    measure: str | None = None,
+    **settings: Unpack[EvaluateKeywords],
+) -> WorstQueries:
+    """Show where runs do badly, and the likely cause: what to repair first.
+
+    Args:
+        handle: The set.
+        runs: Which; all where empty.
+        n: Queries listed of each run; all where None.
+        below: List only queries with a value less than this.
+        cause: List only queries with this likely cause.
+        measure: By which; nDCG@10 where None.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: There is no (such) run, or nothing is judged.
+        UsageError: The measure or the threshold cannot be taken.
+    """
+    with _begin(handle, [measure] if measure else (), settings) as call:
+        found = find_worst(
+            dataset_of(handle),
+            names_of(runs),
+            call.settings.evaluate,
+            n=n,
+            cause=cause,
+            below=below,
+        )
+        return WorstQueries(found, tuple(call.notes))
+
+
+def history(handle: Handle, runs: Runs = (), measures: Measures = ()) -> RunHistories:
+    """Show how runs did over time: what changed, and where measures go.
+
+    Args:
+        handle: The set.
+        runs: Which; all that were evaluated where empty.
+        measures: Which; all that were computed where empty.
+
+    Raises:
+        DataError: The history cannot be read.
+        UsageError: A measure cannot be taken.
+    """
+    dataset = dataset_of(handle)
+    past = read_history(dataset.home)
+    wanted = list(dict.fromkeys(str(parse_measure(name)) for name in names_of(measures)))
+    found = run_histories(dataset, past, names_of(runs), wanted)
+    notes = (*past.notes, *stale_notes(dataset, [item.run for item in found]))
+    return RunHistories(handle.path, tuple(found), notes)
+
+
+def diff(handle: Handle, since: int) -> VersionDifference:
+    """Show how the published version differs from an earlier one, query by query, and why.
+
+    Args:
+        handle: The set.
+        since: Number of the earlier version.
+
+    Raises:
+        DataError: There is no such version.
+    """
+    now = dataset_of(handle)
+    return VersionDifference(compare_versions(open_version(handle.path, since), now))
+
+
+def _begin(
+    handle: Handle, measures: Measures, settings: EvaluateKeywords
+) -> AbstractContextManager[Call]:
+    own = {"evaluate.measures": tuple(names_of(measures))} if measures else {}
+    return begin(EVALUATE, settings, handle.keywords, own=own)
+
+
+def _options(
+    base: str | None, alpha: float, moved: int, *, only_retrieved: bool
+) -> ComparisonOptions:
+    if moved < 0 or not 0 < alpha < inf:
+        raise UsageError(f"moved {moved}, alpha {alpha:g}: expected numbers from 0")
+    return ComparisonOptions(
+        alpha=alpha, baseline=base, only_retrieved=only_retrieved, n_moved=moved
+    )
+
+
+def _with_base(names: Sequence[str], base: str | None) -> list[str]:
+    """Return the names with the base among them, unless all are meant."""
+    return [base, *names] if names and base is not None and base not in names else [*names]
+
+
+def _thresholds(given: Mapping[str, float] | None) -> list[str]:
+    return [f"{name}={value!r}" for name, value in (given or {}).items()]
+
+
+def _allowances(given: Allowance | Collection[Allowance]) -> list[Allowance]:
+    """Return what is allowed.
+
+    Raises:
+        UsageError: There is no such allowance.
+    """
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if name not in ALLOWANCES:
+            raise UsageError(f"allow {name!r}: there are: {', '.join(ALLOWANCES)}")
+    return names

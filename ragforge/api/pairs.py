@@ -1,0 +1,293 @@
+"""Judging pairs, and checking answers, that belong to no set: from records, frames or files.
+
+Pairs are taken one by one, as they are judged. Replies are stored in `.ragforge/` of the folder of
+`out`, of the working directory where there is none, so that none is bought twice.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Unpack
+
+from ragforge.api.call import ASK, JUDGE, Call, begin
+from ragforge.api.done import Grounded
+from ragforge.api.jobs import grounding_place
+from ragforge.api.judged import Judged, check_place
+from ragforge.api.keywords import AskKeywords, JudgeKeywords
+from ragforge.api.sources import Records, as_file, each_record, is_path
+from ragforge.errors import UsageError
+from ragforge.files.formats.pairs import PairRow, pairs_given, read_pairs
+from ragforge.files.record_files import read_records
+from ragforge.pipeline.grounding import ground_traffic
+from ragforge.pipeline.job import Mode, OutputFile
+from ragforge.pipeline.judge.agreement import Labels
+from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult
+from ragforge.pipeline.judge.judged_spool import JudgedSpool
+from ragforge.pipeline.judge.judges import Judges, open_judges
+from ragforge.pipeline.judge.judging import judge_file, refused_if_all_failed
+from ragforge.records import Failure, Grounding, Judgment, Provenance
+from ragforge.stages.judge.batches import Batch, JudgedBatch, batches
+from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.stage import judge_batches
+from ragforge.stages.judge.summary import summarise_sorted
+from ragforge.stages.judging import Judge
+
+_AHEAD: Final = 1000
+"""Judgments that wait to be taken, at most, before no further pair is judged."""
+
+
+async def judge_pairs(
+    pairs: Records,
+    *,
+    out: str | PathLike[str] | None = None,
+    dry_run: bool = False,
+    **settings: Unpack[JudgeKeywords],
+) -> Judged:
+    """Grade how well texts answer queries, 0-3; no set is needed.
+
+    Where people graded pairs (a `grade` in the record), the judge never sees it, and the result
+    says how far both agree.
+
+    Args:
+        pairs: A file, records or a data frame: {query_id, query, chunk_id, text}, {query, text} or
+            {query, chunks: [{id, text}]}. Records may be made one by one; they are taken as they
+            are judged, but for batches, which need to see all of them.
+        out: Where the judgments are written, sorted; they are in the result where None.
+        dry_run: Count calls, tokens and money, and ask nothing; see `Judged.estimate`.
+        settings: model, votes, max_cost_usd and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: The pairs do not hold to the format.
+        UsageError: `out` holds something else, or the settings do not go together.
+        EndpointError, BudgetError: It was stopped, what was judged is written to `out` and its
+            replies are stored; or every pair failed.
+    """
+    _check(settings)
+    place = None if out is None else Path(out)
+    if place is not None:
+        check_place(place, Path(pairs) if is_path(pairs) else None, "out")
+    with begin(JUDGE, settings, {}, mode=Mode(dry_run=dry_run)) as call:
+        if place is not None and is_path(pairs):
+            result = await judge_file(Path(pairs), place, call.job)
+            return Judged(result, notes=tuple(call.notes))
+        if call.settings.judge.batch > 1:
+            return await _in_batches(pairs, place, call)
+        return await _one_by_one(pairs, place, call)
+
+
+async def each_judgment(
+    pairs: Records, **settings: Unpack[JudgeKeywords]
+) -> AsyncGenerator[Judgment, None]:
+    """Yield the judgments of any number of pairs as they are made, in no particular order.
+
+    A pair whose judgment failed comes with the grade None and a `failure`. Pairs are judged ahead
+    of what is taken, but not far.
+
+    Args:
+        pairs: As for `judge_pairs`; may be endless.
+        settings: As for `judge_pairs`, without batches.
+
+    Raises:
+        DataError, UsageError, EndpointError, BudgetError: As for `judge_pairs`; what was judged
+            before is yielded first.
+    """
+    _check(settings)
+    if (settings.get("batch") or 1) > 1:
+        raise UsageError("batch: each_judgment judges text by text; judge_pairs takes batches")
+    with begin(JUDGE, settings, {}) as call:
+        async with open_judges(call.job, _NoFile()) as judges:
+            stream = _Stream()
+            judge = _Patient(judges.batch_judge(batched=False), stream)
+            workers = judges.stage_workers()
+            found = batches(_each_pair(_rows(pairs), judges, Labels()), 1)
+            job = asyncio.create_task(judge_batches(found, judge, workers, stream, total=None))
+            job.add_done_callback(lambda _: stream.end())
+            try:
+                async for judgment in stream.each():
+                    yield judgment
+                await job
+            finally:
+                job.cancel()
+                await asyncio.wait([job])
+
+
+async def ground_answers(
+    answers: Records,
+    *,
+    out: str | PathLike[str] | None = None,
+    dry_run: bool = False,
+    **settings: Unpack[AskKeywords],
+) -> Grounded:
+    """Check that answers of live traffic say only what their contexts say; no set is needed.
+
+    Args:
+        answers: A file, records or a data frame: {query_id, query, answer, contexts}, contexts
+            being texts or {chunk_id, text}.
+        out: Where groundings are written; they are in the result where None.
+        dry_run: Count calls, tokens and money, and ask nothing.
+        settings: model, max_cost_usd and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: The answers do not hold to the format.
+        EndpointError, BudgetError: It was stopped, what was checked is written; or all failed.
+    """
+    with (
+        begin(ASK, settings, {}, mode=Mode(dry_run=dry_run)) as call,
+        as_file(answers) as path,
+        grounding_place(out) as place,
+    ):
+        result = await ground_traffic(path, place, call.job)
+        found = () if out is not None or dry_run else tuple(read_records(place, Grounding))
+        return Grounded(
+            result.grounder,
+            result.summary,
+            found,
+            None if out is None else place,
+            result.estimate,
+            tuple(call.notes),
+        )
+
+
+async def _one_by_one(pairs: Records, place: Path | None, call: Call) -> Judged:
+    """Judge pairs as they are taken; judgments are sorted on disk."""
+    store = _NoFile() if place is None else OutputFile.beside(place)
+    async with open_judges(call.job, store, "judge") as judges:
+        labels, result = Labels(), JudgingResult(judges.name)
+        with _spool(place) as judged:
+            taken = _each_pair(_rows(pairs), judges, labels, result)
+            try:
+                await JudgeRun(judges, judged, result).judge(lambda: taken, None)
+            finally:
+                if place is not None and judged.has_any and not call.mode.dry_run:
+                    judged.write(place)
+            if call.mode.dry_run:
+                counts = {"given": result.n_pairs, "distinct_texts": result.n_texts}
+                result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
+                return Judged(result, notes=tuple(call.notes))
+            refused_if_all_failed(result, result.n_pairs)
+            return _judged(judges, labels, result, judged, place, call)
+
+
+def _judged(
+    judges: Judges,
+    labels: Labels,
+    result: JudgingResult,
+    judged: JudgedSpool,
+    place: Path | None,
+    call: Call,
+) -> Judged:
+    result.summaries = summarise_sorted(judged.judgments())
+    if judges.provenance().kind == "baseline":
+        result.agreement = labels.baseline()
+    else:
+        result.agreement = labels.beside(judges.name, judged.judgments())
+    kept = () if place is not None else tuple(judged.judgments())
+    return Judged(result, kept, tuple(call.notes))
+
+
+async def _in_batches(pairs: Records, place: Path | None, call: Call) -> Judged:
+    """Judge pairs that are written to a file first: batches may have to begin anew."""
+    with as_file(pairs) as path, TemporaryDirectory(prefix="ragforge-") as folder:
+        out = place or Path(folder, "judged.jsonl")
+        result = await judge_file(path, out, call.job)
+        kept = () if place or call.mode.dry_run else tuple(read_records(out, Judgment))
+        return Judged(result, kept, tuple(call.notes))
+
+
+def _rows(pairs: Records) -> Iterator[PairRow]:
+    return read_pairs(Path(pairs)) if is_path(pairs) else pairs_given(each_record(pairs))
+
+
+def _each_pair(
+    rows: Iterable[PairRow], judges: Judges, labels: Labels, result: JudgingResult | None = None
+) -> Iterator[Pair]:
+    """Yield pairs as they are taken; what people said of them goes into `labels`."""
+    for row in rows:
+        refuse_shared_queries(judges.examples, {row.query_id: row.query})
+        pair = Pair(row.query_id, row.query, row.chunk_id, row.text)
+        labels.add(pair, row.human_grade)
+        if result is not None:
+            result.n_pairs += 1
+        yield pair
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Judgments on their way from those who judge to the one who takes them."""
+
+    waiting: "asyncio.Queue[Judgment | None]" = field(default_factory=asyncio.Queue)
+    taken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def result(self, result: Judgment) -> None:
+        """Take a judgment."""
+        self.waiting.put_nowait(result)
+
+    def failure(self, failure: Failure) -> None:
+        """Take no note: the judgment that stands for it says it."""
+
+    def end(self) -> None:
+        """Say that no more comes."""
+        self.waiting.put_nowait(None)
+
+    async def each(self) -> AsyncGenerator[Judgment, None]:
+        """Yield the judgments until the end."""
+        while (judgment := await self.waiting.get()) is not None:
+            self.taken.set()
+            yield judgment
+
+    async def room(self) -> None:
+        """Wait until enough was taken."""
+        while self.waiting.qsize() >= _AHEAD:
+            self.taken.clear()
+            await self.taken.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """A judge that waits while nobody takes what was judged."""
+
+    inner: Judge[Batch, JudgedBatch]
+    stream: _Stream
+
+    @property
+    def provenance(self) -> Provenance:
+        """That of the judge."""
+        return self.inner.provenance
+
+    async def judge(self, batch: Batch) -> JudgedBatch:
+        """Return the judgments; see `Judge`."""
+        await self.stream.room()
+        return await self.inner.judge(batch)
+
+
+@contextmanager
+def _spool(place: Path | None) -> Iterator[JudgedSpool]:
+    if place is not None:
+        with JudgedSpool(place.parent) as judged:
+            yield judged
+        return
+    with TemporaryDirectory(prefix="ragforge-") as folder, JudgedSpool(Path(folder)) as judged:
+        yield judged
+
+
+@dataclass(frozen=True, slots=True)
+class _NoFile:
+    """The place of a call that writes no file: its replies go to the working directory."""
+
+    store_path: Path = Path(".ragforge", "calls.sqlite")
+
+    def failures(self) -> Iterable[Failure]:
+        """Return none: nobody kept those of earlier calls."""
+        return ()
+
+
+def _check(settings: JudgeKeywords) -> None:
+    if settings.get("split") not in (None, "all"):
+        raise UsageError("split: goes with a set; pairs have none")
+    if settings.get("permutations") is not None and (settings.get("batch") or 1) == 1:
+        raise UsageError("permutations: goes with batch")

@@ -1,0 +1,219 @@
+"""Making sets and opening them."""
+
+import json
+
+import pytest
+
+import ragforge as rf
+from ragforge.cli import main
+
+TEXTS = {
+    "returns.md": (
+        "# Returns\n\nA restocking fee is a charge of ten percent for opened furniture.\n\n"
+        "## Deadline\n\nUnopened goods go back within thirty days of delivery, free of charge.\n"
+    ),
+    "shipping": (
+        "# Shipping\n\nA parcel locker is a public box that takes small deliveries at night.\n\n"
+        "## Costs\n\nShipping costs five euros for orders below fifty euros, above it is free.\n"
+    ),
+}
+
+
+def test_a_set_is_generated_from_texts_at_hand(place):
+    """A notebook has its documents in variables."""
+    made = rf.generate(TEXTS, out="set", n=2, quiet=True)
+
+    assert [query.status for query in made.queries()] == ["accepted", "accepted"]
+    assert {chunk.doc_id for chunk in made.chunks()} == {"returns.md", "shipping.md"}
+
+
+def test_the_call_and_the_command_make_the_same_files(place):
+    """A set that was begun in a notebook must go on in a shell."""
+    for name, text in TEXTS.items():
+        path = place / "docs" / f"{name.removesuffix('.md')}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    rf.generate("docs", out="one", n=2, quiet=True)
+    main(["generate", "--documents", "docs", "-n", "2", "--out", "two", "-q"])
+
+    files = ("queries.jsonl", "judgments.jsonl", "chunks.jsonl", "plan.jsonl")
+    assert [(place / "one" / name).read_bytes() for name in files] == [
+        (place / "two" / name).read_bytes() for name in files
+    ]
+
+
+def test_fewer_queries_than_wanted_are_an_error_and_stay(place):
+    """A job at night must notice; the work is not thrown away."""
+    with pytest.raises(rf.ShortfallError, match=r"set: .*ragforge\.open\('set'\)"):
+        rf.generate(TEXTS, out="set", n=500, quiet=True)
+
+    assert list(rf.open("set").queries())
+
+
+def test_a_shortfall_may_be_allowed(place):
+    """A notebook goes on with what there is."""
+    made = rf.generate(TEXTS, out="set", n=500, allow_shortfall=True, quiet=True)
+
+    assert list(made.queries())
+
+
+def test_an_estimate_leaves_nothing_behind(place):
+    """Who asks what it costs has not bought yet."""
+    counted = rf.estimate_generation(TEXTS, out="set", n=2, quiet=True)
+
+    assert (counted.calls, counted.cost_usd) == (0, 0.0)
+    assert not (place / "set" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("corpus", [{}, {"documents": "docs", "chunks": "chunks.jsonl"}])
+def test_a_corpus_is_named_once(corpus):
+    """Two corpora would be one too many, and none is too few."""
+    with pytest.raises(rf.UsageError, match="either documents or chunks"):
+        rf.generate(**corpus, out="set")
+
+
+def test_a_name_of_a_text_cannot_lead_out_of_the_documents():
+    """Texts by name may come from anywhere."""
+    with pytest.raises(rf.UsageError, match="expected a name such as"):
+        rf.generate({"../../other.md": "text"}, out="set")
+
+
+def test_hand_made_queries_are_taken_as_records(by_hand):
+    """A data frame or a list is what people have at hand."""
+    labels = {(item.query_id, item.chunk_id): item.grade for item in by_hand.judgments()}
+
+    assert labels == {("q1", "a"): 3, ("q2", "c"): 3}
+
+
+def test_a_table_becomes_a_set(place):
+    """Spreadsheets are where hand-made sets begin."""
+    (place / "golden.csv").write_text(
+        "question,answer,doc_id,quote\nWhen does it open?,at nine,hours.md,opens at nine\n"
+    )
+
+    made = rf.from_csv(
+        "golden.csv", {"hours.md": "# Hours\n\nThe gate opens at nine.\n"}, out="set", quiet=True
+    )
+
+    assert [item.expected_answer for item in made.queries()] == ["at nine"]
+
+
+def test_another_file_is_no_table(place):
+    """The name of a function is a promise about its input."""
+    with pytest.raises(rf.UsageError, match="from_queries takes others"):
+        rf.from_csv("golden.jsonl", "docs", out="set")
+
+
+def test_a_beir_folder_becomes_a_set(by_hand, place):
+    """Public sets come in this form, and export writes it."""
+    by_hand.export("beir", place / "beir")
+
+    made = rf.from_beir(place / "beir", out="set", quiet=True)
+
+    assert {item.query for item in made.queries()} == {
+        "When does the gate open?",
+        "What do children pay?",
+    }
+
+
+def test_what_holds_no_set_is_not_opened(place):
+    """An error in the first line is better than one in the tenth."""
+    with pytest.raises(rf.DataError, match="no such directory"):
+        rf.open("nowhere")
+
+
+def test_queries_are_added_to_a_set(by_hand):
+    """Sets grow by hand, too."""
+    done = by_hand.add_queries(
+        [{"query_id": "q3", "query": "What does the shop sell?", "relevant_doc_ids": ["d"]}],
+        quiet=True,
+    )
+
+    assert done.to_dict()["queries"] == 1
+    assert [query.query_id for query in by_hand.queries()] == ["q1", "q2", "q3"]
+
+
+def test_an_unknown_keyword_names_the_nearest(by_hand):
+    """A misspelt limit must not be no limit."""
+    with pytest.raises(TypeError, match=r"judge\(\) .*'max_cost_us'; did you mean 'max_cost_usd'"):
+        by_hand.judge(max_cost_us=1)
+
+
+def test_a_value_that_is_not_allowed_names_the_keyword(by_hand):
+    """Who writes Python does not look for a flag."""
+    with pytest.raises(rf.ConfigError, match=r"^depth: judge\.depth: .* got -1"):
+        by_hand.judge(depth=-1)
+
+
+def test_settings_of_a_set_hold_for_the_calls_that_take_them(found):
+    """An address is told once, not in each call; what a call does not take is passed over."""
+    told = found.with_settings(k=1, depth=1, quiet=True)
+
+    assert told.retrieve(lambda query, k: ["a", "b"][:k], name="one").rows()[0]["chunk_id"] == "a"
+    assert len(next(told.rankings("one")).ranking) == 1
+
+
+def test_settings_of_a_set_are_known_keywords(by_hand):
+    """A misspelt keyword would else never be noticed."""
+    with pytest.raises(TypeError, match="did you mean 'base_url'"):
+        by_hand.with_settings(base_ur="http://127.0.0.1:1/v1")
+
+
+def test_a_found_file_needs_trust_as_on_the_command_line(by_hand, place):
+    """A folder of somebody else's must not choose who gets the documents."""
+    (place / "ragforge.toml").write_text('[model]\nbase_url = "http://127.0.0.1:9/v1"\n')
+
+    with pytest.raises(rf.ConfigError, match=r"model\.base_url: needs your trust"):
+        by_hand.judge(quiet=True)
+
+
+def test_a_named_file_and_the_environment_are_obeyed(found, place, monkeypatch):
+    """The order is that of the command line: file, environment, keyword."""
+    (place / "my.toml").write_text("[retrieve]\nk = 1\n")
+    monkeypatch.setenv("RAGFORGE_EVALUATE_REL_THRESHOLD", "3")
+
+    run = found.retrieve(lambda query, k: ["a", "b"][:k], name="x", config="my.toml", quiet=True)
+    shown = found.evaluate("x", "P@1", quiet=True)
+
+    assert len(run.rows()) == 2
+    assert shown.found.rel_threshold == 3
+
+
+def test_nothing_is_printed_but_progress(by_hand, capsys):
+    """A library that prints spoils what its caller prints."""
+    by_hand.retrieve("bm25")
+    by_hand.judge()
+    by_hand.evaluate()
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "retrieve: 2 done" in shown.err
+
+
+def test_quiet_means_quiet(by_hand, capsys):
+    """What was told is in the result all the same."""
+    by_hand.retrieve("bm25", quiet=True)
+    judged = by_hand.judge(quiet=True)
+
+    assert capsys.readouterr() == ("", "")
+    assert judged.notes[0].startswith("no model is asked")
+
+
+def test_an_observer_is_told(by_hand):
+    """Progress of one's own, such as a dashboard."""
+    seen = []
+
+    by_hand.retrieve("bm25", observer=seen.append, quiet=True)
+
+    assert {"stage.start", "unit", "stage.end"} <= {event.name for event in seen}
+
+
+def test_a_file_of_events_is_an_observer_too(by_hand, place):
+    """The names of the command line go here as well."""
+    by_hand.retrieve("bm25", quiet=True)
+    by_hand.evaluate(observer="events=events.jsonl", quiet=True)
+
+    lines = (place / "events.jsonl").read_text().splitlines()
+    names = {json.loads(line)["name"] for line in lines}
+    assert "evaluation.query" in names

@@ -1,0 +1,250 @@
+"""Measures, comparisons and decisions: by hand, and as the commands print them."""
+
+import json
+from math import log2
+
+import pytest
+
+import ragforge as rf
+from ragforge.cli import main
+
+
+def printed(capsys, *words):
+    """Return what a command prints with `--json`."""
+    capsys.readouterr()
+    main([*words, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_measures_are_those_computed_by_hand(found):
+    """Rank 2 and rank 1: RR (1/2 + 1)/2, and nDCG (1/log2(3) + 1)/2."""
+    scores = found.evaluate("mine", ["nDCG@10", "RR"], quiet=True)
+
+    assert scores.mean("RR") == 0.75
+    assert scores.mean("nDCG@10") == pytest.approx((1 / log2(3) + 1) / 2)
+    assert scores.rows() == [
+        {"run": "mine", "query_id": "q1", "nDCG@10": pytest.approx(1 / log2(3)), "RR": 0.5},
+        {"run": "mine", "query_id": "q2", "nDCG@10": 1.0, "RR": 1.0},
+    ]
+
+
+def test_scores_of_a_run_offer_all_that_they_offer_elsewhere(found):
+    """One set of scores has one class."""
+    scores = found.evaluate(quiet=True)["mine"]
+
+    assert isinstance(scores, rf.Scores)
+    assert scores.worst(1, "RR") == [("q1", 0.5)]
+
+
+def test_evaluate_says_what_the_command_prints(measured, capsys):
+    """Whoever moves from the shell to a notebook must find the same numbers."""
+    shown = printed(
+        capsys,
+        *("evaluate", "--dataset", str(measured.path), "--no-history"),
+        *("--per-query", "--interval"),
+    )
+
+    scores = measured.evaluate(history=False, quiet=True)
+    assert json.loads(json.dumps(scores.to_dict(per_query=True, interval=True))) == shown
+
+
+def test_compare_says_what_the_command_prints(measured, capsys):
+    """The same of differences and their intervals."""
+    shown = printed(
+        capsys, "compare", "--dataset", str(measured.path), "bad", "good", "-m", "RR", "-m", "P@1"
+    )
+
+    found = measured.compare("bad", "good", measures=["RR", "P@1"])
+    assert json.loads(json.dumps(found.to_dict())) == shown
+
+
+def test_gate_says_what_the_command_prints(measured, capsys):
+    """The same of a verdict."""
+    shown = printed(
+        capsys,
+        *("gate", "--dataset", str(measured.path), "--run", "good"),
+        *("--min", "RR=0.5", "--max-failures", "10%"),
+    )
+
+    decided = measured.gate("good", min={"RR": 0.5}, max_failures="10%", quiet=True)
+    assert json.loads(json.dumps(decided.to_dict())) == shown
+
+
+def test_worst_says_what_the_command_prints(measured, capsys):
+    """The same of causes."""
+    shown = printed(capsys, "worst", "--dataset", str(measured.path), "--run", "bad")
+
+    assert json.loads(json.dumps(measured.worst("bad").to_dict())) == shown
+
+
+def test_history_says_what_the_command_prints(measured, capsys):
+    """The same of the past."""
+    measured.evaluate(quiet=True)
+    shown = printed(capsys, "history", "--dataset", str(measured.path))
+
+    assert json.loads(json.dumps(measured.history().to_dict())) == shown["datasets"][0]
+
+
+def test_the_better_run_wins(measured):
+    """The relevant chunk first beats the relevant chunk second in 39 of 39 queries."""
+    found = measured.compare("bad", "good", measures="RR")
+
+    assert (found.winner, found.outcome) == ("good", "good")
+    assert [row["winner"] for row in found.rows()] == ["good"]
+
+
+def test_equal_runs_have_no_winner(measured):
+    """A TIE is not a win of the first."""
+    [*found] = measured.rankings("good")
+    held = {f"Where is fact {item.query_id}?": [h.chunk_id for h in item.ranking] for item in found}
+    measured.retrieve(
+        lambda query: held.get(query) or ["cx"], name="again", max_failures=1, quiet=True
+    )
+
+    verdict = measured.compare("good", "again", measures="RR")
+    assert (verdict.winner, verdict.outcome) == (None, "TIE")
+
+
+def test_grades_that_say_nothing_name_no_winner(by_hand):
+    """Shared words are no judge of retrieval."""
+    by_hand.retrieve("bm25", quiet=True)
+    by_hand.retrieve(lambda query, k: ["d", "b"], name="bad", quiet=True)
+    by_hand.judge(quiet=True)
+
+    verdict = by_hand.compare("bad", "bm25", measures="nDCG@10")
+    assert (verdict.winner, verdict.outcome) == (None, "UNKNOWN")
+
+
+def test_of_three_runs_one_has_to_beat_both(measured):
+    """To be better than one of two is not to be the best."""
+    [*found] = measured.rankings("good")
+    held = {f"Where is fact {item.query_id}?": [h.chunk_id for h in item.ranking] for item in found}
+    measured.retrieve(lambda query: held.get(query) or ["cx"], name="again", quiet=True)
+
+    assert measured.compare("bad", "good", "again", measures="RR").winner is None
+    assert measured.compare("bad", "good", "again", measures="RR", base="bad").winner is None
+    assert measured.compare("again", "bad", "good", measures="RR", base="good").winner is None
+
+
+def test_a_measure_that_was_not_compared_is_refused(measured):
+    """None would read as a tie."""
+    found = measured.compare("bad", "good", measures="RR")
+
+    with pytest.raises(rf.UsageError, match="'P@5': was not compared; there are: RR"):
+        found.winner_in("P@5")
+
+
+def test_a_gate_passes_and_fails_with_reasons(measured):
+    """RR of bad is 0.5 in every query: its interval begins there."""
+    passed = measured.gate("bad", min={"RR": 0.4}, allow="holes", quiet=True)
+    failed = measured.gate("bad", min={"RR": 0.6}, allow="holes", quiet=True)
+
+    assert (passed.passed, bool(passed), passed.reasons) == (True, True, ())
+    assert (failed.passed, failed.outcome) == (False, "FAIL")
+    assert "0.6" in failed.reasons[0]
+
+
+def test_a_gate_that_cannot_judge_refuses(found):
+    """Two queries decide nothing."""
+    decided = found.gate("mine", min={"RR": 0.1}, quiet=True)
+
+    assert (decided.passed, decided.outcome) == (False, "REFUSED")
+    assert any("queries" in reason for reason in decided.reasons)
+
+
+def test_a_baseline_is_written_and_held_against(measured, place):
+    """The file of today is what tomorrow is measured by."""
+    measured.gate("good", write_baseline_to="baseline.json", allow="holes", quiet=True)
+
+    decided = measured.gate(
+        "bad", max_drop={"RR": 0.1}, baseline="baseline.json", allow="holes", quiet=True
+    )
+    assert decided.outcome == "FAIL"
+    assert [check.name for check in decided.checks] == ["max-drop RR"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ({}, "nothing to check: give min"),
+        ({"max": {"hallucination": 0.1}}, "max: of no measure of retrieval"),
+        ({"max_drop": {"RR": 0.1}}, "max_drop needs a baseline"),
+        ({"min": {"RR": 2}}, "min RR=2: 2 is out of range"),
+        ({"min": {"RR": 0.1}, "allow": "all"}, "allow 'all': there are: few"),
+    ],
+)
+def test_rules_that_cannot_be_are_refused(measured, rules, why):
+    """A gate without a rule would always pass."""
+    with pytest.raises(rf.UsageError, match=why):
+        measured.gate("good", **rules)
+
+
+def test_a_report_is_written_in_the_form_of_its_name(measured, place):
+    """A page for people, and its figures as rows."""
+    written = measured.report("report.html", quiet=True)
+
+    assert (place / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert [row["mean"] for row in written.rows() if row["measure"] == "RR"] == [0.5, 1.0]
+
+
+def test_a_report_of_no_known_form_is_refused(measured):
+    """A PDF is not what would come out."""
+    with pytest.raises(rf.UsageError, match=r"out report.pdf: expected an ending of \.html"):
+        measured.report("report.pdf")
+
+
+def test_an_evaluation_is_kept_once_asked(measured):
+    """What is only tried out leaves no trace."""
+    measured.evaluate("good", history=False, quiet=True)
+    assert measured.history().rows() == []
+
+    measured.evaluate("good", quiet=True)
+    assert {row["run"] for row in measured.history().rows()} == {"good"}
+
+
+def test_the_texts_of_a_set_run_nothing_in_a_notebook(by_hand):
+    """The page of a notebook holds the user's session."""
+    by_hand.retrieve(lambda query: ["a"], name="<img src=x onerror=alert(1)>"[1:4], quiet=True)
+    by_hand.add_queries(
+        [{"query_id": "<script>", "query": "<script>alert(1)</script>", "relevant": ["a"]}],
+        quiet=True,
+    )
+
+    shown = by_hand.worst(measure="RR")
+    assert "<script>" in shown.table()
+    assert "<script>" not in shown._repr_html_()
+    assert "&lt;script&gt;" in shown._repr_html_()
+
+
+def test_files_are_compared_without_a_set(place):
+    """Runs of others come as files."""
+    (place / "qrels").write_text("".join(f"q{n} 0 a 1\n" for n in range(30)))
+    for name, rank in (("good", "a"), ("bad", "b")):
+        other = "b" if rank == "a" else "a"
+        lines = (f"q{n} Q0 {rank} 1 2 x\nq{n} Q0 {other} 2 1 x\n" for n in range(30))
+        (place / f"{name}.trec").write_text("".join(lines))
+
+    found = rf.compare_files("qrels", ["bad.trec", "good.trec"], "RR")
+
+    assert (found.winner, found.comparisons[0].comparison.mean_a) == ("good", 0.5)
+
+
+def test_a_part_is_measured_as_by_the_command(measured, capsys):
+    """A sample stands for the set, whoever draws it."""
+    words = ("--dataset", str(measured.path), "--sample", "10", "--seed", "7", "--by", "none")
+    shown = printed(capsys, "evaluate", *words, "--no-history")
+
+    part = measured.part(10, by="none", seed=7)
+    scores = part.evaluate(history=False, quiet=True)
+
+    assert json.loads(json.dumps(scores.to_dict())) == shown
+    assert len(list(part.queries())) == 10
+
+
+def test_a_run_of_a_part_carries_which(measured):
+    """Who measures it later must not count what was never asked."""
+    part = measured.part(10, by="none", seed=7)
+    made = part.retrieve("bm25", quiet=True)
+
+    assert (made.n_queries, made.selection.sample) == (10, 10)
+    assert measured.runs == ("bad", "bm25", "good")

@@ -1,0 +1,112 @@
+"""Runs of functions, objects, names and addresses."""
+
+import json
+
+import pytest
+from api_searchers import Searcher
+
+import ragforge as rf
+
+FOUND = ["a", "b"]
+
+
+def test_a_function_makes_a_run(found):
+    """Rank 2 of the one and rank 1 of the other query, as the function says."""
+    held = {
+        item.query_id: [hit.chunk_id for hit in item.ranking] for item in found.rankings("mine")
+    }
+
+    assert held == {"q1": ["b", "a"], "q2": ["c", "d"]}
+
+
+def test_an_async_function_makes_a_run(by_hand):
+    """Clients of vector stores are async more often than not."""
+
+    async def search(query, k):
+        return FOUND[:k]
+
+    assert by_hand.retrieve(search, quiet=True).run == "search"
+    assert by_hand.runs == ("search",)
+
+
+def test_an_object_makes_a_run(by_hand):
+    """Frameworks have objects; its class gives the name."""
+    made = by_hand.retrieve(Searcher(), k=1, quiet=True)
+
+    assert [row["chunk_id"] for row in made.rows()] == ["a", "a"]
+    assert made.run == "Searcher"
+
+
+def test_a_class_is_made_with_the_chunks(by_hand):
+    """A class says how, and gets the corpus."""
+
+    class Last:
+        def __init__(self, chunks):
+            self.last = chunks[-1].chunk_id
+
+        def retrieve(self, query, k):
+            return [self.last]
+
+    assert {row["chunk_id"] for row in by_hand.retrieve(Last, quiet=True).rows()} == {"d"}
+
+
+def test_an_address_makes_a_run(by_hand, server):
+    """What is asked over HTTP is asked as by the command."""
+    server.body = json.dumps(FOUND).encode()
+
+    made = by_hand.retrieve(server.url, name="live", quiet=True)
+
+    assert (made.run, made.n_queries) == ("live", 2)
+
+
+def test_a_run_keeps_what_made_it(by_hand):
+    """So that it can be made again; a function of a module by the name that a shell takes."""
+    by_hand.retrieve(Searcher.find, name="found", quiet=True)
+
+    [listed] = by_hand.list_runs()
+    assert listed.retriever == "api_searchers:Searcher.find"
+
+
+def test_a_query_that_fails_has_no_value(by_hand):
+    """A failure is never a 0."""
+
+    def broken(query, k):
+        if "children" in query:
+            raise ValueError("the index is gone")
+        return FOUND
+
+    made = by_hand.retrieve(broken, max_failures=0.5, quiet=True)
+
+    assert [item.message.partition(" (")[0] for item in made.failures] == [
+        "ValueError: the index is gone"
+    ]
+    assert by_hand.evaluate("broken", "RR", quiet=True).summary("RR")[:3] == (1.0, 1, 1)
+
+
+def test_many_failures_are_an_error_behind_the_run(by_hand):
+    """A broken retriever must not pass for a bad one; what was found is kept."""
+
+    def broken(query, k):
+        if "children" in query:
+            raise ValueError("the index is gone")
+        return FOUND
+
+    with pytest.raises(rf.EndpointError, match=r"failed on 1 of 2 queries \(50.0%\)"):
+        by_hand.retrieve(broken, quiet=True)
+
+    assert by_hand.runs == ("broken",)
+
+
+def test_what_cannot_retrieve_is_refused(by_hand):
+    """A mistake is told before anything is asked."""
+    with pytest.raises(rf.UsageError, match=r"f\(query, k\)"):
+        by_hand.retrieve(object(), name="x", quiet=True)
+
+
+def test_runs_are_renamed_and_removed(found):
+    """What a set has is for its owner to order."""
+    found.rename_run("mine", "old")
+    found.retrieve("bm25", quiet=True)
+    found.remove_run("old")
+
+    assert found.runs == ("bm25",)
