@@ -35,6 +35,8 @@ from ragforge.pipeline.answer.asking_systems import AskingResult, ask_queries
 from ragforge.pipeline.auditing import DEFAULT_N, Plan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
+from ragforge.pipeline.holes import holes_of
+from ragforge.pipeline.holes import told as holes_in_words
 from ragforge.pipeline.job import Mode
 from ragforge.pipeline.judge.earlier_rankings import Earlier
 from ragforge.pipeline.judge.judging import judge_dataset
@@ -92,6 +94,8 @@ async def retrieve(
         _refuse_failures(made, allowed)
         path = dataset.files / "runs" / f"{made.name}.jsonl"
         chosen = None if dataset.chosen is None else dataset.chosen.selection
+        holes = (holes_in_words(item, dataset) for item in holes_of(dataset, [made.name]))
+        call.notes.extend(filter(None, holes))
         return Retrieved(made, path, chosen, tuple(call.notes))
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never
@@ -149,7 +150,9 @@ class Progress:
             return
         total = self._counts.total or None
         if self.notebook:
-            from tqdm.auto import tqdm as bar  # Its widget, where there is one.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Without ipywidgets it draws a bar of text.
+                from tqdm.auto import tqdm as bar
 
             self._bar = bar(total=total, desc=event.stage, leave=False)
             return

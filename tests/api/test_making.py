@@ -1,5 +1,6 @@
 """Making sets and opening them."""
 
+import csv
 import json
 
 import pytest
@@ -217,3 +218,66 @@ def test_a_file_of_events_is_an_observer_too(by_hand, place):
     lines = (place / "events.jsonl").read_text().splitlines()
     names = {json.loads(line)["name"] for line in lines}
     assert "evaluation.query" in names
+
+
+def test_a_set_follows_its_corpus(place):
+    """The nightly job of the shell, as a call: a new version, what changed, and the way back."""
+    (place / "docs").mkdir()
+    for name, text in TEXTS.items():
+        (place / "docs" / f"{name.removesuffix('.md')}.md").write_text(text, encoding="utf-8")
+    made = rf.generate("docs", out="set", n=2, quiet=True)
+    (place / "docs" / "care.md").write_text(
+        "# Care\n\nBeeswax is a natural polish that keeps oak from drying out.\n", encoding="utf-8"
+    )
+
+    done = made.refresh("docs", quiet=True)
+
+    assert (done.status, done.is_published, done.version) == ("published", True, 2)
+    assert made.diff(since=1).to_dict()["documents"]["added"] == ("care.md",)
+    assert made.refresh("docs", quiet=True).status == "unchanged"
+    assert made.roll_back(1) == 1
+    assert made.manifest.version == 1
+
+
+def test_a_refresh_names_one_corpus(by_hand):
+    """Nothing to follow is not the same as nothing new."""
+    with pytest.raises(rf.UsageError, match="by documents or chunks, and not by both"):
+        by_hand.refresh(quiet=True)
+
+
+def test_chunks_at_hand_are_a_corpus(place):
+    """Those of a vector store, for instance."""
+    chunks = [
+        {"chunk_id": name, "doc_id": f"{name}.md", "text": text}
+        for name, text in zip("ab", TEXTS.values(), strict=True)
+    ]
+
+    made = rf.generate(chunks=chunks, out="set", n=1, quiet=True)
+
+    assert [chunk.chunk_id for chunk in made.chunks()] == ["a", "b"]
+
+
+def test_decisions_of_people_are_taken_in(by_hand, place):
+    """A sheet out, decisions in."""
+    by_hand.export_review("sheet.csv", reviewer="Ann")
+    with (place / "sheet.csv").open(encoding="utf-8-sig", newline="") as stream:
+        first, *rest = csv.DictReader(stream)
+    with (place / "sheet.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(first))
+        writer.writeheader()
+        writer.writerows([{**first, "decision": "approve"}, *rest])
+
+    reviewed = by_hand.import_review("sheet.csv", reviewer="Ann", dry_run=True)
+
+    assert reviewed.to_dict()["approve"] == 1
+
+
+def test_logs_of_users_become_queries(by_hand, place):
+    """What was asked in production, and how often."""
+    rows = [{"id": "l1", "query": "Where is the shop?"}, {"id": "l2", "query": "Is it open?"}]
+    (place / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    taken = by_hand.add_logs("log.jsonl", as_queries=True, quiet=True)
+
+    assert taken.to_dict()["added"] == 2
+    assert len(list(by_hand.queries())) == 4

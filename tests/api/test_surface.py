@@ -23,6 +23,8 @@ def lines():
         yield from described(f"ragforge.{name}", getattr(rf, name))
     for name in sorted(rf.aio.__all__):
         yield from described(f"ragforge.aio.{name}", getattr(rf.aio, name))
+    for name in sorted(name for name in vars(keywords) if name.endswith("Keywords")):
+        yield f"{name}: {', '.join(sorted(get_type_hints(getattr(keywords, name))))}"
 
 
 def described(name, value):
