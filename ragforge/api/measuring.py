@@ -19,7 +19,7 @@ from ragforge.api.measured import MeasuredRuns
 from ragforge.api.pages import RunHistories, WorstQueries, WrittenReport, form_of
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.catalogue import CauseCode
-from ragforge.evaluating.gate import ALLOWANCES, Allowance
+from ragforge.evaluating.gate import ALLOWANCES, Allowance, Rules
 from ragforge.files.set.baseline import write_baseline
 from ragforge.files.set.history import read_history
 from ragforge.files.set.versions.publishing import open_version
@@ -202,18 +202,12 @@ def gate(
         by_point=point,
         answers=answers,
     )
-    rules = rules_of(given)
-    if answers is not None and run is not None:
-        raise UsageError("give either run or answers")
-    if not rules.n_checks and write_baseline_to is None:
-        raise UsageError("nothing to check: give min, max_drop or max_failures")
-    if rules.drops and baseline is None:
-        raise UsageError("max_drop needs a baseline: a file, last or main")
     held = Held(
         None if baseline is None else str(baseline),
         None if baseline_file is None else Path(baseline_file),
         _allowances(allow),
     )
+    rules = _rules(given, run, held, writes=write_baseline_to is not None)
     with _begin(handle, (), settings) as call:
         decided = decide(part_of(handle), run, answers, rules, held, call.settings.evaluate)
         if not decided.verdict.passed:
@@ -334,6 +328,22 @@ def _begin(
 ) -> AbstractContextManager[Call]:
     own = {"evaluate.measures": tuple(names_of(measures))} if measures else {}
     return begin(EVALUATE, settings, handle.keywords, own=own)
+
+
+def _rules(given: GivenRules, run: str | None, held: Held, *, writes: bool) -> Rules:
+    """Return rules that go together with what is decided on.
+
+    Raises:
+        UsageError: They do not, or one cannot be read.
+    """
+    rules = rules_of(given)
+    if given.answers is not None and run is not None:
+        raise UsageError("give either run or answers")
+    if not rules.n_checks and not writes:
+        raise UsageError("nothing to check: give min, max_drop or max_failures")
+    if rules.drops and held.baseline is None:
+        raise UsageError("max_drop needs a baseline: a file, last or main")
+    return rules
 
 
 def _options(
