@@ -1,6 +1,7 @@
 """The public names with their types, which `__init__.py` imports when they are used."""
 
 from ragforge.api import aio as aio
+from ragforge.api.aio import open as open
 from ragforge.api.compared import RunComparison as RunComparison
 from ragforge.api.done import Answered as Answered
 from ragforge.api.done import Audited as Audited
@@ -31,7 +32,6 @@ from ragforge.api.plain import from_queries as from_queries
 from ragforge.api.plain import generate as generate
 from ragforge.api.plain import ground_answers as ground_answers
 from ragforge.api.plain import judge_pairs as judge_pairs
-from ragforge.api.plain import open as open
 from ragforge.errors import BudgetError as BudgetError
 from ragforge.errors import ChurnError as ChurnError
 from ragforge.errors import ConfigError as ConfigError
