@@ -36,7 +36,7 @@ from ragforge.pipeline.auditing import DEFAULT_N, Plan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
 from ragforge.pipeline.holes import holes_of
-from ragforge.pipeline.holes import told as holes_in_words
+from ragforge.pipeline.holes import describe as holes_in_words
 from ragforge.pipeline.job import Mode
 from ragforge.pipeline.judge.earlier_rankings import Earlier
 from ragforge.pipeline.judge.judging import judge_dataset

@@ -168,7 +168,8 @@ def _remarks(result: JudgingResult) -> Iterator[str]:
         pairs = ", ".join(f"{one.query_id}/{one.chunk_id}" for one in result.doubtful[:3])
         yield f"most divided, and worth a person's look: {pairs} (--json has more)"
     if result.position is not None:
-        yield f"effect of the place in a batch on the grade: {describe_position_effect(result.position)}"
+        effect = describe_position_effect(result.position)
+        yield f"effect of the place in a batch on the grade: {effect}"
 
 
 def _grades(result: JudgingResult) -> dict[str, int]:
