@@ -35,12 +35,12 @@ from ragforge.pipeline.answer.asking_systems import AskingResult, ask_queries
 from ragforge.pipeline.auditing import DEFAULT_N, Plan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
+from ragforge.pipeline.holes import describe_holes as holes_in_words
 from ragforge.pipeline.holes import holes_of
-from ragforge.pipeline.holes import describe as holes_in_words
 from ragforge.pipeline.job import Mode
 from ragforge.pipeline.judge.earlier_rankings import Earlier
 from ragforge.pipeline.judge.judging import judge_dataset
-from ragforge.pipeline.judging import judge_labels as judge_labels_of
+from ragforge.pipeline.judge.judging import judge_labels as judge_labels_of
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
 from ragforge.pipeline.run_list import named_specs
 from ragforge.plugins import HandedOver
