@@ -26,7 +26,7 @@ def commands(url):
     yield "chunk", "docs", "--report", "--json", "--out", "again.jsonl"
     yield "generate", "--documents", "docs", "-n", "6", "--out", "offline"
     yield "generate", "--documents", "docs", "-n", "4", "--out", "modelled", *model
-    yield "import", "golden.jsonl", "--documents", "docs", "--out", "brought"
+    yield "import", "golden.jsonl", "--documents", "docs", "--out", "brought", "--allow-missing"
     yield "validate", "--dataset", "brought"
     yield "retrieve", "--dataset", "brought", "--retriever", "bm25", "-k", "3"
     yield "judge", "--dataset", "brought", *model

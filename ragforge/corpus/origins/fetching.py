@@ -57,7 +57,7 @@ class FetchedPaths(list[Path]):
             renamed = renamed.replace(
                 GIVE_ABOVE,
                 "give another folder of an origin, so that its ids begin otherwise, or another "
-                "name to a query: sql:URL#OWN_FOLDER: SELECT …",
+                "name to a query: sql:URL#NAME: SELECT …",
             )
         return renamed
 
@@ -142,7 +142,7 @@ def _refuse_twins(specs: Sequence[Path | _Spec]) -> None:
         if file in seen and isinstance(spec, SqlSpec):
             raise UsageError(
                 f"{spec.shown}: another query has the name {spec.name!r}, so that ids could be the "
-                "same; name one of them: sql:URL#OWN_FOLDER: SELECT …"
+                "same; name one of them: sql:URL#NAME: SELECT …"
             )
         if file in seen:
             raise UsageError(f"{spec.shown}: comes twice; expected each origin once")
