@@ -33,11 +33,13 @@ class Takes:
         name: Of the call, for messages.
         sections: Of settings.
         paid: Whether it may ask a model.
+        arguments: Others that it has, which a misspelt keyword may have meant.
     """
 
     name: str
     sections: tuple[str, ...]
     paid: bool = True
+    arguments: tuple[str, ...] = ()
 
     @property
     def settings(self) -> dict[str, Setting]:
@@ -116,7 +118,7 @@ def begin(
         TypeError: There is no such keyword.
         ConfigError: A value is not allowed, or the settings file cannot be taken or needs trust.
     """
-    check(takes.name, given, takes.keywords)
+    check(takes.name, given, takes.keywords, takes.arguments)
     known = {name: value for name, value in defaults.items() if name in takes.keywords}
     keywords = {**known, **{name: value for name, value in given.items() if value is not None}}
     quiet = bool(keywords.get("quiet"))
@@ -138,8 +140,16 @@ def begin(
         yield Call(Job(settings, observer, mode), notes, named)
 
 
-def check(call: str, given: Iterable[str], known: Iterable[str]) -> None:
+def check(
+    call: str, given: Iterable[str], known: Iterable[str], arguments: Iterable[str] = ()
+) -> None:
     """Refuse keywords that a call does not take.
+
+    Args:
+        call: Its name.
+        given: Keywords that are no arguments of its own.
+        known: Those that it takes.
+        arguments: Its own arguments, one of which may have been meant.
 
     Raises:
         TypeError: There is one; the nearest is named.
@@ -147,7 +157,7 @@ def check(call: str, given: Iterable[str], known: Iterable[str]) -> None:
     names = list(known)
     for name in given:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0)
+            near = difflib.get_close_matches(name, [*names, *arguments], n=1, cutoff=0)
             raise TypeError(
                 f"{call}() got an unexpected keyword argument {name!r}; did you mean {near[0]!r}?"
             )

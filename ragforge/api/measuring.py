@@ -1,7 +1,9 @@
 """Measuring a set's runs: evaluate, compare, decide, report; nothing here asks a model."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from inspect import signature
 from math import inf
 from os import PathLike
 from pathlib import Path
@@ -68,7 +70,7 @@ def evaluate(
         DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
         UsageError: A measure or the threshold cannot be taken.
     """
-    with _begin(handle, measures, settings) as call:
+    with _begin(evaluate, handle, measures, settings) as call:
         dataset = part_of(handle)
         found = evaluate_dataset(
             dataset, names_of(runs), call.settings.evaluate, only_retrieved=only_retrieved
@@ -109,7 +111,7 @@ def compare(
         UsageError: A measure or another argument cannot be taken.
     """
     options = _options(base, alpha, moved, only_retrieved=only_retrieved)
-    with _begin(handle, measures, settings) as call:
+    with _begin(compare, handle, measures, settings) as call:
         names = _with_base(runs, base)
         report = compare_runs(part_of(handle), names, call.settings.evaluate, options)
         return RunComparison(report, tuple(call.notes))
@@ -140,7 +142,7 @@ def compare_answers(
         UsageError: A measure or another argument cannot be taken.
     """
     options = _options(base, alpha, moved, only_retrieved=False)
-    with _begin(handle, measures, settings) as call:
+    with _begin(compare_answers, handle, measures, settings) as call:
         names = _with_base(systems, base)
         report = compare_answers_of(part_of(handle), names, call.settings.evaluate, options)
         return RunComparison(report, tuple(call.notes))
@@ -208,7 +210,7 @@ def gate(
         _allowances(allow),
     )
     rules = _rules(given, run, held, writes=write_baseline_to is not None)
-    with _begin(handle, (), settings) as call:
+    with _begin(gate, handle, (), settings) as call:
         decided = decide(part_of(handle), run, answers, rules, held, call.settings.evaluate)
         if not decided.verdict.passed:
             notify_gate(decided.verdict, call.settings.refresh, call.observer)
@@ -243,7 +245,7 @@ def report(
     path = None if out is None else Path(out)
     form = None if path is None else form_of(path)
     options = ReportOptions(tuple(names_of(runs)), base)
-    with _begin(handle, measures, settings) as call:
+    with _begin(report, handle, measures, settings) as call:
         dataset, wanted = dataset_of(handle), call.settings.evaluate
         if path is None or form is None:
             summary = report_summary(dataset, wanted, options)
@@ -277,7 +279,7 @@ def worst(
         DataError: There is no (such) run, or nothing is judged.
         UsageError: The measure or the threshold cannot be taken.
     """
-    with _begin(handle, [measure] if measure else (), settings) as call:
+    with _begin(worst, handle, [measure] if measure else (), settings) as call:
         found = find_worst(
             dataset_of(handle),
             names_of(runs),
@@ -324,10 +326,11 @@ def diff(handle: Handle, since: int) -> VersionDifference:
 
 
 def _begin(
-    handle: Handle, measures: Measures, settings: EvaluateKeywords
+    call: Callable[..., object], handle: Handle, measures: Measures, settings: EvaluateKeywords
 ) -> AbstractContextManager[Call]:
+    takes = replace(EVALUATE, name=call.__name__, arguments=tuple(signature(call).parameters)[1:-1])
     own = {"evaluate.measures": tuple(names_of(measures))} if measures else {}
-    return begin(EVALUATE, settings, handle.keywords, own=own)
+    return begin(takes, settings, handle.keywords, own=own)
 
 
 def _rules(given: GivenRules, run: str | None, held: Held, *, writes: bool) -> Rules:

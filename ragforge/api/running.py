@@ -31,11 +31,18 @@ def run_now(job: Coroutine[Any, Any, T]) -> T:
     Raises:
         KeyboardInterrupt: It was interrupted.
     """
+    if _has_loop():
+        return _Beside(lambda: job).result()
+    return asyncio.run(job)
+
+
+def _has_loop() -> bool:
+    """Whether a loop runs in this thread, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(job)
-    return _Beside(lambda: job).result()
+        return False
+    return True
 
 
 def plainly(job: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

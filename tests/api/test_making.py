@@ -141,6 +141,12 @@ def test_an_unknown_keyword_names_the_nearest(by_hand):
         by_hand.judge(max_cost_us=1)
 
 
+def test_a_misspelt_argument_is_of_the_call_that_was_made(by_hand):
+    """The flag of a gate is its argument here, and evaluate has none of that name."""
+    with pytest.raises(TypeError, match=r"gate\(\) .*'allowed'; did you mean 'allow'"):
+        by_hand.gate("mine", min={"RR": 0.5}, allowed="few")
+
+
 def test_a_value_that_is_not_allowed_names_the_keyword(by_hand):
     """Who writes Python does not look for a flag."""
     with pytest.raises(rf.ConfigError, match=r"^depth: judge\.depth: .* got -1"):
