@@ -174,7 +174,7 @@ ACTS = (
             "prompts list",
             "prompts render judge_relevance --pairs pairs.jsonl",
             "schema Judgment",
-            "schedule cron --dataset set --directory /srv --program ragforge",
+            "schedule cron --dataset set --directory /srv --program /opt/ragforge/bin/ragforge",
             "config",
             "help measures",
             "--help",
