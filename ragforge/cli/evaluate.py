@@ -38,7 +38,6 @@ from pathlib import Path
 
 from ragforge.api.measured import evaluation_json, evaluation_text, per_query_text
 from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.observers import add_observers, require_dataset, require_folder, tell
 from ragforge.cli.paid import observed
 from ragforge.cli.retrievers import (
     SECTIONS,
@@ -112,7 +111,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="95%% confidence interval of each mean over queries like these",
     )
     add_keeping(parser)
-    add_observers(parser)
+    _add_observers(parser)
     add_json(parser)
     add_common(parser, "evaluate", *SECTIONS)
 
@@ -127,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
 
-    require_folder(arguments)
+    _require_folder(arguments)
     check_outputs({"--prometheus": arguments.prometheus}, {"--config": arguments.config})
     settings = settings_of(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
@@ -139,13 +138,13 @@ def run(arguments: argparse.Namespace) -> int:
             return code_of(made)
         only_retrieved = arguments.only_retrieved
         found = evaluate_dataset(dataset, names, settings.evaluate, only_retrieved=only_retrieved)
-        tell(arguments, keep(arguments, dataset, found.records, observer), observer)
+        _tell_observers(arguments, keep(arguments, dataset, found.records, observer), observer)
     _print(found, arguments)
     return code_of(made)
 
 
 def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
-    require_dataset(arguments)
+    _require_dataset(arguments)
     refuse_selection(arguments)
     if arguments.retriever or arguments.name:
         raise UsageError("--retriever and --name go with --dataset DIR, which has the queries")
@@ -172,3 +171,69 @@ def _print(evaluated: EvaluatedRuns, arguments: argparse.Namespace) -> None:
             complain(f"warning: {name}: {warning}")
     for warning in evaluated.warnings:
         complain(f"warning: {warning}")
+
+
+def _add_observers(parser: argparse.ArgumentParser) -> None:
+    """Add `--observer` and `--prometheus`."""
+    parser.add_argument(
+        "--observer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --dataset: tell each run and query to: otel (OpenTelemetry), events=FILE (JSON "
+        "Lines), or module:attribute",
+    )
+    parser.add_argument(
+        "--prometheus",
+        type=Path,
+        metavar="FILE",
+        help="with --dataset: write gauges for node_exporter's textfile collector, which reads "
+        "names that end in .prom",
+    )
+
+
+def _require_dataset(arguments: argparse.Namespace) -> None:
+    """Refuse what needs a dataset where there is none.
+
+    Raises:
+        UsageError: Something is to be told.
+    """
+    if arguments.observer or arguments.prometheus is not None:
+        raise UsageError("--observer and --prometheus go with --dataset DIR, which names the runs")
+
+
+def _require_folder(arguments: argparse.Namespace) -> None:
+    """Refuse a file for Prometheus whose folder is not there.
+
+    Raises:
+        UsageError: It is not: no collector would read a folder that was made by mistake.
+    """
+    path: Path | None = arguments.prometheus
+    if path is not None and not path.parent.is_dir():
+        raise UsageError(
+            f"--prometheus {path}: there is no folder {path.parent}; expected the one that "
+            "node_exporter's --collector.textfile.directory names"
+        )
+
+
+def _tell_observers(
+    arguments: argparse.Namespace, evaluated: Sequence[EvaluatedRun], observer: Observer
+) -> None:
+    """Tell of runs that were measured, where that was asked for.
+
+    Raises:
+        DataError: The file cannot be written.
+    """
+    if arguments.observer:
+        from ragforge.pipeline.observer_events import emit_evaluations
+
+        emit_evaluations(evaluated, observer)
+    if arguments.prometheus is not None:
+        from ragforge.pipeline.observer_events import write_evaluations
+
+        write_evaluations(arguments.prometheus, evaluated)
+        if arguments.prometheus.suffix != ".prom":
+            complain(
+                f"note: {arguments.prometheus.name}: node_exporter reads files whose names end in "
+                ".prom only"
+            )

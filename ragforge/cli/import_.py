@@ -245,7 +245,8 @@ def _set(
     n = result.n_documents
     counts |= {"documents": n} if n else {}
     whole = f", {n} of whole documents" if n else ""
-    taken = f"{result.n_queries} queries, {result.n_judgments} judgments{whole} taken in"
+    queries = plural(result.n_queries, "query", "queries")
+    taken = f"{queries}, {plural(result.n_judgments, 'judgment')}{whole} taken in"
     return f"{taken}{kept}", counts
 
 

@@ -245,10 +245,9 @@ def summarise(
     task, queries = data.task, data.queries
     draft = QueryDraft(data, max_bytes)
     finder, inspection = CauseFinder(data.runs, task), Inspection()
-    takers = finder.take, inspection.take
     grades_by_chunk = _grades(data.settled)
     named = source_chunks(queries.values()) | context_names(data.systems, grades_by_chunk)
-    chunks = take_census(dataset, draft.chunk_quotes, named, takers)
+    chunks = take_census(dataset, draft.chunk_quotes, named, (finder.take, inspection.take))
     replies = stored_replies(dataset.store_path, draft.call_keys)
     causes = finder.causes()
     rankings = {run.name: run.ranked for run in data.runs}

@@ -260,7 +260,12 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
             "unanswerable queries' marks",
             ("trec", "beir"),
         ),
-        (labelled, "query's labels", "queries' labels", ("trec", "beir")),
+        (
+            labelled,
+            "query's category, difficulty or the like",
+            "queries' categories, difficulties and the like",
+            ("trec", "beir"),
+        ),
         (len(dataset.run_names()), "run", "runs", ("beir", "json")),
         (
             sum(

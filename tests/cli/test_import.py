@@ -38,7 +38,7 @@ def test_table_made_by_hand_becomes_a_set(documents, tmp_path, capsys):
 
     [query] = open_dataset(out).queries()
     assert (code, found) == (0, f"{out}\n")
-    assert "1 queries, 1 judgments taken in" in told
+    assert "1 query, 1 judgment taken in" in told
     assert (query.difficulty, query.category) == ("medium", "Care")
 
 
