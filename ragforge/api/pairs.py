@@ -35,7 +35,7 @@ from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.stage import judge_batches
 from ragforge.stages.judge.summary import summarise_sorted
-from ragforge.stages.judging import Judge
+from ragforge.stages.runner import Judge
 
 _AHEAD: Final = 1000
 """Judgments that wait to be taken, at most, before no further pair is judged."""

@@ -23,7 +23,7 @@ from ragforge.stages.audit.stage import Audited, Auditing, Sample, audit
 from ragforge.stages.judge.examples import refuse_shared_queries
 from ragforge.stages.judge.llm import LLMJudge, PollingJudge
 from ragforge.stages.judge.pairs import Pair, PairId
-from ragforge.stages.judging import Judge
+from ragforge.stages.runner import Judge
 
 DEFAULT_N: Final = 50
 """Pairs to draw: some 530 calls, for intervals that reach 0.2 to either side at most."""

@@ -21,9 +21,8 @@ from ragforge.pipeline.job import Job
 from ragforge.records import Chunk, Failure, Query, Ranking
 from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.retrievers import make_retriever
-from ragforge.stages.collecting import Collected
 from ragforge.stages.retrieve import retrieve
-from ragforge.stages.runner import Workers, failure_of
+from ragforge.stages.runner import Collected, Workers, failure_of
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from ragforge.errors import CallError, DataError
 from ragforge.records import Query, Ranking
 from ragforge.retrieval import Retriever
-from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Collected, Work, Workers, collect
 
 
 async def retrieve(

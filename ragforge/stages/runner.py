@@ -1,22 +1,32 @@
-"""The one runner: a fixed pool of workers over a stream of units, failures told from values."""
+"""The one runner of all stages: a fixed pool of workers over a stream of units.
+
+A unit ends in a result or in a `Failure`, never in both; `pour` hands each on as it comes, and
+`collect` keeps them in memory. What a stage judges with is a `Judge`.
+"""
 
 import asyncio
 import hashlib
 import os
 import tempfile
+import time
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from ragforge.errors import BudgetError, CallError, EndpointError, RagforgeError
 from ragforge.observe import Event, Observer
-from ragforge.records import Failure, Stage
+from ragforge.records import Failure, Provenance, Stage
 
 T = TypeVar("T")
 U = TypeVar("U")
 R = TypeVar("R")
+U_contra = TypeVar("U_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+R_contra = TypeVar("R_contra", contravariant=True)
 
 TICK_S = 5.0
 """Seconds between two signs of life."""
@@ -26,6 +36,24 @@ RAW_KEPT = 20_000
 
 DRAIN_S = 10.0
 """Seconds that calls in flight get to end when a run is stopped."""
+
+
+class Judge(Protocol[U_contra, R_co]):
+    """Judges cases of one kind: a baseline by rule, or a model that is asked."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Who judges, also for the cases that get no judgment."""
+
+    async def judge(self, case: U_contra, /) -> R_co:
+        """Return what the judge says of a case, never a blank that stands for a failure.
+
+        Called concurrently from one event loop; must not block it.
+
+        Raises:
+            CallError: This case cannot be judged; it stays unjudged.
+            EndpointError, BudgetError: No case can be judged any more.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,3 +316,98 @@ def recorded(raw: str) -> str:
 def _speakable(text: str) -> str:
     """Replace lone surrogates, which no UTF-8 file can hold."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+class Sink(Protocol[R_contra]):
+    """Takes what a stage leaves, record by record."""
+
+    def result(self, result: R_contra) -> None:
+        """Take a result, or the blank that stands for a failed unit."""
+
+    def failure(self, failure: Failure) -> None:
+        """Take a failure."""
+
+
+async def pour(
+    units: Iterable[U],
+    work: Work[U, R],
+    sink: Sink[R],
+    *,
+    total: int | None,
+    blank: Callable[[U, Failure], R] | None,
+) -> None:
+    """Work through all units and hand over each outcome as it comes.
+
+    Args:
+        units: In any order; taken only when a worker is free.
+        work: What to do with each.
+        sink: Takes what is done, also behind a stop.
+        total: How many things there are in all units, where that is known.
+        blank: Makes the record that stands for a failed unit; None where none does.
+
+    Raises:
+        RagforgeError: As a unit raised it.
+    """
+    numbers = {} if total is None else {"total": float(total)}
+    work.workers.observer(Event("stage.start", stage=work.stage, numbers=numbers))
+    started, counts = time.monotonic(), Counter[str]()
+    try:
+        async with aclosing(run(units, work)) as outcomes:
+            async for outcome in outcomes:
+                size = work.size(outcome.unit)
+                if outcome.result is not None:
+                    lost = work.lost(outcome.result)
+                    counts["done"] += size - lost
+                    counts["failed"] += lost
+                    sink.result(outcome.result)
+                elif outcome.failure is not None:
+                    counts["failed"] += size
+                    sink.failure(outcome.failure)
+                    if blank is not None:
+                        sink.result(blank(outcome.unit, outcome.failure))
+    finally:
+        ended = {"done": float(counts["done"]), "failed": float(counts["failed"])}
+        ended["duration_s"] = time.monotonic() - started
+        work.workers.observer(Event("stage.end", stage=work.stage, numbers=ended))
+
+
+@dataclass(slots=True)
+class Collected(Generic[R]):
+    """Results of a stage, and the failures of units that gave none."""
+
+    results: list[R] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def result(self, result: R) -> None:
+        """Take a result."""
+        self.results.append(result)
+
+    def failure(self, failure: Failure) -> None:
+        """Take a failure."""
+        self.failures.append(failure)
+
+
+async def collect(
+    units: Sequence[U],
+    work: Work[U, R],
+    *,
+    blank: Callable[[U, Failure], R] | None,
+    keep: Callable[[Collected[R]], None],
+) -> Collected[R]:
+    """Work through all units in memory and hand over what is done, also when the run is stopped.
+
+    Args:
+        units: In any order.
+        work: What to do with each.
+        blank: Makes the record that stands for a failed unit; None where none does.
+        keep: Called once, at the end or at the stop, with everything done so far.
+
+    Raises:
+        RagforgeError: As a unit raised it, after `keep`.
+    """
+    collected: Collected[R] = Collected()
+    try:
+        await pour(units, work, collected, total=len(units), blank=blank)
+    finally:
+        keep(collected)
+    return collected

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal
 
-from ragforge.stages.lexicon import entries, languages
+from ragforge.stages.words import entries, languages
 
 Kind = Literal["number", "date", "quantity"]
 

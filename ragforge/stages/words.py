@@ -1,14 +1,48 @@
-"""The words of a text, and which of them carry no content and give its language away.
+"""The words of a text, and the words and phrases of many languages that rules look for.
 
-The lists of function words hold the commonest of questions and short answers. A word that several
-languages share tells little and counts for each of them; technical words of English are in none.
+`languages/de.toml` holds those of German; who speaks a language can read its file and add to it. A
+text is a list of words parted by blanks. An array is a list of phrases, which are regular
+expressions in which `(a|b)` is a choice that captures nothing, and `{nouns}` one of the entries of
+that name in the section's `lists`. Letters match in either case. A file is read when needed.
+
+Function words carry no content and give the language of a text away; the lists hold the commonest
+of questions and short answers. A word that several languages share tells little and counts for each
+of them; technical words of English are in none.
 """
 
 import re
+import tomllib
+from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
 
-from ragforge.files.text import normalize
-from ragforge.stages.lexicon import entries, languages
+from ragforge.errors import DataError
+from ragforge.files.text import normalize, read_text
+
+Language = Mapping[str, tuple[str, ...]]
+"""Words and phrases by section and name: `questions.asking`."""
+
+_SECTIONS: Final = {
+    "words": "function characters elided stop not_in_japanese",
+    "questions": "asking indirect joining joining_signs paired choice choice_within "
+    "statement_openings statements",
+    "duplicates": "decisive interchangeable optional",
+    "values": "yes_or_no small_numbers months",
+    "absence": "words beginnings within phrases",
+    "turning": "words beginnings endings",
+    "abstaining": "phrases openings links courtesies contrast contrast_within",
+    "pointing": "away back said_before",
+    "talk": "openings labels labels_within",
+    "orders": "overriding reported grading asking with_answer demands",
+    "injection": "claims claims_have bids bids_have orders orders_have notes notes_have",
+}
+NAMES: Final = tuple(f"{each}.{name}" for each in _SECTIONS for name in _SECTIONS[each].split())
+"""Of all lists that there may be."""
+_LISTS: Final = "lists"
+_GROUP: Final = re.compile(r"\\.|\((?!\?)", re.DOTALL)
+_NAMED: Final = re.compile(r"\{([a-z_]+)\}")
 
 _IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 _WORD = re.compile(
@@ -19,6 +53,98 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ies", "ed", "es", "ly", "s", "e")
 _SHORTEST_STEM = 3
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Return the codes of the languages that have a file, English first."""
+    codes = sorted(path.stem for path in _folder().glob("*.toml"))
+    return tuple(sorted(codes, key=lambda code: code != "en"))
+
+
+def entries(language: str, name: str) -> tuple[str, ...]:
+    """Return the words or phrases of a language, phrases as regular expressions.
+
+    Args:
+        language: ISO 639-1 code.
+        name: Section and list, such as "questions.asking".
+
+    Returns:
+        In the order of the file; () where the language has no file or the file no such list.
+
+    Raises:
+        DataError: The language's file does not hold to the format.
+    """
+    return _language(language).get(name, ()) if language in languages() else ()
+
+
+@cache
+def all_entries(name: str) -> tuple[str, ...]:
+    """Return the words or phrases of all languages, each once, those of English first.
+
+    Raises:
+        DataError: As for `entries`.
+    """
+    of_all = (entry for language in languages() for entry in entries(language, name))
+    return tuple(dict.fromkeys(of_all))
+
+
+def read_language(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the words and phrases that a file lists.
+
+    Raises:
+        DataError: The file cannot be read or does not hold to the format.
+    """
+    try:
+        sections = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path}: is not TOML: {error}") from error
+    listed: dict[str, tuple[str, ...]] = {}
+    for section, content in sections.items():
+        _check_known(f"{path}", section, _SECTIONS)
+        if not isinstance(content, dict):
+            raise DataError(f"{path}: {section}: expected a section, got {content!r}")
+        lists = content.pop(_LISTS, {})
+        for name, value in content.items():
+            where = f"{path}: [{section}]"
+            _check_known(where, name, _SECTIONS[section].split())
+            listed[f"{section}.{name}"] = _entries(f"{where} {name}", value, lists)
+    return listed
+
+
+def _folder() -> Path:
+    return Path(str(files("ragforge.stages"))) / "languages"
+
+
+@cache
+def _language(code: str) -> Language:
+    return read_language(_folder() / f"{code}.toml")
+
+
+def _check_known(where: str, name: str, known: Mapping[str, str] | list[str]) -> None:
+    if name not in known:
+        raise DataError(f"{where}: {name}: expected one of {', '.join(known)}")
+
+
+def _entries(where: str, value: object, lists: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """Return words as they are and phrases as regular expressions."""
+    if isinstance(value, str):
+        return tuple(value.split())
+    if not isinstance(value, list) or not all(isinstance(phrase, str) for phrase in value):
+        raise DataError(f"{where}: expected words in one text or a list of phrases, got {value!r}")
+    return tuple(_regex(where, phrase, lists) for phrase in value)
+
+
+def _regex(where: str, phrase: str, lists: Mapping[str, list[str]]) -> str:
+    def listed(name: re.Match[str]) -> str:
+        if name[1] not in lists:
+            known = ", ".join(lists) or "none"
+            raise DataError(f"{where}: {phrase!r}: expected a list of {known}, got {name[0]}")
+        choices = [_regex(where, choice, lists) for choice in lists[name[1]]]
+        return choices[0] if len(choices) == 1 else f"(?:{'|'.join(choices)})"
+
+    ungrouped = _GROUP.sub(lambda found: "(?:" if found[0] == "(" else found[0], phrase)
+    return _NAMED.sub(listed, ungrouped)
 
 
 def words(text: str) -> list[str]:

@@ -10,8 +10,7 @@ from ragforge.errors import BudgetError, CallError, DataError, EndpointError
 from ragforge.observe import silent
 from ragforge.records import Failure
 from ragforge.stages import runner
-from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.runner import Work, Workers, run
+from ragforge.stages.runner import Collected, Work, Workers, collect, run
 
 
 def work(do, concurrency=4, observer=silent):

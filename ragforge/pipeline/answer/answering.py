@@ -30,9 +30,8 @@ from ragforge.stages.answer.cases import Case, cases, unknown_passages
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.stage import grade_answers
-from ragforge.stages.collecting import Collected
 from ragforge.stages.generate.gates.repeated_questions import normal_question
-from ragforge.stages.runner import Workers
+from ragforge.stages.runner import Collected, Workers
 
 _EXAMPLES: Final = 3
 

@@ -15,8 +15,7 @@ from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
 from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.asking import Asker
-from ragforge.stages.collecting import Collected
-from ragforge.stages.judging import Judge
+from ragforge.stages.runner import Collected, Judge
 
 EXTRACTING = "extract_facts"
 GRADING = "grade_facts"

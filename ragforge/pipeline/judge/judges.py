@@ -25,8 +25,7 @@ from ragforge.stages.judge.examples import example_turns, examples_sha256
 from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import ALTERNATIVES, BARE_SCHEMA, SCHEMA, LLMJudge, PollingJudge
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judging import Judge
-from ragforge.stages.runner import Workers
+from ragforge.stages.runner import Judge, Workers
 
 POINTWISE = "judge_relevance"
 BATCH = "judge_relevance_batch"

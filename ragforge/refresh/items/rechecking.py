@@ -22,14 +22,12 @@ from ragforge.refresh.items.passages import (
 )
 from ragforge.refresh.quotes.locations import ItemSight
 from ragforge.stages.asking import Asker
-from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.generate.checks.absence import Corpus, near, search
 from ragforge.stages.generate.checks.batches import item_of_query
-from ragforge.stages.judging import Judge
 from ragforge.stages.recheck.lexical import LexicalRecheck
 from ragforge.stages.recheck.llm import PROMPT, LLMRecheck
 from ragforge.stages.recheck.subject import Finding, Subject
-from ragforge.stages.runner import Work, Workers, nothing
+from ragforge.stages.runner import Collected, Judge, Work, Workers, collect, nothing
 
 SEARCH_PROMPT = "find_answer"
 

@@ -16,9 +16,8 @@ from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.items.rechecking import Recheckers
 from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.recheck.subject import Finding, Passage, Subject, widened
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Collected, Work, Workers, collect
 
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)
 _APART: Final = re.compile(r"\n\s*\n")

@@ -23,8 +23,8 @@ from ragforge.records import (
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.facts import lacks_facts
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto
-from ragforge.stages.judging import Judge
 from ragforge.stages.quotes import find_proof
+from ragforge.stages.runner import Judge
 
 _WEIGHTS: Final = {"vital": 1.0, "okay": 0.5}
 _LENIENT: Final[Mapping[FactStatus, float]] = {"supported": 1.0, "partial": 0.5}

@@ -13,11 +13,9 @@ from ragforge.corpus.quote_locations import fold
 from ragforge.errors import CallError
 from ragforge.records import Fact, Query
 from ragforge.stages.asking import Asker, quoted, upto, visible
-from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.lexicon import all_entries
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Collected, Work, Workers, collect
 from ragforge.stages.values import small_numbers
-from ragforge.stages.words import content_stems, numbers, words
+from ragforge.stages.words import all_entries, content_stems, numbers, words
 
 _SHARED_LETTERS: Final = 4
 """Words that begin alike are taken for forms of one: most languages inflect behind."""

@@ -9,7 +9,7 @@ import re
 from functools import cache
 
 from ragforge.files.text import normalize
-from ragforge.stages.lexicon import all_entries
+from ragforge.stages.words import all_entries
 
 _MOST_WORDS = 40
 """A longer answer that holds such words says something as well."""

@@ -10,8 +10,8 @@ from ragforge.records import AnswerGrade, Provenance, Query
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import visible
-from ragforge.stages.lexicon import all_entries
 from ragforge.stages.values import Kind, read_value
+from ragforge.stages.words import all_entries
 
 _NAME: Final = "answer-rules-1"
 _ARTICLES = frozenset({"a", "an", "the"})

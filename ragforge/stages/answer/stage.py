@@ -10,9 +10,7 @@ from ragforge.records import AnswerGrade, Failure, Provenance, Query
 from ragforge.retrieval import Answerer, SystemAnswer
 from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.rules import graded_by_rule
-from ragforge.stages.collecting import Collected, Sink, collect, pour
-from ragforge.stages.judging import Judge
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Collected, Judge, Sink, Work, Workers, collect, pour
 
 _FAILURES_IN_A_ROW = 20
 """So many say that the system is down, and that asking on would only waste time."""

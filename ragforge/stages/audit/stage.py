@@ -18,10 +18,8 @@ from ragforge.records import (
     Judgment,
 )
 from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked
-from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judging import Judge
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Collected, Judge, Work, Workers, collect
 from ragforge.stages.words import sentences
 
 RELEVANT_FROM: Final = 2

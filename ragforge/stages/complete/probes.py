@@ -7,8 +7,7 @@ from ragforge.corpus.survey import Survey
 from ragforge.errors import CallError, DataError
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever
-from ragforge.stages.collecting import Collected, collect
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Collected, Work, Workers, collect
 
 QUERY = "query"
 ANSWER = "answer"

@@ -5,12 +5,10 @@ from functools import partial
 
 from ragforge.errors import CallError
 from ragforge.records import Failure, Grounding, Provenance
-from ragforge.stages.collecting import Sink, pour
 from ragforge.stages.ground.citations import read_marks
 from ragforge.stages.ground.parts import Exchange
 from ragforge.stages.ground.settling import settled_by_rule
-from ragforge.stages.judging import Judge
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Judge, Sink, Work, Workers, pour
 
 _NAMED = 3
 

@@ -28,8 +28,7 @@ from ragforge.stages.judge.reply import (
     find_evidence,
 )
 from ragforge.stages.judge.votes import NoQuorumError, in_order, last_key, settle
-from ragforge.stages.judging import Judge
-from ragforge.stages.runner import failure_of
+from ragforge.stages.runner import Judge, failure_of
 
 TOGETHER = 2000
 """Pairs of one query that are looked at together for equal texts."""

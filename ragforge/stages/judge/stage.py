@@ -6,11 +6,9 @@ from functools import partial
 
 from ragforge.errors import CallError
 from ragforge.records import Failure, Judgment, Provenance
-from ragforge.stages.collecting import Sink, pour
 from ragforge.stages.judge.batches import Batch, JudgedBatch, joined, unjudged
 from ragforge.stages.judge.pairs import PairId
-from ragforge.stages.judging import Judge
-from ragforge.stages.runner import Work, Workers
+from ragforge.stages.runner import Judge, Sink, Work, Workers, pour
 
 
 async def judge_batches(

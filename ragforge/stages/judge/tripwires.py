@@ -13,7 +13,7 @@ from typing import Final
 
 from ragforge.files.text import normalize
 from ragforge.stages.asking import visible
-from ragforge.stages.lexicon import all_entries
+from ragforge.stages.words import all_entries
 
 _ROLES: Final = (
     r"<\|(?:im_start|im_end|im_sep|system|user|assistant|developer|start_header_id|end_header_id"

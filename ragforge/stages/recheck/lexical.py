@@ -7,9 +7,8 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.records import Provenance
-from ragforge.stages.lexicon import all_entries
 from ragforge.stages.recheck.subject import Finding, Proved, Subject, sentence_places, without
-from ragforge.stages.words import content_stems, numbers, words
+from ragforge.stages.words import all_entries, content_stems, numbers, words
 
 _LEAST: Final = 8
 """Characters that tell that the text beside a quote is as it was."""

@@ -4,8 +4,7 @@ from fakes import Recorder
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.retrieval import SystemAnswer
 from ragforge.stages.answer.stage import ask_system
-from ragforge.stages.collecting import Collected
-from ragforge.stages.runner import Workers
+from ragforge.stages.runner import Collected, Workers
 
 
 class Scripted:

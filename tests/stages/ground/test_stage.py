@@ -2,10 +2,9 @@ from fakes import Recorder
 
 from ragforge.errors import CallError
 from ragforge.records import Provenance
-from ragforge.stages.collecting import Collected
 from ragforge.stages.ground.lexical import LexicalGrounder
 from ragforge.stages.ground.stage import ground_exchanges
-from ragforge.stages.runner import Workers
+from ragforge.stages.runner import Collected, Workers
 
 
 class Refusing:

@@ -3,11 +3,10 @@ import pytest
 from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Failure, Judgment, Provenance
-from ragforge.stages.collecting import Collected
 from ragforge.stages.judge.batches import OneByOne, batches
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.judge.stage import judge_batches, open_pairs
-from ragforge.stages.runner import Workers
+from ragforge.stages.runner import Collected, Workers
 
 
 class ScriptedJudge:

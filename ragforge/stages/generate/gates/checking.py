@@ -18,8 +18,7 @@ from ragforge.stages.generate.gates.shape import (
     hidden_characters,
 )
 from ragforge.stages.generate.gates.standing_alone import copied_run, given_away, points_away
-from ragforge.stages.lexicon import entries
-from ragforge.stages.words import words
+from ragforge.stages.words import entries, words
 
 _NORWEGIAN: Final = {"nb": "no", "nn": "no"}
 

@@ -10,8 +10,7 @@ from collections import Counter
 from functools import cache
 from typing import Final
 
-from ragforge.stages.lexicon import entries
-from ragforge.stages.words import function_words, languages_by_word
+from ragforge.stages.words import entries, function_words, languages_by_word
 
 _SCRIPTS: Final = {
     "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",

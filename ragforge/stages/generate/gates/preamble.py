@@ -6,8 +6,7 @@ from typing import Final
 
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
-from ragforge.stages.lexicon import all_entries
-from ragforge.stages.words import words
+from ragforge.stages.words import all_entries, words
 
 _OUR_KEYS: Final = re.compile(
     r"[\"'](?:grade|verdicts?|contains_answer|expected_answer|difficulty|candidates|standalone)"

@@ -13,8 +13,7 @@ from functools import cache
 from typing import Final
 
 from ragforge.retrieval.tokens import tokenize
-from ragforge.stages.lexicon import all_entries
-from ragforge.stages.words import function_words, stem, words
+from ragforge.stages.words import all_entries, function_words, stem, words
 
 _FEWEST: Final = 6
 """Shorter words are too near each other: form and from, http and https."""

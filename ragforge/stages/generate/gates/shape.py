@@ -12,8 +12,7 @@ from ragforge.records import Behaviour, QueryType
 from ragforge.stages.asking import visible
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
-from ragforge.stages.lexicon import entries
-from ragforge.stages.words import words
+from ragforge.stages.words import entries, words
 
 _MARK_AT_END: Final = re.compile(r"[?!\uff1f\uff01\u061f\u037e]\W*$|[^.\s]\.\s*$|[\u3002]\s*$")
 _MARK_WITHIN: Final = re.compile(r"^(?:\S+\s+){2,}\S*\w\s?\?+(?=\s)|[\uff1f\u061f\u037e]")

@@ -11,8 +11,7 @@ from typing import Final
 
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
-from ragforge.stages.lexicon import all_entries, entries
-from ragforge.stages.words import content_stems, function_words, stem, words
+from ragforge.stages.words import all_entries, content_stems, entries, function_words, stem, words
 
 _ARABIC_MARKS: Final = re.compile("[\u064b-\u0652\u0640]")
 
