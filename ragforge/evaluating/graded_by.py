@@ -11,7 +11,7 @@ from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
 from ragforge.files.formats.qrels import JudgedQrels
 from ragforge.records import Grader, MixedGrades, Provenance
-from ragforge.records.judges import GradeOrigin, origin
+from ragforge.records.judgments import GradeOrigin, origin
 
 _KINDS: Final = {
     "llm": "language model",

@@ -1,16 +1,5 @@
 """The records that cross a file or a stage: frozen, and closed to unknown fields."""
 
-from ragforge.records.answers import (
-    Answer,
-    AnswerGrade,
-    Citation,
-    Claim,
-    FactStatus,
-    FactVerdict,
-    GivenGrade,
-    Grounding,
-    Verdict,
-)
 from ragforge.records.evaluations import (
     Baseline,
     BridgeMean,
@@ -23,37 +12,50 @@ from ragforge.records.evaluations import (
     Spending,
     Timing,
 )
-from ragforge.records.generation import (
-    Coverage,
-    FunnelStep,
-    GenerationReport,
-    Rejected,
-    ShareRow,
-    Slot,
-    Spread,
-)
-from ragforge.records.judges import (
+from ragforge.records.judgments import (
+    Answer,
+    AnswerGrade,
     AttackFindings,
     AuditExample,
     AuditRate,
+    Citation,
+    Claim,
     Expectation,
+    FactStatus,
+    FactVerdict,
+    GivenGrade,
+    Grounding,
+    Hit,
     JudgeAudit,
+    Judgment,
+    Level,
+    PoolEntry,
+    Ranking,
+    Verdict,
+    Vote,
 )
 from ragforge.records.queries import (
     Behaviour,
+    Coverage,
     Difficulty,
     Draw,
     Evidence,
     Fact,
+    FunnelStep,
     Gate,
     GateResult,
+    GenerationReport,
     LogDraw,
     Measured,
     Pin,
     Query,
     QueryType,
     RealQuery,
+    Rejected,
     Review,
+    ShareRow,
+    Slot,
+    Spread,
     Turn,
 )
 from ragforge.records.record import (
@@ -83,7 +85,6 @@ from ragforge.records.refresh import (
     VersionCheck,
     VersionDiff,
 )
-from ragforge.records.relevance import Hit, Judgment, Level, PoolEntry, Ranking, Vote
 
 __all__ = [
     "Action",

@@ -5,10 +5,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from ragforge.records.queries import Selection
+from ragforge.records.queries import Count, Selection
 from ragforge.records.record import JudgeKind, NonEmpty, Provenance, Record
-
-Count = Annotated[int, Field(ge=0)]
 
 _EVIDENCE_PROMPTS: Final = (
     "generate_queries",

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ragforge.records.judgments import Judgment
 from ragforge.records.record import NonEmpty, Record
-from ragforge.records.relevance import Judgment
 
 Count = Annotated[int, Field(ge=0)]
 DocumentChange = Literal["added", "changed", "removed", "renamed", "unreadable", "cut anew"]

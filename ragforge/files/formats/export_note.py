@@ -15,7 +15,7 @@ from ragforge.errors import DataError
 from ragforge.files.record_files import explain, read_object
 from ragforge.files.source_files import open_source
 from ragforge.records import Provenance
-from ragforge.records.judges import GradeOrigin, origin_by
+from ragforge.records.judgments import GradeOrigin, origin_by
 
 NOTE: Final = "ragforge.json"
 TREC_QRELS: Final = "qrels.trec"

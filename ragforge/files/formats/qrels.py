@@ -13,7 +13,7 @@ from ragforge.measures.listed_relevance import LabelsInForce
 from ragforge.records import Judgment
 
 if TYPE_CHECKING:
-    from ragforge.records.judges import GradeOrigin
+    from ragforge.records.judgments import GradeOrigin
 
 _SAYS_WHO = '"provenance"'
 

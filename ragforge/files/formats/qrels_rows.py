@@ -34,7 +34,7 @@ from ragforge.files.row import Row, is_grade, query_name, query_of_pair
 from ragforge.files.source_files import Source, has_header
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import marked_labels
-from ragforge.records.judges import GradeOrigin, origin
+from ragforge.records.judgments import GradeOrigin, origin
 
 SHAPES: Final = (
     "TREC qrels: q1 0 d7 2",

@@ -24,7 +24,7 @@ from ragforge.files.set.document_level import ids_of_corpus, level_warnings
 from ragforge.files.set.sorted_records import each_line
 from ragforge.files.set.versions.wholeness import chunks_digest, require_own_chunks
 from ragforge.records import Ranking
-from ragforge.records.relevance import question_digest
+from ragforge.records.judgments import question_digest
 
 MISSING_MOST: Final = 0.1
 """Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be

@@ -29,7 +29,7 @@ from ragforge.pipeline.comparing.deciding import (
 )
 from ragforge.pipeline.comparing.undecided import ahead
 from ragforge.records import AnswerGrade, Query
-from ragforge.records.judges import origin_of
+from ragforge.records.judgments import origin_of
 
 Values: TypeAlias = Mapping[str, float]
 """By query id."""

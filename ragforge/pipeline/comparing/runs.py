@@ -56,7 +56,7 @@ from ragforge.pipeline.comparing.undecided import Key, Origins, Qrels, RankedRun
 from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Judgment
-from ragforge.records.judges import origin_of
+from ragforge.records.judgments import origin_of
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder

@@ -21,7 +21,7 @@ from ragforge.measures.measure_names import Measure
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.deciding import Doubt
-from ragforge.records.judges import GradeOrigin
+from ragforge.records.judgments import GradeOrigin
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
 Key: TypeAlias = tuple[str, str, str]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragforge.files.formats.qrels import read_judged_qrels, read_qrels
-from ragforge.records.judges import GradeOrigin
+from ragforge.records.judgments import GradeOrigin
 
 LEXICAL = {"kind": "baseline", "model": "offline-lexical-1"}
 
