@@ -23,7 +23,7 @@ _PUBLIC = {
     "WorstQueries": "ragforge.api.pages",
     "RunHistories": "ragforge.api.pages",
     "Judged": "ragforge.api.judged",
-    "Estimate": "ragforge.api.estimates",
+    "Estimate": "ragforge.api.results",
     "Retrieved": "ragforge.api.done",
     "Completed": "ragforge.api.done",
     "Answered": "ragforge.api.done",

@@ -14,7 +14,6 @@ from ragforge.api.done import Retrieved as Retrieved
 from ragforge.api.done import Reviewed as Reviewed
 from ragforge.api.done import Validated as Validated
 from ragforge.api.done import VersionDifference as VersionDifference
-from ragforge.api.estimates import Estimate as Estimate
 from ragforge.api.evaluation_set import AsyncEvaluationSet as AsyncEvaluationSet
 from ragforge.api.evaluation_set import EvaluationSet as EvaluationSet
 from ragforge.api.gating import GateDecision as GateDecision
@@ -32,6 +31,7 @@ from ragforge.api.plain import from_queries as from_queries
 from ragforge.api.plain import generate as generate
 from ragforge.api.plain import ground_answers as ground_answers
 from ragforge.api.plain import judge_pairs as judge_pairs
+from ragforge.api.results import Estimate as Estimate
 from ragforge.errors import BudgetError as BudgetError
 from ragforge.errors import ChurnError as ChurnError
 from ragforge.errors import ConfigError as ConfigError

@@ -1,11 +1,11 @@
 """The functions of `ragforge` to be awaited: `await rf.aio.generate(…)`."""
 
-from ragforge.api.files_compared import compare_files as _compare_files
-from ragforge.api.making import estimate_generation, generate
-from ragforge.api.making import from_beir as _from_beir
-from ragforge.api.making import from_csv as _from_csv
-from ragforge.api.making import from_queries as _from_queries
-from ragforge.api.making import open_set as _open
+from ragforge.api.evaluation_set import estimate_generation, generate
+from ragforge.api.evaluation_set import from_beir as _from_beir
+from ragforge.api.evaluation_set import from_csv as _from_csv
+from ragforge.api.evaluation_set import from_queries as _from_queries
+from ragforge.api.evaluation_set import open_set as _open
+from ragforge.api.measuring import compare_files as _compare_files
 from ragforge.api.pairs import each_judgment, ground_answers, judge_pairs
 from ragforge.api.running import awaited
 

@@ -1,4 +1,4 @@
-"""What a call works with: settings as the command line finds them, observers, and how to ask."""
+"""What a call works with: a set, settings as the command line finds them, observers."""
 
 import difflib
 import json
@@ -12,6 +12,9 @@ from typing import Any, Final, cast
 from ragforge.api.progress import Progress, in_notebook, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
 from ragforge.errors import ConfigError, UsageError
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.set.query_selection import Wanted, choose
 from ragforge.observe import Event, Observer, both, silent
 from ragforge.pipeline.job import EARNEST, Job, Mode
 
@@ -23,6 +26,43 @@ _ARGUMENTS: Final = frozenset({"evaluate.measures", "refresh.dataset", "refresh.
 """Settings that are arguments of their own, and no keywords."""
 _NOTES_KEPT: Final = 1000
 _NOTHING: Final[Mapping[str, object]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """Where a set is.
+
+    Args:
+        path: Its directory.
+        keywords: Keywords that hold for all calls that take them.
+        wanted: The part of the queries that is worked with; None for all.
+    """
+
+    path: Path
+    keywords: Mapping[str, object] = field(default_factory=dict, repr=False)
+    wanted: Wanted | None = None
+
+
+def dataset_of(handle: Handle) -> Dataset:
+    """Return the files of a set: those of the version that is published now.
+
+    Raises:
+        DataError: The directory is missing or holds no dataset.
+    """
+    return open_dataset(handle.path)
+
+
+def part_of(handle: Handle) -> Dataset:
+    """Return the files of a set with the part of its queries chosen that is worked with.
+
+    Raises:
+        DataError: As `dataset_of`; or there are no queries.
+        UsageError: There is no such part.
+    """
+    dataset = dataset_of(handle)
+    if handle.wanted is None:
+        return dataset
+    return dataset.choosing(choose(dataset.require_accepted_queries(), handle.wanted))
 
 
 @dataclass(frozen=True, slots=True)

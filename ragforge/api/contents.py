@@ -5,9 +5,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from ragforge.api.call import CHUNK, begin
+from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of
 from ragforge.api.done import Counted, Exported, Reviewed, Validated, import_counts
-from ragforge.api.handle import Handle, dataset_of, part_of
 from ragforge.api.keywords import Common
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import UsageError

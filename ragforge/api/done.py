@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ragforge.api.estimates import Estimate
 from ragforge.api.judged import judging_lines
-from ragforge.api.results import Result, plain_values
+from ragforge.api.results import Estimate, Result, plain_values
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.formatting import share
 from ragforge.evaluating.refresh_result import RefreshSummary, Status

@@ -11,9 +11,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias, Unpack
 
-from ragforge.api.call import ASK, JUDGE, REFRESH, RETRIEVE, Call, begin
+from ragforge.api.call import (
+    ASK,
+    JUDGE,
+    REFRESH,
+    RETRIEVE,
+    Call,
+    Handle,
+    begin,
+    dataset_of,
+    part_of,
+)
 from ragforge.api.done import Answered, Audited, Completed, Grounded, Refreshed, Retrieved
-from ragforge.api.handle import Handle, dataset_of, part_of
 from ragforge.api.judged import Judged
 from ragforge.api.keywords import (
     AskKeywords,

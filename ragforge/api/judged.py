@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragforge.api.estimates import Estimate
-from ragforge.api.results import Result
+from ragforge.api.results import Estimate, Result
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number
 from ragforge.evaluating.text_table import render_table

@@ -1,4 +1,4 @@
-"""Measuring a set's runs: evaluate, compare, decide, report; nothing here asks a model."""
+"""Measuring runs: evaluate, compare, decide, report; nothing here asks a model."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -9,13 +9,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, Unpack
 
-from ragforge.api.call import EVALUATE, Call, begin
+from ragforge.api.call import EVALUATE, Call, Handle, begin, dataset_of, part_of
 from ragforge.api.compared import RunComparison
 from ragforge.api.done import VersionDifference
 from ragforge.api.gating import GateDecision, GivenRules, Held, decide, rules_of
-from ragforge.api.handle import Handle, dataset_of, part_of
 from ragforge.api.jobs import Runs, names_of
-from ragforge.api.keeping import kept_in_history, stale_notes
 from ragforge.api.keywords import EvaluateKeywords
 from ragforge.api.measured import MeasuredRuns
 from ragforge.api.pages import RunHistories, WorstQueries, WrittenReport, form_of
@@ -28,9 +26,10 @@ from ragforge.files.set.versions.publishing import open_version
 from ragforge.measures import parse_measure
 from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
+from ragforge.pipeline.comparing.runs import compare_files as compare_files_of
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
-from ragforge.pipeline.history import run_histories
+from ragforge.pipeline.history import kept_in_history, run_histories, stale_notes
 from ragforge.pipeline.notifying import notify_gate
 from ragforge.pipeline.observer_events import emit_evaluations
 from ragforge.pipeline.reporting import ReportOptions, report_summary
@@ -145,6 +144,39 @@ def compare_answers(
     with _begin(compare_answers, handle, measures, settings) as call:
         names = _with_base(systems, base)
         report = compare_answers_of(part_of(handle), names, call.settings.evaluate, options)
+        return RunComparison(report, tuple(call.notes))
+
+
+def compare_files(
+    qrels: str | PathLike[str],
+    runs: Sequence[str | PathLike[str]],
+    measures: str | Sequence[str] = (),
+    *,
+    base: str | None = None,
+    alpha: float = 0.05,
+    only_retrieved: bool = False,
+    **settings: Unpack[EvaluateKeywords],
+) -> RunComparison:
+    """Tell which of several run files is better; `EvaluationSet.compare` does so in a set.
+
+    Args:
+        qrels: File of judgments: TREC, JSON Lines, JSON, CSV or a BEIR folder.
+        runs: Two or more files.
+        measures: By which; the first decides.
+        base: Name of the run (its file's, without endings) that the others are held against.
+        alpha: Chance of any false finding among all comparisons.
+        only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: A file does not hold to its format, or runs share no query.
+        UsageError: A measure or another argument cannot be taken.
+    """
+    own = {"evaluate.measures": tuple(names_of(measures))} if measures else {}
+    options = ComparisonOptions(alpha=alpha, baseline=base, only_retrieved=only_retrieved)
+    with begin(EVALUATE, settings, {}, own=own) as call:
+        paths = [Path(path) for path in runs]
+        report = compare_files_of(Path(qrels), paths, call.settings.evaluate, options)
         return RunComparison(report, tuple(call.notes))
 
 

@@ -77,7 +77,7 @@ def keep(
     """
     if arguments.no_history:
         return [*runs]
-    from ragforge.api.keeping import kept_in_history  # Its numpy is not for --help.
+    from ragforge.pipeline.history import kept_in_history  # Its numpy is not for --help.
 
     kept, warning = kept_in_history(dataset, runs, observer)
     if warning:

@@ -116,10 +116,9 @@ def _print_runs(
     path: Path, measures: list[str], arguments: argparse.Namespace
 ) -> dict[str, object]:
     """Print the history of each run of a set; return it for JSON, where nothing is printed."""
-    from ragforge.api.keeping import stale_notes
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.history import run_histories
+    from ragforge.pipeline.history import run_histories, stale_notes
 
     dataset = open_dataset(path)
     history = read_history(dataset.home)
@@ -140,10 +139,9 @@ def _show_batches(
     path: Path, measures: list[str], arguments: argparse.Namespace
 ) -> dict[str, object]:
     """Print how the runs of a set do on each batch; return it for JSON, as `_tell_runs`."""
-    from ragforge.api.keeping import stale_notes
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.history import batch_histories
+    from ragforge.pipeline.history import batch_histories, stale_notes
 
     dataset = open_dataset(path)
     history = read_history(dataset.home)

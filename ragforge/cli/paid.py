@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ragforge.api.estimates import estimate_text
 from ragforge.api.progress import Progress
+from ragforge.api.results import estimate_text
 from ragforge.cli.flags import dumps
 from ragforge.cli.talk import complain
 from ragforge.config import Settings

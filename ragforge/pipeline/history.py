@@ -1,9 +1,9 @@
 """Keeping evaluations in the history of their dataset, and finding those to compare with."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.history.batches import BatchRun, BatchSeries, batch_series
@@ -26,6 +26,7 @@ from ragforge.files.set.baseline import drop_old_values, drop_stray_values, valu
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import History, appending, read_history
 from ragforge.files.set.query_selection import recall
+from ragforge.files.set.stale_runs import chunks_of_runs
 from ragforge.measures.strata import Design
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.evaluated import (
@@ -70,6 +71,32 @@ def keep_evaluations(
         everything = History((*history.evaluations, *evaluations))
         drop_old_values(dataset.home, everything)
     return evaluations
+
+
+class Kept(NamedTuple):
+    """Evaluations as they were kept."""
+
+    runs: list[EvaluatedRun]
+    warning: str
+    """Why they were not; "" where they were."""
+
+
+def kept_in_history(dataset: Dataset, runs: Sequence[EvaluatedRun], observer: Observer) -> Kept:
+    """Add evaluations to the history of their dataset.
+
+    A dataset that cannot be written is no reason to hold back what was measured on it.
+    """
+    try:
+        kept = keep_evaluations(dataset, runs, observer)
+    except DataError as error:
+        return Kept([*runs], f"not kept in the history: {error}")
+    return Kept(
+        [
+            replace(run, baseline=run.baseline.model_copy(update={"evaluation": evaluation}))
+            for run, evaluation in zip(runs, kept, strict=True)
+        ],
+        "",
+    )
 
 
 def with_now(dataset: Dataset, history: History, runs: Iterable[EvaluatedRun]) -> History:
@@ -449,3 +476,14 @@ def _before(
 
 def _note(observer: Observer, message: str) -> None:
     observer(Event("note", "history", message=message))
+
+
+def stale_notes(dataset: Dataset, names: Collection[str]) -> Iterator[str]:
+    """Yield which of some runs cannot be evaluated again as they are."""
+    with suppress(DataError):  # A run that cannot be read does not spoil its past.
+        for run in chunks_of_runs(dataset, names).values():
+            if run.is_stale:
+                yield (
+                    f"run {run.run} is stale: {run.reason()}; its evaluations stand, and "
+                    f"`{run.way_out(dataset)}` makes it again"
+                )
