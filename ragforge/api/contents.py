@@ -17,8 +17,7 @@ from ragforge.pipeline.exporting import export as export_of
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.log_samples import LogSample
 from ragforge.pipeline.intake.logs import Clicks, import_logs
-from ragforge.pipeline.intake.review_sheets import export_sheet
-from ragforge.pipeline.intake.reviewing import review_dataset
+from ragforge.pipeline.intake.reviewing import export_sheet, review_dataset
 from ragforge.pipeline.run_list import ListedRun, remove_runs
 from ragforge.pipeline.run_list import list_runs as list_runs_of
 from ragforge.pipeline.validating import accept

@@ -25,8 +25,7 @@ from ragforge.files.record_files import read_records
 from ragforge.pipeline.grounding import ground_traffic
 from ragforge.pipeline.job import Mode, OutputFile
 from ragforge.pipeline.judge.agreement import Labels
-from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult
-from ragforge.pipeline.judge.judged_spool import JudgedSpool
+from ragforge.pipeline.judge.judge_run import JudgedSpool, JudgeRun, JudgingResult
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.judging import judge_file, refused_if_all_failed
 from ragforge.records import Failure, Grounding, Judgment, Provenance

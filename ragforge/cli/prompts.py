@@ -19,8 +19,7 @@ from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
-    from ragforge.pipeline.picking import Picked
-    from ragforge.pipeline.rendering import Rendered
+    from ragforge.pipeline.rendering import Picked, Rendered
 
 
 def configure_render(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +68,7 @@ def run_render(arguments: argparse.Namespace) -> None:
 
 def _picked(arguments: argparse.Namespace) -> "Picked":
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.picking import Picked
+    from ragforge.pipeline.rendering import Picked
 
     if arguments.pairs is None:
         if arguments.row is not None:

@@ -63,7 +63,7 @@ def _add(
 
 def _export(arguments: argparse.Namespace) -> None:
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.intake.review_sheets import export_sheet
+    from ragforge.pipeline.intake.reviewing import export_sheet
 
     out = arguments.out
     rows = export_sheet(

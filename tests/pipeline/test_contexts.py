@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.pipeline.answer.contexts import Contexts, Found
+from ragforge.pipeline.answer.asking_systems import Contexts, Found
 from ragforge.records import Chunk
 from ragforge.retrieval import ContextPassage
 

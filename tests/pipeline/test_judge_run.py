@@ -9,8 +9,7 @@ from ragforge.config import Settings
 from ragforge.llm.chat import ChatReply
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge.judge_run import PILOT_PAIRS, JudgeRun, JudgingResult
-from ragforge.pipeline.judge.judged_spool import JudgedSpool
+from ragforge.pipeline.judge.judge_run import PILOT_PAIRS, JudgedSpool, JudgeRun, JudgingResult
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker

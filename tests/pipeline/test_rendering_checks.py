@@ -8,8 +8,7 @@ from endpoint import datum
 from ragforge.config import Settings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.picking import Picked
-from ragforge.pipeline.rendering import render
+from ragforge.pipeline.rendering import Picked, render
 from ragforge.records import Answer, Chunk, Evidence, Query
 
 QUOTE = "The timeout is 5 seconds."

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.intake.review_sheets import drawn_at_random, flags, sheet_rows
+from ragforge.pipeline.intake.reviewing import drawn_at_random, flags, sheet_rows
 from ragforge.records import (
     Chunk,
     Evidence,

@@ -13,8 +13,7 @@ from ragforge.files.set.query_selection import recall
 from ragforge.files.text import checked_name, shown
 from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.answer.asking_systems import refuse_to_replace_answers
-from ragforge.pipeline.answer.contexts import Contexts
+from ragforge.pipeline.answer.asking_systems import Contexts, refuse_to_replace_answers
 from ragforge.pipeline.answer.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
 from ragforge.pipeline.answer.given_grades import (
     expected_answers,

@@ -26,8 +26,7 @@ from ragforge.pipeline.judge.earlier_rankings import (
     earlier_needs,
     note_earlier_needs,
 )
-from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judge_into
-from ragforge.pipeline.judge.judged_spool import JudgedSpool
+from ragforge.pipeline.judge.judge_run import JudgedSpool, JudgeRun, JudgingResult, judge_into
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.pooling import (
     KeptGrades,
