@@ -9,10 +9,9 @@ import numpy as np
 
 from ragforge.files.scan.collecting import Qrels, merged
 from ragforge.files.scan.decimals import parse_decimals
-from ragforge.files.scan.parts import Part, Sizes, scan_parts
+from ragforge.files.scan.parts import Part, Sizes, Window, scan_parts
 from ragforge.files.scan.rows import Bytes, Irregular, Positions, Rows, Words
 from ragforge.files.scan.tokens import changes, texts_of, words_of
-from ragforge.files.scan.window import Window
 from ragforge.measures.hits import RunHits
 
 _COLUMNS: Final = 6
@@ -23,7 +22,7 @@ _BLANKS: Final = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class _Lines:
     """The lines of a window that hold a hit, as positions in its buffer."""
 
     starts: Positions
@@ -35,7 +34,7 @@ class Lines:
     score_ends: Positions
 
 
-def split_lines(array: Bytes, start: int, stop: int) -> Lines:
+def _split_lines(array: Bytes, start: int, stop: int) -> _Lines:
     """Find the columns of whole lines.
 
     Args:
@@ -48,12 +47,12 @@ def split_lines(array: Bytes, start: int, stop: int) -> Lines:
             tabs, or there are other control characters.
     """
     if start == stop:
-        return Lines(*[np.empty(0, np.int64)] * 7)
+        return _Lines(*[np.empty(0, np.int64)] * 7)
     lines = _split_plain(array, start, stop)
     return _split_any(array, start, stop) if lines is None else lines
 
 
-def _split_plain(array: Bytes, start: int, stop: int) -> Lines | None:
+def _split_plain(array: Bytes, start: int, stop: int) -> _Lines | None:
     """Return the columns where all lines have six with one blank or tab between; else None."""
     text = array[start:stop]
     blank = text <= _BLANK
@@ -73,10 +72,12 @@ def _split_plain(array: Bytes, start: int, stop: int) -> Lines | None:
     np.add(columns[-1, :-1], 1, out=starts[1:])
     if (array.take(starts, mode="clip") == _COMMENT).any():
         return None
-    return Lines(starts, starts, columns[0], columns[1] + 1, columns[2], columns[3] + 1, columns[4])
+    return _Lines(
+        starts, starts, columns[0], columns[1] + 1, columns[2], columns[3] + 1, columns[4]
+    )
 
 
-def _split_any(array: Bytes, start: int, stop: int) -> Lines:
+def _split_any(array: Bytes, start: int, stop: int) -> _Lines:
     """Return the columns of lines with any blanks, comments and further columns."""
     text = array[start:stop]
     blank = text <= _BLANK
@@ -96,7 +97,7 @@ def _split_any(array: Bytes, start: int, stop: int) -> Lines:
     if len(firsts) and (widths.min() < _COLUMNS or widths.max() >= _GLUED_COLUMNS):
         raise Irregular
     starts, ends = starts + start, ends + start
-    return Lines(
+    return _Lines(
         line_starts + start,
         starts[firsts],
         ends[firsts],
@@ -134,7 +135,7 @@ def _rows_of(window: Window, part: Part) -> Iterator[Rows]:
     is_begun = part.begin == 0
     while True:
         window.read_on()
-        lines = split_lines(window.array, window.start, window.stop)
+        lines = _split_lines(window.array, window.start, window.stop)
         if not len(lines.starts):
             if window.at_end:
                 return
@@ -163,7 +164,7 @@ def _rows_of(window: Window, part: Part) -> Iterator[Rows]:
         window.drop(int(lines.starts[behind]))
 
 
-def _rows(array: Bytes, lines: Lines, words: Words, firsts: Positions, behind: int) -> Rows:
+def _rows(array: Bytes, lines: _Lines, words: Words, firsts: Positions, behind: int) -> Rows:
     chosen = slice(int(firsts[0]), behind)
     return Rows(
         array,

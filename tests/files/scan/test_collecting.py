@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ragforge.files.scan.ranks import ranks_of
+from ragforge.files.scan.collecting import ranks_of
 from ragforge.files.scan.rows import Rows
 
 N_ROWS = 9000
