@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_working([made])
     name = made.name
     if arguments.trec:
-        from ragforge.files.formats.trec_writing import write_trec_run
+        from ragforge.files.formats.trec import write_trec_run
 
         rankings = {
             item.query_id: {hit.chunk_id: hit.score for hit in item.ranking}

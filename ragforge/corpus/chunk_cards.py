@@ -19,7 +19,7 @@ from ragforge.files.array_files import (
     require_sound,
     write_array,
 )
-from ragforge.files.set.chunk_lines import ChunkLines
+from ragforge.files.set.sorted_records import ChunkLines
 from ragforge.records import Chunk
 
 _IDS, _DOCUMENTS = "chunk_ids.txt", "doc_ids.txt"

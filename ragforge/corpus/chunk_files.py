@@ -10,8 +10,8 @@ from ragforge.corpus.source_documents import document_row, refuse_duplicate_docu
 from ragforge.corpus.user_chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
-from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.chunks import read_chunks
+from ragforge.files.record_files import ExternalSorter
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, SourceDocument

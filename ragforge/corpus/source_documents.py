@@ -9,7 +9,7 @@ from pathlib import Path
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.documents import Document
 from ragforge.errors import DataError
-from ragforge.files.external_sort import ExternalSorter
+from ragforge.files.record_files import ExternalSorter
 from ragforge.records import Chunk, SourceDocument
 from ragforge.records.record import Record
 

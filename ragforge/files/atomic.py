@@ -1,4 +1,4 @@
-"""Whole files and folders: a reader finds the old one or the new one, never a part."""
+"""Whole files, folders and links: a reader finds the old one or the new one, never a part."""
 
 import contextlib
 import errno
@@ -8,8 +8,9 @@ import os
 import re
 import shutil
 import socket
+import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,10 @@ MIRRORS: Final = "sources"
 _GITIGNORE: Final = (
     "# Made by ragforge: what is bought and what can be made again is not for git.\n*\n"
 )
-_MAKING = ".making"
+MAKING: Final = ".making"
+"""What ends the names of folders and links that are not ready yet."""
+_AT_FDCWD: Final = -100
+_EXCHANGE: Final = 2
 
 
 def write_whole(path: Path, parts: Iterable[str]) -> None:
@@ -69,10 +73,10 @@ def write_whole_bytes(path: Path, parts: Iterable[bytes]) -> None:
         Path(temporary).chmod(0o666 & ~umask())
         Path(temporary).replace(path)
     except OSError as error:
-        _remove(temporary)
+        _unlink(temporary)
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
     except BaseException:
-        _remove(temporary)
+        _unlink(temporary)
         raise
 
 
@@ -121,7 +125,7 @@ def remove_strays(folder: Path, name: str = "*") -> None:
     for stray in folder.glob(f".{name}.{host}-*.tmp"):
         pid = stray.name.rpartition(f".{host}-")[2].partition("-")[0]
         if pid.isdigit() and not is_running(int(pid)):
-            _remove(str(stray))
+            _unlink(str(stray))
 
 
 def is_running(pid: int) -> bool:
@@ -137,7 +141,7 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def _remove(temporary: str) -> None:
+def _unlink(temporary: str) -> None:
     if temporary:
         with contextlib.suppress(OSError):
             Path(temporary).unlink(missing_ok=True)
@@ -181,12 +185,14 @@ def whole_folder(path: Path) -> Iterator[Path]:
     temporary = Path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path.parent)
-        temporary = Path(tempfile.mkdtemp(_MAKING, f".{writer_id()}-", path.parent))
+        _remove_stray_folders(path.parent)
+        temporary = Path(tempfile.mkdtemp(MAKING, f".{writer_id()}-", path.parent))
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
-                _sync(file)
+                # Windows syncs only what is open for writing.
+                with file.open("rb+") as stream:
+                    os.fsync(stream.fileno())
         temporary.chmod(0o777 & ~umask())
         _rename(temporary, path)
     except OSError as error:
@@ -198,7 +204,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 def remove_whole(path: Path) -> None:
     """Remove a folder, or leave it as it was: a kill half-way leaves no part under its name."""
-    removed = path.with_name(f".{writer_id()}-{path.name}{_MAKING}")
+    removed = path.with_name(f".{writer_id()}-{path.name}{MAKING}")
     with contextlib.suppress(OSError):
         path.rename(removed)
         shutil.rmtree(removed, ignore_errors=True)
@@ -212,14 +218,82 @@ def _rename(temporary: Path, path: Path) -> None:
             raise
 
 
-def _sync(file: Path) -> None:
-    with file.open("rb+") as stream:
-        os.fsync(stream.fileno())
-
-
-def _sweep(place: Path) -> None:
+def _remove_stray_folders(place: Path) -> None:
     host = writer_id().rpartition("-")[0]
-    for stray in place.glob(f".{host}-*{_MAKING}"):
+    for stray in place.glob(f".{host}-*{MAKING}"):
         pid = stray.name.removeprefix(f".{host}-").partition("-")[0]
         if pid.isdigit() and not is_running(int(pid)):
             shutil.rmtree(stray, ignore_errors=True)
+
+
+def put_link(link: Path, target: str) -> None:
+    """Make a link, in one step; what has its name until then is dropped.
+
+    Args:
+        link: May be there: as a link, a file, or a folder. In the place of a folder it comes in
+            one step where the system can exchange two names, else the name is free for a moment.
+        target: What it points to, seen from the folder it is in.
+
+    Raises:
+        OSError: It cannot be made; what was there still is.
+    """
+    temporary = link.with_name(f".{writer_id()}-{os.urandom(4).hex()}-{link.name}{MAKING}")
+    try:
+        temporary.symlink_to(target)
+        if link.is_dir() and not link.is_symlink():
+            exchange(temporary, link)
+        else:
+            temporary.replace(link)
+    finally:
+        drop(temporary)
+
+
+def exchange(path: Path, other: Path) -> None:
+    """Give each of two paths the name of the other.
+
+    Raises:
+        OSError: They cannot be renamed.
+    """
+    swap = _system_call()
+    if swap is not None and swap(os.fsencode(path), os.fsencode(other)) == 0:
+        return
+    aside = path.with_name(f".{writer_id()}-{os.urandom(4).hex()}-aside{MAKING}")
+    other.rename(aside)
+    path.rename(other)
+    aside.rename(path)
+
+
+def drop(path: Path) -> None:
+    """Remove a file, a link or a folder, as far as that can be done."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _system_call() -> Callable[[bytes, bytes], int] | None:
+    """Return what exchanges two names; None where the system has no such call."""
+    if sys.platform not in ("linux", "darwin"):
+        return None
+    import ctypes  # Not for every command that writes a file.
+
+    library = ctypes.CDLL(None)
+    if sys.platform == "darwin":
+        rename = getattr(library, "renamex_np", None)
+        return rename and (lambda one, other: int(rename(one, other, _EXCHANGE)))
+    rename = getattr(library, "renameat2", None)
+    return rename and (lambda one, other: int(rename(_AT_FDCWD, one, _AT_FDCWD, other, _EXCHANGE)))

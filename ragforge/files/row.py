@@ -267,6 +267,11 @@ def load_json(text: str | bytes) -> object:
     )
 
 
+def pair_twice(where: str, query_id: str, chunk_id: str) -> DataError:
+    """Return the error about a chunk that a query has twice."""
+    return DataError(f"{where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice")
+
+
 def examples(shapes: Iterable[str]) -> str:
     """Return the shapes that a reader accepts, one an indented line."""
     return "".join(f"\n  {shape}" for shape in shapes)

@@ -9,8 +9,8 @@ from ragforge.config import Settings
 from ragforge.errors import DataError, EndpointError, UsageError
 from ragforge.files.formats.pairs import read_pairs
 from ragforge.files.record_files import write_object, write_records
-from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.job import Job, OutputFile, failures_beside

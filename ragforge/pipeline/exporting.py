@@ -23,7 +23,7 @@ from ragforge.files.formats.export_note import (
     grouped,
     json_with_note,
 )
-from ragforge.files.formats.trec_writing import write_trec_qrels, write_trec_run
+from ragforge.files.formats.trec import write_trec_qrels, write_trec_run
 from ragforge.files.record_files import write_object
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level, whole_documents

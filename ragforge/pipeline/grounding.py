@@ -8,11 +8,11 @@ from pathlib import Path
 
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError, EndpointError
-from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.answers import AnswerRow, read_answers
 from ragforge.files.formats.traffic import TrafficRow, read_traffic
-from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.answer.answering import with_query_ids

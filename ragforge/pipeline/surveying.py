@@ -15,7 +15,7 @@ from ragforge.corpus.topics import telling_words, topics
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array
 from ragforge.files.atomic import remove_whole, whole_folder
-from ragforge.files.set.chunk_lines import ChunkLines, each_chunk
+from ragforge.files.set.sorted_records import ChunkLines, each_chunk
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever

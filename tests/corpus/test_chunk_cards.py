@@ -4,7 +4,7 @@ import pytest
 from ragforge.corpus.chunk_cards import CardReader, CardWriter, is_askable
 from ragforge.corpus.survey import ChunkCard
 from ragforge.files.record_files import write_records
-from ragforge.files.set.chunk_lines import each_chunk
+from ragforge.files.set.sorted_records import each_chunk
 from ragforge.records import Chunk
 
 ENOUGH = "one two three four five six seven eight nine ten eleven twelve"

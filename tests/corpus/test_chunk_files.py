@@ -6,7 +6,7 @@ import pytest
 from ragforge.config import Settings
 from ragforge.corpus.chunk_files import chunk_documents, write_corpus, write_ready_made
 from ragforge.errors import DataError, UsageError
-from ragforge.files import external_sort
+from ragforge.files import record_files
 from ragforge.observe import silent
 
 SETTINGS = Settings().chunk
@@ -27,7 +27,7 @@ def documents(tmp_path):
 @pytest.mark.parametrize("part", [1, 2, 100])
 def test_written_chunks_are_those_that_are_loaded(tmp_path, documents, monkeypatch, part):
     """A large corpus goes to disk as a small one goes to memory, in the same order."""
-    monkeypatch.setattr(external_sort, "PART", part)
+    monkeypatch.setattr(record_files, "_PART_RECORDS", part)
     out = tmp_path / "new" / "chunks.jsonl"
 
     count = write_corpus(documents, SETTINGS, silent, out)

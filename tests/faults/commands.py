@@ -23,7 +23,7 @@ import ragforge.llm.openai_endpoint, ragforge.llm.store.transfer, ragforge.pipel
 import ragforge.refresh.refreshing, ragforge.report.refresh
 import ragforge.retrieval.bm25
 from ragforge.cli import main
-from ragforge.files.set import swapping
+from ragforge.files import atomic
 
 STEPS = "open write link rename replace symlink unlink mkdir fsync ftruncate pwrite".split()
 
@@ -55,7 +55,7 @@ def die(last):
 
     for name in STEPS:
         setattr(os, name, on(getattr(os, name)))
-    swapping.exchange = on(swapping.exchange)
+    atomic.exchange = on(atomic.exchange)
 
 for line in sys.stdin:
     words, told, full, dies_at = json.loads(line)

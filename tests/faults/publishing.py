@@ -19,14 +19,14 @@ from pathlib import Path
 sys.path.append(sys.argv[1])
 from versioned_sets import refreshed
 from ragforge.errors import DataError
-from ragforge.files.set import swapping
+from ragforge.files import atomic
 
 STEPS = "link rename replace symlink unlink mkdir rmdir fsync ftruncate pwrite".split()
 TAKE_ROOM = [name for name in STEPS if name not in ("unlink", "rmdir", "ftruncate")]
 
 def on_each(names, before, after):
     os.fsync = lambda descriptor: None  # Waiting for the disk changes nothing for a killed process.
-    for holder, name in [*((os, name) for name in names), (swapping, "exchange")]:
+    for holder, name in [*((os, name) for name in names), (atomic, "exchange")]:
         def step(*given, _function=getattr(holder, name), **named):
             before()
             found = _function(*given, **named)

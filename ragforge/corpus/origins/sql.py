@@ -21,7 +21,7 @@ from ragforge.corpus.row_documents import (
     form_of,
 )
 from ragforge.errors import DataError, UsageError
-from ragforge.files.external_sort import ExternalSorter
+from ragforge.files.record_files import ExternalSorter
 from ragforge.files.row import make_row
 from ragforge.files.text import shown
 from ragforge.records.record import Record

@@ -16,7 +16,7 @@ from ragforge.files.field_names import (
     Field,
 )
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
-from ragforge.files.row import Row, make_row, parse_whole, query_name
+from ragforge.files.row import Row, make_row, pair_twice, parse_whole, query_name
 from ragforge.files.source_files import open_source
 from ragforge.files.text import shown
 from ragforge.records import Record
@@ -96,9 +96,7 @@ def _checked(pairs: Iterable[tuple[PairRow, str, bool]], path: Path) -> Iterator
                 f"{shown(queries[pair.query_id])} and {shown(pair.query)}"
             )
         if key in graded and (has_id or graded[key] != pair.human_grade):
-            raise DataError(
-                f"{where}: query {shown(pair.query_id)}: chunk {shown(pair.chunk_id)} comes twice"
-            )
+            raise pair_twice(where, pair.query_id, pair.chunk_id)
         if key not in graded:
             graded[key] = pair.human_grade
             yield pair

@@ -22,7 +22,7 @@ from ragforge.files.field_names import (
 from ragforge.files.formats.qrels_rows import qrels_of_rows
 from ragforge.files.formats.row_relevance import SettledRelevance
 from ragforge.files.formats.runs import Ranked, run_of_rows
-from ragforge.files.row import Row, make_row
+from ragforge.files.row import Row, make_row, pair_twice
 from ragforge.files.text import shown
 
 _TRIPLE: Final = 3
@@ -135,8 +135,7 @@ def _pairs(
             chunk_id = chunk if type(chunk) is str else _id(chunk, f"{where}: row {number}")
             values = by_query.setdefault(query_id, {})
             if chunk_id in values:
-                pair = f"query {shown(query_id)}: chunk {shown(chunk_id)}"
-                raise DataError(f"{where}: row {number}: {pair} comes twice")
+                raise pair_twice(f"{where}: row {number}", query_id, chunk_id)
             values[chunk_id] = own
     except ValueError as error:
         raise DataError(

@@ -30,7 +30,7 @@ from ragforge.files.formats.row_relevance import (
     read_relevance,
     settle_relevance,
 )
-from ragforge.files.row import Row, is_grade, query_name, query_of_pair
+from ragforge.files.row import Row, is_grade, pair_twice, query_name, query_of_pair
 from ragforge.files.source_files import Source, has_header
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import marked_labels
@@ -127,9 +127,7 @@ class _Collected:
         name = GRADE if _is_judgment(row) else _GRADE_OF_PAIR
         grades = self.queries.setdefault(query_id, Relevance({})).grades
         if chunk_id in grades or chunk_id in self.marks.get(query_id, {}):
-            raise DataError(
-                f"{row.where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice"
-            )
+            raise pair_twice(row.where, query_id, chunk_id)
         grade = self._grade(row, name)
         mark = _mark(row)
         if mark is not None:

@@ -26,6 +26,7 @@ from ragforge.files.row import (
     cell_items,
     latency_of,
     make_row,
+    pair_twice,
     query_name,
     query_of_pair,
 )
@@ -160,7 +161,7 @@ class _Collected:
             row.require(self.order)
         chunks = self.pairs.setdefault(query_id, {})
         if chunk_id in chunks:
-            raise _twice(row, query_id, chunk_id)
+            raise pair_twice(row.where, query_id, chunk_id)
         value = row.get(self.order)
         chunks[chunk_id] = row.as_number(value, self.order)
 
@@ -207,7 +208,7 @@ def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
     seen: set[str] = set()
     for chunk_id in chunk_ids:
         if chunk_id in seen:
-            raise _twice(row, query_name(row), chunk_id)
+            raise pair_twice(row.where, query_name(row), chunk_id)
         seen.add(chunk_id)
 
 
@@ -243,7 +244,3 @@ def _checked(row: Row, scores: list[float], n_chunks: int) -> list[float]:
                 f"{better!r} before {worse!r}; sort it, or leave out scores that are distances"
             )
     return scores
-
-
-def _twice(row: Row, query_id: str, chunk_id: str) -> DataError:
-    return DataError(f"{row.where}: query {shown(query_id)}: chunk {shown(chunk_id)} comes twice")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.set.swapping import drop, put_link, sync
+from ragforge.files.atomic import drop, put_link, sync
 
 CURRENT: Final = "current"
 """The link to the published version; it is switched in one step."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
-from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.records import Judgment
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words

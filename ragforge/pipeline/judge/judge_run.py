@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ragforge.files.external_sort import ExternalSorter
+from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.observe import Event

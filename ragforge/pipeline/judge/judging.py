@@ -10,10 +10,10 @@ from ragforge.config import JudgeSettings
 from ragforge.errors import DataError, EndpointError
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
-from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.pairs import PairRow, read_pairs
-from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.versions.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile

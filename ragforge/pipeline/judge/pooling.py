@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragforge.errors import DataError, UsageError
-from ragforge.files.set.chunk_lines import ChunkTexts
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.observe import Event, Observer
 from ragforge.records import Judgment, Provenance

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.files.manifest import FileEntry
-from ragforge.files.set.chunk_lines import each_chunk
+from ragforge.files.set.sorted_records import each_chunk
 from ragforge.records import Chunk, DocumentsDiff, SourceDocument
 
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ragforge.corpus.quote_locations import ChunkIndex
-from ragforge.files.set.chunk_lines import ChunkLines, each_chunk
+from ragforge.files.set.sorted_records import ChunkLines, each_chunk
 from ragforge.records import Chunk
 
 

@@ -15,8 +15,8 @@ from ragforge.corpus.source_documents import carry_history, rows_of_chunks
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.set.chunk_lines import each_chunk
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_chunk
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 from ragforge.records import DocumentsDiff, RenamedDocument, SourceDocument

@@ -24,8 +24,8 @@ from ragforge.corpus.source_documents import (
     rows_of_chunks,
 )
 from ragforge.errors import DataError
-from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.chunks import read_chunks
+from ragforge.files.record_files import ExternalSorter
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, SourceDocument
 from ragforge.refresh.corpus.known_documents import KnownDocuments

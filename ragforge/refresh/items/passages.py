@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.quote_locations import CONTEXT_CHARS, Location
-from ragforge.files.set.chunk_lines import each_chunk
+from ragforge.files.set.sorted_records import each_chunk
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Chunk, Evidence
 from ragforge.refresh.quotes.locations import ItemSight, QuoteSight

@@ -11,8 +11,8 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.errors import ChurnError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.array_files import Array
-from ragforge.files.set.chunk_lines import each_chunk
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_chunk
 from ragforge.pipeline.generation.inputs import is_kept
 from ragforge.records import Chunk, Query, VersionCheck
 from ragforge.refresh.corpus.diff import CorpusDiff

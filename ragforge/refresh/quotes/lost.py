@@ -16,7 +16,7 @@ from ragforge.corpus.quote_locations import (
     fold,
     standing_at,
 )
-from ragforge.files.set.chunk_lines import DocumentLines, each_chunk
+from ragforge.files.set.sorted_records import DocumentLines, each_chunk
 from ragforge.records import Cause, Chunk, Evidence
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.quotes.locations import QuoteSight, QuoteState

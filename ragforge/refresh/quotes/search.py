@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ragforge.config import RefreshSettings
 from ragforge.corpus.quote_locations import Page, Placement, standing_at
-from ragforge.files.set.chunk_lines import DocumentLines
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import DocumentLines
 from ragforge.records import Evidence, Query
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.quotes.locations import ItemSight, QuoteSight

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.record_files import write_records
-from ragforge.files.set.chunk_lines import ChunkLines, each_chunk
+from ragforge.files.set.sorted_records import ChunkLines, each_chunk
 from ragforge.records import Chunk
 
 CHUNKS = [Chunk(chunk_id=f"c{number}", doc_id="d", text=f"tëxt {number}") for number in range(3)]

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.set.chunk_lines import ChunkTexts
+from ragforge.files.set.sorted_records import ChunkTexts
 
 
 @pytest.fixture

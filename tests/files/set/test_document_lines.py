@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.set.chunk_lines import DocumentLines
+from ragforge.files.set.sorted_records import DocumentLines
 from ragforge.records import Chunk
 
 CHUNKS = [

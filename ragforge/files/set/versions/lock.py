@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError, LockedError, UsageError
-from ragforge.files.atomic import OWN_FOLDER, make_own_place, remove_whole, writer_id
+from ragforge.files.atomic import MAKING, OWN_FOLDER, drop, make_own_place, remove_whole, writer_id
 from ragforge.files.set.containment import require_inside
-from ragforge.files.set.swapping import MAKING, drop
 from ragforge.files.set.version_paths import (
     CURRENT,
     PUBLISHING,

@@ -11,11 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.errors import ChangedMeanwhileError, DataError, UsageError
-from ragforge.files.atomic import remove_whole, umask, whole_folder, writer_id
+from ragforge.files.atomic import (
+    MAKING,
+    drop,
+    put_link,
+    remove_whole,
+    sync,
+    umask,
+    whole_folder,
+    writer_id,
+)
 from ragforge.files.manifest import Manifest, digest_file
 from ragforge.files.record_files import read_object
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.swapping import MAKING, drop, put_link, sync
 from ragforge.files.set.version_paths import (
     CURRENT,
     FIRST,

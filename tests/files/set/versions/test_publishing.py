@@ -4,8 +4,8 @@ import pytest
 from versioned_sets import everything, make_set, mixture, refreshed, tag_of, write_state
 
 from ragforge.errors import ChangedMeanwhileError, DataError
+from ragforge.files import atomic
 from ragforge.files.manifest import digest_file
-from ragforge.files.set import swapping
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.version_paths import current_version, versions_of
@@ -185,7 +185,7 @@ def test_a_disk_without_links_is_told_and_left_as_it_was(home, monkeypatch):
 
 def test_a_system_that_cannot_exchange_names_still_publishes(home, monkeypatch):
     """The folder of runs is then without its name for a moment."""
-    monkeypatch.setattr(swapping, "_system_call", lambda: None)
+    monkeypatch.setattr(atomic, "_system_call", lambda: None)
 
     refreshed(home, "b")
 

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.record_files import write_records
-from ragforge.files.set.sorted_records import each_judgment, key_of, merged
+from ragforge.files.set.sorted_records import each_judgment, key_of, merged, side_by_side
 from ragforge.records import Judgment
 
 
@@ -57,3 +57,18 @@ def test_a_pair_that_comes_twice_is_refused(tmp_path):
 
     with pytest.raises(DataError, match="comes twice"):
         list(each_judgment(path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pairs"),
+    [
+        ("", "", []),
+        ("a", "", [("a", None)]),
+        ("", "b", [(None, "b")]),
+        ("ac", "bc", [("a", None), (None, "b"), ("c", "c")]),
+        ("abc", "b", [("a", None), ("b", "b"), ("c", None)]),
+    ],
+)
+def test_items_of_one_key_come_together(old, new, pairs):
+    """A pair torn apart would be told as one that is gone and one that came."""
+    assert list(side_by_side(iter(old), iter(new), str)) == pairs

@@ -6,7 +6,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.formats.runs import read_run
-from ragforge.files.formats.trec_writing import write_trec_qrels, write_trec_run
+from ragforge.files.formats.trec import write_trec_qrels, write_trec_run
 
 REFUSED = [
     ("a b", "x", "id 'a b': expected text without blanks in it"),
