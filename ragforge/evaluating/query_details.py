@@ -13,8 +13,7 @@ from ragforge.evaluating.answers.records import SystemRecords
 from ragforge.evaluating.evaluation_data import EvaluationData
 from ragforge.evaluating.formatting import Excerpt, excerpt, visible
 from ragforge.evaluating.runs import DEPTH, MeasuredRun, Task
-from ragforge.llm.store.rows import stored_reply
-from ragforge.llm.store.sqlite_file import reading
+from ragforge.llm.store.sqlite_file import reading, stored_reply
 from ragforge.records import Chunk, Judgment, Query
 
 CHUNK_CHARS: Final = 500

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ragforge.config import BudgetSettings
 from ragforge.errors import BudgetError, ConfigError
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, estimate_tokens
+from ragforge.llm.retries import AttemptError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 from ragforge.config import BudgetSettings, ModelSettings, Settings
 from ragforge.errors import CallError, ConfigError, UsageError
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.budget import BudgetAccount, BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
-from ragforge.llm.dry_run import CountingModel
-from ragforge.llm.embeddings import EMBEDDINGS
 from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.retries import Pause, RetryingModel, RetryPolicy
+from ragforge.llm.retries import AttemptError, Pause, RetryingModel, RetryPolicy
 from ragforge.llm.store import CallStore, Replay, StoredModel
-from ragforge.llm.store.stored_model import leases_renewed
+from ragforge.llm.store.models import CountingModel, leases_renewed
 from ragforge.llm.structured import reply_wrapping
+from ragforge.llm.wire import EMBEDDINGS
 from ragforge.observe import Event, Observer
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from ragforge.files.manifest import Spent
 from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import Usage
 from ragforge.llm.connect import Connection, connect_embeddings
-from ragforge.llm.dry_run import DryRunError
-from ragforge.llm.embeddings import embeddings_request, unpack
+from ragforge.llm.store.models import DryRunError
+from ragforge.llm.wire import embeddings_request, unpack
 from ragforge.observe import Observer
 
 BATCH = 64

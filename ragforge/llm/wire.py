@@ -1,13 +1,23 @@
-"""Bodies of requests and replies of an OpenAI-compatible endpoint, in its dialect."""
+"""What goes over the wire to an OpenAI-compatible endpoint and back.
 
+Bodies of chat requests and replies, in the dialect that the endpoint takes; embeddings, as calls
+like others, so that they are stored, paced, limited and counted alike; rate limits and waits in the
+headers of replies.
+"""
+
+import base64
+import email.utils
 import json
 import math
 import re
-from collections.abc import Mapping
+import sys
+import time
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ragforge.llm.chat import ChatReply, ChatRequest, Numeral, Usage, estimate_tokens
+from ragforge.llm.chat import ChatReply, ChatRequest, Message, Numeral, Usage, estimate_tokens
 
 Mode = Literal["json_schema", "json_object", "plain"]
 
@@ -19,6 +29,12 @@ _MOST_TOKENS = 10**9
 """No call takes more; who says so has not counted, and what is kept of it would not fit a store."""
 _STRICT: dict[int, tuple[Mapping[str, object], dict[str, Any]]] = {}
 """By identity, with the schema itself so that the identity stays taken; there are few."""
+EMBEDDINGS = "embeddings"
+"""Stands for the schema in requests for vectors; its reply's text is packed vectors."""
+_DURATION_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST_STATED_WAIT_S = 1e9
+"""What any longer wait counts as; no calendar and no clock goes as far as some endpoints ask."""
+_DURATION_PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +210,160 @@ def _without_bounds(schema: Mapping[str, object]) -> dict[str, Any]:
 
     stripped: dict[str, Any] = strip(schema)
     return stripped
+
+
+def embeddings_request(texts: Sequence[str]) -> ChatRequest:
+    """Return the request for one vector a text; the order of the texts counts."""
+    turns = tuple(Message("user", text) for text in texts)
+    return ChatRequest(turns, EMBEDDINGS, {}, max_output_tokens=0)
+
+
+def read_embeddings(body: Mapping[str, Any], request: ChatRequest, latency_s: float) -> ChatReply:
+    """Return the reply in a list of embeddings, its vectors in the order of the texts.
+
+    Raises:
+        KeyError, TypeError, ValueError, OverflowError: It is none, or a vector is of no use.
+    """
+    rows = sorted(body["data"], key=lambda row: row["index"])
+    vectors = [array("f", map(float, row["embedding"])) for row in rows]
+    if len(vectors) != len(request.messages):
+        raise ValueError(f"one vector a text: {len(vectors)} for {len(request.messages)} texts")
+    widths = {len(vector) for vector in vectors}
+    if len(widths) != 1 or 0 in widths:
+        raise ValueError("one number of dimensions for all vectors, 1 or more")
+    if not all(math.isfinite(number) for vector in vectors for number in vector):
+        raise ValueError("finite numbers")
+    return ChatReply(
+        pack(vectors),
+        usage=_embedding_usage(body, request),
+        model=str(body.get("model") or ""),
+        latency_s=latency_s,
+    )
+
+
+def pack(vectors: Sequence["array[float]"]) -> str:
+    """Return vectors of one length as text: their number, and base64 of little-endian float32."""
+    whole = array("f")
+    for vector in vectors:
+        whole.extend(vector)
+    return f"{len(vectors)} {base64.b64encode(_little_endian(whole).tobytes()).decode('ascii')}"
+
+
+def unpack(text: str) -> list[list[float]]:
+    """Return the vectors that a text holds.
+
+    Raises:
+        ValueError: It holds none.
+    """
+    count, _, packed = text.partition(" ")
+    whole = array("f")
+    whole.frombytes(base64.b64decode(packed, validate=True))
+    numbers = _little_endian(whole).tolist()
+    width, rest = divmod(len(numbers), int(count)) if int(count) else (0, 0)
+    if not width or rest:
+        raise ValueError(f"{len(numbers)} numbers are not {count} vectors")
+    return [numbers[start : start + width] for start in range(0, len(numbers), width)]
+
+
+def _little_endian(numbers: "array[float]") -> "array[float]":
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _embedding_usage(body: Mapping[str, Any], request: ChatRequest) -> Usage:
+    usage = body.get("usage")
+    count = read_count(usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
+    return Usage(estimate_tokens(request), estimated=True) if count is None else Usage(count)
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """A limit that an endpoint states: so many a minute, so many left."""
+
+    per_minute: float
+    remaining: float
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """The limits of a reply's headers; None where it tells none."""
+
+    requests: RateLimit | None
+    tokens: RateLimit | None
+
+
+def read_rate_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """Return the limits in `x-ratelimit-limit-…` and `x-ratelimit-remaining-…`, None if none.
+
+    Args:
+        headers: Looked up as given: without regard to case where the mapping does so.
+    """
+    if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
+        return None
+    return RateLimits(_rate_limit(headers, "requests"), _rate_limit(headers, "tokens"))
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds a reply asks to wait, None where it does not say or makes no sense.
+
+    They are 0 to LONGEST_STATED_WAIT_S.
+
+    Args:
+        headers: Looked up without regard to case. `retry-after-ms` goes before `retry-after`,
+            which holds seconds or an HTTP date. A date is compared with the reply's own, where
+            it carries one: the clock here may be wrong.
+    """
+    low = {name.lower(): value.strip() for name, value in headers.items()}
+    if "retry-after-ms" in low:
+        milliseconds = _number(low["retry-after-ms"])
+        if milliseconds is not None:
+            return min(milliseconds / 1000, LONGEST_STATED_WAIT_S)
+    value = low.get("retry-after")
+    if value is None:
+        return None
+    seconds = _number(value)
+    if seconds is None:
+        seconds = _until(value, low.get("date", ""))
+    return None if seconds is None else min(seconds, LONGEST_STATED_WAIT_S)
+
+
+def _rate_limit(headers: Mapping[str, str], what: str) -> RateLimit | None:
+    limit = _number(headers.get(f"x-ratelimit-limit-{what}", ""))
+    remaining = _number(headers.get(f"x-ratelimit-remaining-{what}", ""))
+    if not limit:
+        return None
+    return RateLimit(limit, limit if remaining is None else remaining)
+
+
+def _number(text: str) -> float | None:
+    """Return a finite number from 0, None for anything else."""
+    try:
+        number = float(text)
+    except ValueError:
+        return _duration(text)
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds of a duration such as 1m30s or 250ms."""
+    parts = _DURATION_PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    seconds = sum(float(number) * _DURATION_UNITS_S[unit] for number, unit in parts)
+    return seconds if math.isfinite(seconds) else None
+
+
+def _until(value: str, date: str) -> float | None:
+    then = _timestamp(value)
+    if then is None:
+        return None
+    now = _timestamp(date)
+    return max(0.0, then - (time.time() if now is None else now))
+
+
+def _timestamp(date: str) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.connect import OFFLINE, connect
-from ragforge.llm.dry_run import CountingModel
 from ragforge.llm.store import CallStore
+from ragforge.llm.store.models import CountingModel
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import CallPlace, Job
 from ragforge.prompts import Prompt, load_prompt

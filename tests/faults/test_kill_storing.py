@@ -11,7 +11,7 @@ from faults.commands import Commands, kill_often
 from ragforge.cli import main
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.rows import Row, reply_json, row_sha256
+from ragforge.llm.store.sqlite_file import Row, reply_json, row_sha256
 
 pytestmark = [
     pytest.mark.slow_faults,

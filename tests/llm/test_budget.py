@@ -5,9 +5,9 @@ from fakes import FunctionModel, ScriptedModel, request
 
 from ragforge.config import BudgetSettings
 from ragforge.errors import BudgetError, CallError, ConfigError
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.budget import BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatReply, Usage
+from ragforge.llm.retries import AttemptError
 
 PRICE = Price(input_usd_per_mtok=1.0, output_usd_per_mtok=2.0)
 

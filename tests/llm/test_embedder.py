@@ -7,12 +7,12 @@ from fakes import Recorder
 
 from ragforge.errors import BudgetError, CallError, ConfigError, EndpointError
 from ragforge.llm.budget import BudgetAccount
-from ragforge.llm.dry_run import DryRunError
 from ragforge.llm.embedder import open_embedder
-from ragforge.llm.embeddings import EMBEDDINGS
 from ragforge.llm.store import CallStore
 from ragforge.llm.store.ledger import read_ledger
+from ragforge.llm.store.models import DryRunError
 from ragforge.llm.store.transfer import ExportCounts, export_lines, import_file
+from ragforge.llm.wire import EMBEDDINGS
 from ragforge.observe import silent
 
 BUSY = fault(429, "slow down", retry_after_ms="1")

@@ -15,11 +15,10 @@ from fakes import request
 
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import Message, Usage
-from ragforge.llm.embeddings import embeddings_request, unpack
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
-from ragforge.llm.wire import Dialect
+from ragforge.llm.retries import AttemptError
+from ragforge.llm.wire import Dialect, embeddings_request, unpack
 
 URL = "http://model.test/v1"
 KEY = "sk-test-0123456789"

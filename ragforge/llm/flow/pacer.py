@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragforge.errors import EndpointError, RagforgeError, StoppedError
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, estimate_tokens
-from ragforge.llm.flow.headers import LONGEST_WAIT_S, RateLimits
 from ragforge.llm.flow.state import Flow, Ticket
+from ragforge.llm.retries import AttemptError
+from ragforge.llm.wire import LONGEST_STATED_WAIT_S, RateLimits
 
 OPENS_AFTER = 8
 """Attempts that fail one after the other, none succeeding, before an endpoint counts as down."""
@@ -340,4 +340,4 @@ class PacedModel:
 def _clock_in(wait_s: float) -> str:
     """Return the time of day in so many seconds, with the date where it is far."""
     form = "%H:%M:%S" if wait_s < _HALF_A_DAY_S else "%Y-%m-%d %H:%M"
-    return time.strftime(form, time.localtime(time.time() + min(wait_s, LONGEST_WAIT_S)))
+    return time.strftime(form, time.localtime(time.time() + min(wait_s, LONGEST_STATED_WAIT_S)))

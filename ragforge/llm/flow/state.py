@@ -18,7 +18,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-from ragforge.llm.flow.headers import RateLimit, RateLimits
+from ragforge.llm.wire import RateLimit, RateLimits
 
 FIRST_IN_FLIGHT = 8
 """Calls in flight before the endpoint has shown that it takes more."""

@@ -4,6 +4,6 @@ One SQLite file (WAL) per dataset, shared by concurrent processes: cache, resume
 """
 
 from ragforge.llm.store.calls import CallStore
-from ragforge.llm.store.stored_model import Replay, StoredModel
+from ragforge.llm.store.models import Replay, StoredModel
 
 __all__ = ["CallStore", "Replay", "StoredModel"]

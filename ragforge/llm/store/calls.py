@@ -19,8 +19,18 @@ from ragforge.llm.store.damage import open_mended
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
 from ragforge.llm.store.leases import Owner, boot_id, lease_ends, lease_holder, this_owner
 from ragforge.llm.store.ledger import spent
-from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, reply_json, row_sha256, stored_reply
-from ragforge.llm.store.sqlite_file import add_rows, check_at_next_open, open_file, transaction
+from ragforge.llm.store.sqlite_file import (
+    ASIDE,
+    COLUMNS,
+    Row,
+    add_rows,
+    check_at_next_open,
+    open_file,
+    reply_json,
+    row_sha256,
+    stored_reply,
+    transaction,
+)
 from ragforge.llm.wire import Dialect
 
 _DIALECT = TypeAdapter(Dialect)

@@ -12,8 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from ragforge.llm.store.open_files import opened_beside_sqlite
-from ragforge.llm.store.rows import NAMES, Row, checked_row
-from ragforge.llm.store.sqlite_file import SIDE_FILES, add_rows, open_file
+from ragforge.llm.store.sqlite_file import NAMES, SIDE_FILES, Row, add_rows, checked_row, open_file
 
 Value = int | float | str | bytes | None
 

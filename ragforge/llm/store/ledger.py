@@ -12,8 +12,16 @@ from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
 from ragforge.llm.store.leases import Owner, lease_holder
-from ragforge.llm.store.rows import ASIDE, COLUMNS, Row, stored_reply
-from ragforge.llm.store.sqlite_file import SIDE_FILES, open_file, reading, transaction
+from ragforge.llm.store.sqlite_file import (
+    ASIDE,
+    COLUMNS,
+    SIDE_FILES,
+    Row,
+    open_file,
+    reading,
+    stored_reply,
+    transaction,
+)
 
 _DAY_S = 86_400.0
 

@@ -13,8 +13,15 @@ from ragforge.errors import DataError
 from ragforge.files.source_files import read_groups
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.damage import salvage
-from ragforge.llm.store.rows import COLUMNS, NAMES, Row, checked_row, row_values
-from ragforge.llm.store.sqlite_file import is_sqlite, reading
+from ragforge.llm.store.sqlite_file import (
+    COLUMNS,
+    NAMES,
+    Row,
+    checked_row,
+    is_sqlite,
+    reading,
+    row_values,
+)
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 

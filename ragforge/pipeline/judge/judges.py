@@ -1,6 +1,7 @@
 """Who judges relevance: the offline baseline, one model, or a panel, alone or in batches."""
 
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,6 @@ from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.judge_examples import Example, load_examples
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Message
-from ragforge.llm.families import shared_families
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend, open_backend
 from ragforge.pipeline.job import CallPlace, Job
@@ -32,6 +32,28 @@ BATCH = "judge_relevance_batch"
 BATCH_SCHEMA = "relevance_batch"
 
 _ELSEWHERE = re.compile(r"(.*?)@(https?://.*)", re.DOTALL)
+_FAMILIES = (
+    ("OpenAI", r"gpt|chatgpt|davinci|\bo[1-9]\b"),
+    ("Anthropic", r"claude"),
+    ("Google", r"gemini|gemma|palm"),
+    ("Meta", r"llama"),
+    ("Alibaba", r"qwen|qwq"),
+    ("Mistral", r"mistral|mixtral|ministral|magistral|codestral|devstral"),
+    ("DeepSeek", r"deepseek"),
+    ("Microsoft", r"\bphi\b|phi-?[1-9]|wizardlm"),
+    ("Cohere", r"command|\baya\b"),
+    ("xAI", r"grok"),
+    ("Z.ai", r"\bglm\b|chatglm"),
+    ("Moonshot", r"kimi|moonshot"),
+    ("MiniMax", r"minimax"),
+    ("NVIDIA", r"nemotron"),
+    ("IBM", r"granite"),
+    ("AI21", r"jamba"),
+    ("Amazon", r"nova|titan"),
+    ("Hugging Face", r"smollm|zephyr"),
+    ("TII", r"falcon"),
+    ("01.AI", r"\byi\b"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,3 +304,20 @@ def _sum(estimates: list[dict[str, object]]) -> dict[str, object]:
     seconds = [each["seconds"] for each in estimates if isinstance(each["seconds"], float)]
     total["seconds"] = max(seconds) if len(seconds) == len(estimates) else None
     return total
+
+
+def family_of(model: str) -> str:
+    """Return the maker's name, "" where the model's name tells none.
+
+    A distillate named after two makers belongs to the one whose weights it has, as far as names
+    tell: `deepseek-r1-distill-llama-70b` is a llama.
+    """
+    name = model.rsplit("/", 1)[-1].lower()
+    name = name.partition("distill")[2] or name
+    return next((maker for maker, words in _FAMILIES if re.search(words, name)), "")
+
+
+def shared_families(models: Iterable[str]) -> list[str]:
+    """Return the makers that several of the models come from, sorted."""
+    counts = Counter(family for family in map(family_of, models) if family)
+    return sorted(family for family, count in counts.items() if count > 1)

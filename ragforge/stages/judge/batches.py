@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.dry_run import DryRunError
+from ragforge.llm.store.models import DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.stages.asking import Asker, Way, locate_shown, quoted, together, visible
 from ragforge.stages.judge.llm import flagged

@@ -8,12 +8,11 @@ import pytest
 import virtual_time
 from fakes import Recorder, request
 
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
-from ragforge.llm.flow.headers import RateLimit, RateLimits
 from ragforge.llm.flow.pacer import PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
-from ragforge.llm.retries import RetryingModel, RetryPolicy
+from ragforge.llm.retries import AttemptError, RetryingModel, RetryPolicy
+from ragforge.llm.wire import RateLimit, RateLimits
 
 _REFUSAL_S = 0.002
 _LATENCY_S = 0.2

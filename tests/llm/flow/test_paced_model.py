@@ -5,10 +5,10 @@ import virtual_time
 from fakes import FunctionModel, ScriptedModel, request
 
 from ragforge.errors import BudgetError, CallError, EndpointError
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatReply, Usage, estimate_tokens
 from ragforge.llm.flow.pacer import OPENS_AFTER, PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
+from ragforge.llm.retries import AttemptError
 
 FINE = ChatReply("fine", usage=Usage(11, 40))
 BUSY = AttemptError("429", fault="rate")

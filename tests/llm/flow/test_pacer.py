@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.errors import CallError, EndpointError
-from ragforge.llm.attempt_errors import AttemptError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.flow.headers import RateLimit, RateLimits
 from ragforge.llm.flow.pacer import OPENS_AFTER, PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
+from ragforge.llm.retries import AttemptError
+from ragforge.llm.wire import RateLimit, RateLimits
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from ragforge.llm.flow.headers import RateLimit, RateLimits
 from ragforge.llm.flow.state import FIRST_IN_FLIGHT, Flow
+from ragforge.llm.wire import RateLimit, RateLimits
 
 PROMPT_TOKENS = 100.0
 

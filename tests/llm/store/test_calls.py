@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store import CallStore
-from ragforge.llm.store.rows import row_sha256
+from ragforge.llm.store.sqlite_file import row_sha256
 from ragforge.llm.wire import Dialect
 
 REPLY = ChatReply("fine", usage=Usage(100, 20), model="m-1", fingerprint="fp", latency_s=0.5)

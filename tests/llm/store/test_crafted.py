@@ -11,8 +11,7 @@ from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store import CallStore
 from ragforge.llm.store.ledger import read_ledger
-from ragforge.llm.store.rows import row_sha256
-from ragforge.llm.store.sqlite_file import reading
+from ragforge.llm.store.sqlite_file import reading, row_sha256
 
 BAD = {
     "trigger": "CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM calls; END",

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.llm.families import family_of, shared_families
+from ragforge.pipeline.judge.judges import family_of, shared_families
 
 
 @pytest.mark.parametrize(

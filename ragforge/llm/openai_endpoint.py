@@ -1,14 +1,22 @@
-"""One endpoint and model: one attempt at a time, each classified.
+"""The one module that names `openai`: single attempts at an OpenAI-compatible endpoint, classified.
 
 The client's own retries are off: every attempt is counted, limited and paced by the layers above.
+
+The client must never be what limits a run. Its pool of connections is searched at each request, so
+that a call costs five times as much with 1,024 connections as with 64. With aiohttp installed
+(extra `fast`), its transport is used, which does not do that; without it, calls are spread over
+several clients of 64 connections.
 """
 
 import asyncio
+import importlib.util
 import os
 import re
+import ssl
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -16,21 +24,172 @@ import openai
 
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, ConfigError, EndpointError
-from ragforge.http_service import BodyError, read_json
-from ragforge.llm.attempt_errors import ENDS_RUN, AttemptError, classify_status
+from ragforge.http_service import (
+    ACCEPTED,
+    LARGE_AT_ONCE,
+    MAX_REPLY_BYTES,
+    MAX_VECTORS_BYTES,
+    Body,
+    BodyError,
+    read_json,
+)
+from ragforge.llm.api_key import Secret
 from ragforge.llm.chat import ChatReply, ChatRequest
-from ragforge.llm.embeddings import read_embeddings
-from ragforge.llm.flow.headers import RateLimits, read_rate_limits, retry_after_s
-from ragforge.llm.openai_endpoint.clients import EMBEDDINGS_PATH, Clients, Secret
-from ragforge.llm.wire import Dialect, dumps, milder_dialect, read_reply, read_usage, request_body
+from ragforge.llm.retries import ENDS_RUN, AttemptError, classify_status
+from ragforge.llm.wire import (
+    Dialect,
+    RateLimits,
+    dumps,
+    milder_dialect,
+    read_embeddings,
+    read_rate_limits,
+    read_reply,
+    read_usage,
+    request_body,
+    retry_after_s,
+)
 
+_EMBEDDINGS_PATH = "/embeddings"
+_CONNECT_TIMEOUT_S = 30.0
+"""A busy event loop fails shorter ones although the endpoint is well."""
+_SHARD = 64
+"""Connections of one client."""
+_KEEP_ALIVE_S = 75.0
+"""By default, a pause of five seconds would open every connection anew."""
 _CUT = re.compile("without sending complete message body|incomplete chunked read")
-
 _HEADERS = {"Content-Type": "application/json"}
 
 
+class _Clients:
+    """One or more official clients of one address and key, used in turn.
+
+    Args:
+        settings: Address, concurrency, transport, proxy and time limits.
+        key: The API key, "" where the endpoint needs none.
+    """
+
+    def __init__(self, settings: ModelSettings, key: str) -> None:
+        fast = _is_fast(settings)
+        shards = 1 if fast else -(-settings.concurrency // _SHARD)
+        made = _aiohttp_client if fast else _httpx2_client
+        # Reading the certificates of the system takes longer than all else.
+        tls = httpx2.create_ssl_context() if _needs_tls(settings) else ssl.create_default_context()
+        bound = partial(_bound, room=asyncio.Semaphore(LARGE_AT_ONCE))
+        self._clients = [
+            _client(
+                settings,
+                key,
+                partial(made, verify=tls, event_hooks={"response": [bound]}),
+                -(-settings.concurrency // shards),
+            )
+            for _ in range(shards)
+        ]
+        self._turn = 0
+
+    @property
+    def address(self) -> str:
+        """The endpoint's address."""
+        return str(self._clients[0].base_url)
+
+    def next(self) -> openai.AsyncOpenAI:
+        """Return the client whose turn it is."""
+        if len(self._clients) == 1:
+            return self._clients[0]
+        self._turn = (self._turn + 1) % len(self._clients)
+        return self._clients[self._turn]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for client in self._clients:
+            await client.close()
+
+
+def _client(
+    settings: ModelSettings,
+    key: str,
+    made: Callable[..., httpx2.AsyncClient],
+    connections: int,
+) -> openai.AsyncOpenAI:
+    limits = httpx2.Limits(
+        max_connections=connections + 8,
+        max_keepalive_connections=connections + 8,
+        keepalive_expiry=_KEEP_ALIVE_S,
+    )
+    return openai.AsyncOpenAI(
+        api_key=key or "none",
+        base_url=settings.base_url or None,
+        max_retries=0,
+        timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
+        # Followed, a redirect would take the texts to a server that the user did not name.
+        http_client=made(
+            follow_redirects=False,
+            limits=limits,
+            headers={"Accept-Encoding": ACCEPTED},
+            trust_env=settings.proxy == "environment",
+            proxy=None if settings.proxy in ("none", "environment") else settings.proxy,
+        ),
+    )
+
+
+async def _bound(response: httpx2.Response, room: asyncio.Semaphore) -> None:
+    """Put a counting stream in place of a reply's; both transports come through here."""
+    vectors = response.request.url.path.endswith(_EMBEDDINGS_PATH)
+    body = Body(
+        response.headers.get("content-encoding", ""),
+        response.headers.get("content-length", ""),
+        MAX_VECTORS_BYTES if vectors else MAX_REPLY_BYTES,
+    )
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Counted(response.stream, body, room)
+    # It comes out of the stream unpacked.
+    response.headers.pop("content-encoding", None)
+
+
+class _Counted(httpx2.AsyncByteStream):
+    """A body unpacked and counted while it comes in; a large one waits for room."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, body: Body, room: asyncio.Semaphore) -> None:
+        self._inner = inner
+        self._body = body
+        self._room = room
+        self._inside = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._inner:
+            for part in self._body.unpacked(piece):
+                yield part
+                if self._body.is_large and not self._inside:
+                    await self._room.acquire()
+                    self._inside = True
+
+    async def aclose(self) -> None:
+        if self._inside:
+            self._inside = False
+            self._room.release()
+        await self._inner.aclose()
+
+
+def _httpx2_client(**fields: object) -> httpx2.AsyncClient:
+    return openai.DefaultAsyncHttpxClient(**fields)  # type: ignore[arg-type]  # passed on as given
+
+
+def _aiohttp_client(**fields: object) -> httpx2.AsyncClient:
+    return openai.DefaultAioHttpClient(**fields)  # type: ignore[arg-type]  # passed on as given
+
+
+def _is_fast(settings: ModelSettings) -> bool:
+    if settings.transport != "auto":
+        return settings.transport == "aiohttp"
+    # Its way of passing proxies on is its own; the plain one is the client's.
+    return settings.proxy == "none" and importlib.util.find_spec("aiohttp") is not None
+
+
+def _needs_tls(settings: ModelSettings) -> bool:
+    return not settings.base_url.startswith("http://")
+
+
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class _Explanation:
     """The endpoint's own words for a refusal; "" where it has none."""
 
     code: str
@@ -38,20 +197,20 @@ class Explanation:
     message: str
 
 
-def explanation(error: openai.APIStatusError) -> Explanation:
+def _explanation(error: openai.APIStatusError) -> _Explanation:
     """Return the endpoint's words in a reply whose status is no success."""
     if error.response.has_redirect_location:
         where = error.response.headers["location"]
-        return Explanation("", "", f"redirects to {where!r}; see --base-url")
+        return _Explanation("", "", f"redirects to {where!r}; see --base-url")
     body: Mapping[str, Any] = error.body if isinstance(error.body, Mapping) else {}
     if isinstance(body.get("error"), Mapping):
         body = body["error"]
     message = body.get("message") or error.response.text or error.response.reason_phrase
     code = body.get("code") or body.get("type") or ""
-    return Explanation(str(code), str(body.get("param") or ""), str(message))
+    return _Explanation(str(code), str(body.get("param") or ""), str(message))
 
 
-def reply_begun(error: BaseException) -> bool:
+def _reply_begun(error: BaseException) -> bool:
     """Return whether a connection broke while a reply was under way, so that it may be billed.
 
     One that did not come about, or was reset before anything came back, is not.
@@ -62,7 +221,7 @@ def reply_begun(error: BaseException) -> bool:
     )
 
 
-def innermost(error: BaseException) -> BaseException:
+def _root_cause(error: BaseException) -> BaseException:
     """Return the root cause of an error."""
     *_, last = _causes(error)
     return last
@@ -122,7 +281,7 @@ class OpenAIEndpoint:
         self._over: EndpointError | None = None
         self._first = asyncio.Lock()
         self._alone = True
-        self._clients = Clients(settings, key)
+        self._clients = _Clients(settings, key)
 
     @property
     def address(self) -> str:
@@ -175,7 +334,7 @@ class OpenAIEndpoint:
             "encoding_format": "float",
         }
         started = time.monotonic()
-        raw = await self._send(EMBEDDINGS_PATH, dumps(asked), None)
+        raw = await self._send(_EMBEDDINGS_PATH, dumps(asked), None)
         latency_s = time.monotonic() - started
         body = self._json_body(raw)
         try:
@@ -257,8 +416,8 @@ class OpenAIEndpoint:
             self._on_limits(told)
 
     def _broken(self, error: openai.APIConnectionError) -> AttemptError:
-        begun = reply_begun(error)
-        cause = self._secret.line(str(innermost(error)) or type(innermost(error)).__name__)
+        begun = _reply_begun(error)
+        cause = self._secret.line(str(_root_cause(error)) or type(_root_cause(error)).__name__)
         what = "the reply broke off" if begun else "cannot be reached"
         return AttemptError(
             f"{self.address}: {what}: {cause}", unreachable=not begun, maybe_billed=begun
@@ -283,7 +442,7 @@ class OpenAIEndpoint:
         )
 
     def _refusal(self, error: openai.APIStatusError, dialect: Dialect | None) -> Exception:
-        words = explanation(error)
+        words = _explanation(error)
         status, raw = error.status_code, self._secret.start(error.response.text)
         message = f"{self.address}: HTTP {status}: {self._secret.line(words.message)}"
         fault = classify_status(status, words.code)
