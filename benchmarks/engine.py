@@ -22,7 +22,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-from ragforge.cli.paid import relieve_collector
+from ragforge.cli.flags import relieve_collector
 
 PASSAGE = "Bees make wax from honey; it takes about eight parts of honey to one of wax. " * 18
 ARMS = (

@@ -41,13 +41,8 @@ COMMANDS = {
 }
 """Every command with what it does; the order is that of the help."""
 
-
-_TWO_WORDS: dict[tuple[str, ...], str] = {
-    ("judge", "audit"): "judge_audit",
-    ("config", "trust"): "config_trust",
-}
-"""Commands of two words with their modules; the first word alone is a command too."""
-
+_TWO_WORDS = frozenset({("judge", "audit"), ("config", "trust")})
+"""Commands of two words, in the module of the first, which alone is a command too."""
 _KEPT = dict.fromkeys(
     ("generate", "retrieve", "judge", "answer", "ground", "evaluate", "compare", "demo", "refresh"),
     "what was done is kept",
@@ -91,10 +86,8 @@ def _dispatch(words: list[str]) -> int:
         return _unknown(name)
     from ragforge.cli.invocation import invoke
 
-    module = _TWO_WORDS.get(tuple(words[:2]))
-    if module is not None:
-        return invoke(import_module(f"ragforge.cli.{module}"), words, n_names=2)
-    return invoke(import_module(f"ragforge.cli.{name.replace('import', 'import_')}"), words)
+    second = words[1] if tuple(words[:2]) in _TWO_WORDS else ""
+    return invoke(import_module(f"ragforge.cli.{name.replace('import', 'import_')}"), words, second)
 
 
 def _help() -> str:
@@ -133,7 +126,7 @@ def _unknown(name: str) -> int:
 
 
 def _interrupted(words: Sequence[str]) -> int:
-    from ragforge.cli.resuming import resume_hint
+    from ragforge.cli.invocation import resume_hint
 
     print(
         f"\nragforge: interrupted; {_KEPT.get(words[0], 'nothing was written')}. To go on:\n"

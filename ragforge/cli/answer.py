@@ -32,10 +32,19 @@ from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
-from ragforge.cli.selecting import add_selection, choose_queries
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import (
+    PAID,
+    add_common,
+    add_json,
+    add_mode,
+    add_selection,
+    choose_queries,
+    job_of,
+    observed,
+    settings_of,
+)
+from ragforge.cli.output import dumps, print_estimate, show
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.answer.answering import AnsweringResult
@@ -106,13 +115,13 @@ def print_asked(made: AskingResult, arguments: argparse.Namespace) -> None:
             print(dumps(calls_of_system(made)))
             return
         print(f"queries to ask the system: {made.n_asked}")
-        complain("calls of the judge cannot be counted before the answers are there")
+        say("calls of the judge cannot be counted before the answers are there")
         return
     if arguments.json:
         print(dumps({"system": arguments.name, "file": str(made.path), **counts(made)}))
         return
     n_failed = len(made.failures)
-    complain(f"{arguments.name}: {made.n_asked - n_failed} queries answered, {n_failed} failed")
+    say(f"{arguments.name}: {made.n_asked - n_failed} queries answered, {n_failed} failed")
     print(made.path)
 
 
@@ -181,8 +190,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         verdicts = Counter(item.verdict or "failed" for item in result.grades)
         told = ", ".join(f"{name} {count}" for name, count in sorted(verdicts.items()))
-        complain(f"{system}: {result.n_answers} answers, {_judge(result)}: {told}")
-        complain(f"{system}: {_told_by_rule(result) if not result.given_by else NO_JUDGE}")
+        say(f"{system}: {result.n_answers} answers, {_judge(result)}: {told}")
+        say(f"{system}: {_told_by_rule(result) if not result.given_by else NO_JUDGE}")
         show(render_answers(summarise_system(dataset, system, rel_threshold=threshold)))
         print(dataset.files / "answer_grades" / f"{system}.jsonl")
     return 0

@@ -20,8 +20,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.text_table import render_table
@@ -165,7 +166,7 @@ def _export(path: Path, file: Path, *, as_json: bool) -> None:
             raise UsageError(f"{file}: is the call store itself")
         write_whole(file, export_lines(path, exported))
     if exported.salvaged:
-        complain(f"{path}: is damaged; what can be read was written")
+        say(f"{path}: is damaged; what can be read was written")
     if as_json:
         counts = {
             "rows": exported.rows,
@@ -174,7 +175,7 @@ def _export(path: Path, file: Path, *, as_json: bool) -> None:
         }
         print(dumps({"file": str(file), **counts}))
     else:
-        complain(
+        say(
             f"{plural(exported.rows, 'reply', 'replies')} written, "
             f"{exported.left_out:,} left out: set aside or damaged"
         )
@@ -185,17 +186,17 @@ def _import(path: Path, file: Path, *, as_json: bool) -> None:
 
     imported = import_file(Path("/dev/stdin") if str(file) == _STANDARD else file, path)
     for fault in imported.faults[:_FAULTS_SHOWN]:
-        complain(f"{file}:{fault.line}: passed over: {fault.why}")
+        say(f"{file}:{fault.line}: passed over: {fault.why}")
     if len(imported.faults) > _FAULTS_SHOWN:
         rest = ", ".join(str(fault.line) for fault in imported.faults[_FAULTS_SHOWN:])
-        complain(f"{file}: passed over, too: lines {rest}")
+        say(f"{file}: passed over, too: lines {rest}")
     if as_json:
         lines = [{"line": fault.line, "why": fault.why} for fault in imported.faults]
         print(
             dumps({"store": str(path), "rows": imported.rows, "new": imported.new, "faults": lines})
         )
         return
-    complain(
+    say(
         f"{plural(imported.rows, 'reply', 'replies')} read, {imported.new:,} of them new here; "
         f"{plural(len(imported.faults), 'line')} passed over"
     )

@@ -21,9 +21,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ragforge.api.progress import Progress
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import Progress, say
+from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _report(chunks: "Iterator[Chunk]", max_chars: int, arguments: argparse.Names
     if quality is None:
         raise DataError(f"{', '.join(map(str, arguments.documents))}: no text to cut into chunks")
     if arguments.out is not None:
-        complain(f"{quality.n_chunks:,} chunks are in {arguments.out}")
+        say(f"{quality.n_chunks:,} chunks are in {arguments.out}")
     if arguments.json:
         print(dumps(quality_json(quality)))
     else:
@@ -145,7 +145,7 @@ def _summarise(chunks: "Iterator[Chunk]", arguments: argparse.Namespace) -> None
     if arguments.json:
         print(dumps(summary))
     else:
-        complain(
+        say(
             f"{summary['chunks']} chunks of {summary['documents']} documents, median "
             f"{summary['median_chars']} characters, largest {summary['largest_chars']}"
         )

@@ -38,8 +38,16 @@ from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.api.progress import Progress
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
+from ragforge.api.progress import Progress, say
+from ragforge.cli.flags import (
+    add_common,
+    add_json,
+    add_selection,
+    choose_queries,
+    refuse_selection,
+    settings_of,
+)
+from ragforge.cli.output import dumps, show
 from ragforge.cli.retrievers import (
     SECTIONS,
     add_retrievers,
@@ -47,8 +55,6 @@ from ragforge.cli.retrievers import (
     left_out,
     run_retrievers,
 )
-from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
-from ragforge.cli.talk import complain, show
 from ragforge.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
@@ -119,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
     made = _made(arguments, settings) if arguments.retriever else []
     report = _compared(arguments, settings, left_out(made))
     for warning in report.warnings:
-        complain(f"warning: {warning}")
+        say(f"warning: {warning}")
     if arguments.json:
         from ragforge.report.comparison.text import comparison_json
 

@@ -22,8 +22,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import show
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:

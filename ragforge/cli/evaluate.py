@@ -37,8 +37,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragforge.api.measured import evaluation_json, evaluation_text, per_query_text
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import observed
+from ragforge.api.progress import say
+from ragforge.cli.flags import (
+    add_common,
+    add_json,
+    add_selection,
+    choose_queries,
+    observed,
+    refuse_selection,
+    settings_of,
+)
+from ragforge.cli.output import dumps, show
 from ragforge.cli.retrievers import (
     SECTIONS,
     add_retrievers,
@@ -46,8 +55,6 @@ from ragforge.cli.retrievers import (
     left_out,
     run_retrievers,
 )
-from ragforge.cli.selecting import add_selection, choose_queries, refuse_selection
-from ragforge.cli.talk import complain, show
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Observer
@@ -81,7 +88,7 @@ def keep(
 
     kept, warning = kept_in_history(dataset, runs, observer)
     if warning:
-        complain(f"warning: {warning}")
+        say(f"warning: {warning}")
     return kept
 
 
@@ -168,9 +175,9 @@ def _print(evaluated: EvaluatedRuns, arguments: argparse.Namespace) -> None:
             show(f"\n{per_query_text(evaluated)}")
     for name, scores in evaluated.scores.items():
         for warning in scores.warnings:
-            complain(f"warning: {name}: {warning}")
+            say(f"warning: {name}: {warning}")
     for warning in evaluated.warnings:
-        complain(f"warning: {warning}")
+        say(f"warning: {warning}")
 
 
 def _add_observers(parser: argparse.ArgumentParser) -> None:
@@ -233,7 +240,7 @@ def _tell_observers(
 
         write_evaluations(arguments.prometheus, evaluated)
         if arguments.prometheus.suffix != ".prom":
-            complain(
+            say(
                 f"note: {arguments.prometheus.name}: node_exporter reads files whose names end in "
                 ".prom only"
             )

@@ -22,8 +22,9 @@ Examples:
 import argparse
 from pathlib import Path
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps({"form": arguments.form, "files": files, "lost": list(result.lost)}))
         return 0
     if result.lost:
-        complain(f"not in this form: {'; '.join(result.lost)}")
+        say(f"not in this form: {'; '.join(result.lost)}")
     for path in files:
         print(path)
     return 0

@@ -1,19 +1,23 @@
-"""Flags made from settings, and the settings made from flags."""
+"""Flags that commands share, and what is made of them: settings, a job, a part of the queries."""
 
 import argparse
-import json
-import re
-from collections.abc import Collection
+import gc
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from ragforge.cli.talk import complain
+from ragforge.api.progress import Progress, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
-from ragforge.evaluating.formatting import escaped_json
+from ragforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.observe import Observer
+    from ragforge.pipeline.job import Job, Mode
 
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""
-_COMMANDS = re.compile(r"##(?=\w*\[)")
 
 
 def add_common(
@@ -59,20 +63,173 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 
 def _name(file: SettingsFile) -> None:
-    complain(file.line)
+    say(file.line)
 
 
 def _pass_over(_: SettingsFile) -> None:
     """Do nothing."""
 
 
-def dumps(value: object) -> str:
-    """Return the JSON that `--json` prints: indented, sorted as built, never NaN.
+def add_mode(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
+    """Add `--dry-run`, `--retry-failed`, and `--again` where there is anything to do again."""
+    parser.add_argument(
+        "--dry-run",
+        "--estimate",
+        action="store_true",
+        help="print calls, tokens and money that a run would take, and ask nothing",
+    )
+    parser.add_argument(
+        "--retry-failed",
+        action="store_true",
+        help="ask again where a stored reply was refused, cut off or unusable",
+    )
+    parser.add_argument(
+        "--observer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="tell each call and stage to: otel (OpenTelemetry), events=FILE (JSON Lines), or "
+        "module:attribute",
+    )
+    parser.add_argument(
+        "--offline-replay",
+        action="store_true",
+        help="take every reply from the call store; one that is not there ends the run (exit 4)",
+    )
+    if again:
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="judge again what another model or prompt graded; human grades stay",
+        )
+        parser.add_argument(
+            "--mix",
+            action="store_true",
+            help="let grades of another model or prompt stand beside the new ones",
+        )
 
-    What a terminal or a CI service would obey is escaped: hidden characters, `##[` and `##vso[`.
+
+def mode_of(arguments: argparse.Namespace) -> "Mode":
+    """Return how the stage is to be run."""
+    from ragforge.pipeline.job import Mode  # Its records are not for --help.
+
+    return Mode(
+        dry_run=arguments.dry_run,
+        retry_failed=arguments.retry_failed,
+        again=getattr(arguments, "again", False),
+        mix=getattr(arguments, "mix", False),
+        offline_replay=arguments.offline_replay,
+        single_call=getattr(arguments, "single_call", False),
+        graded_by=getattr(arguments, "graded_by", ""),
+        with_judge=getattr(arguments, "setting_model_name", None) is not None,
+    )
+
+
+def job_of(arguments: argparse.Namespace, settings: Settings, observer: "Observer") -> "Job":
+    """Return the job that a command is to do."""
+    from ragforge.pipeline.job import Job
+
+    return Job(settings, observer, mode_of(arguments))
+
+
+def relieve_collector() -> None:
+    """Let the collector of cyclic garbage look less often, and not at what is loaded already.
+
+    Hundreds of calls in flight are many objects and hardly any cycles: a fifth of the CPU's time
+    went into looking through them.
     """
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    return _COMMANDS.sub(r"#\\u0023", escaped_json(text))
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+@contextmanager
+def observed(arguments: argparse.Namespace) -> "Iterator[Observer]":
+    """Lend the progress line, with the observers that are named beside it."""
+    relieve_collector()
+    progress = Progress(arguments.quiet)
+    if not arguments.observer:
+        yield progress
+        return
+    from ragforge.pipeline.observer_events import observing
+
+    with observing(arguments.observer, progress, say) as observer:
+        yield observer
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Add `--sample`, `--by` and `--split`; the seed is that of the settings, see `add_seed`."""
+    group = parser.add_argument_group("queries")
+    group.add_argument(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="only N queries, drawn from each stratum in proportion; means are of the whole set",
+    )
+    group.add_argument(
+        "--by",
+        metavar="FIELD",
+        help="strata of the sample: category, difficulty, type, persona, language, split, origin, "
+        "expected_behaviour or none. Default: category, else difficulty, as far as queries have it",
+    )
+    group.add_argument(
+        "--split", choices=("dev", "test"), help="only queries of this split; goes with --sample"
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Add `--seed` where a command has no other settings of the model."""
+    [setting] = [item for item in each_setting("model") if item.flag == "seed"]
+    parser.add_argument(
+        "--seed", dest=setting.dest, metavar="N", help="seed of the sample. Default: 0."
+    )
+
+
+def choose_queries(arguments: argparse.Namespace, dataset: "Dataset", seed: int) -> "Dataset":
+    """Return the dataset with the part of its queries chosen that flags ask for.
+
+    Args:
+        arguments: Have what `add_selection` added.
+        dataset: The whole set.
+        seed: Of the sample: that of the settings.
+
+    Raises:
+        UsageError: A flag cannot be taken.
+        DataError: There are no queries.
+    """
+    from ragforge.files.set.query_selection import Wanted, choose
+
+    if arguments.sample is None and arguments.by is not None:
+        raise UsageError("--by: goes with --sample N")
+    sample, split = arguments.sample, arguments.split
+    if sample is None and split is None:
+        return dataset
+    wanted = Wanted(split, sample, seed, arguments.by or "")
+    chosen = choose(dataset.require_accepted_queries(), wanted)
+    if sample is not None and (chosen is None or chosen.design is None):
+        where = f"split {split}" if split else "the set"
+        n = len(dataset.require_accepted_queries() if chosen is None else chosen.query_ids)
+        say(f"--sample {sample}: {where} has {n:,} queries, and all are taken")
+    return dataset.choosing(chosen)
+
+
+def refuse_selection(arguments: argparse.Namespace) -> None:
+    """Refuse the flags where there is no dataset to choose from.
+
+    Raises:
+        UsageError: One is given.
+    """
+    given = [name for name in ("sample", "by", "split") if getattr(arguments, name) is not None]
+    if given:
+        raise UsageError(f"--{given[0]}: goes with --dataset DIR, which has the queries")
+
+
+def tell_chosen(dataset: "Dataset") -> None:
+    """Print on stderr which queries are chosen, with the weights of their strata."""
+    from ragforge.evaluating.selection import drawn_lines
+
+    if dataset.chosen is not None:
+        for line in drawn_lines(dataset.chosen):
+            say(line)
 
 
 def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -> None:

@@ -26,10 +26,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragforge.api.progress import Progress
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.selecting import add_seed, add_selection, choose_queries
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import Progress, say
+from ragforge.cli.flags import (
+    add_common,
+    add_json,
+    add_seed,
+    add_selection,
+    choose_queries,
+    settings_of,
+)
+from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -235,7 +241,7 @@ def _tell_github(verdict: "Verdict", *, as_json: bool) -> None:
         print(line, file=stream)
     named = os.environ.get("GITHUB_STEP_SUMMARY")
     if not named:
-        complain("no step summary was written: GITHUB_STEP_SUMMARY is not set")
+        say("no step summary was written: GITHUB_STEP_SUMMARY is not set")
         return
     _append_summary(Path(named), verdict)
 
@@ -250,15 +256,15 @@ def _append_summary(path: Path, verdict: "Verdict") -> None:
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
     if not text:
-        complain(f"no step summary was written: {path} has no room left below 1 MiB")
+        say(f"no step summary was written: {path} has no room left below 1 MiB")
 
 
 def _write_baseline(path: Path, subject: "Subject", verdict: "Verdict") -> None:
     from ragforge.files.set.baseline import write_baseline
 
     if not verdict.passed:
-        complain(f"{path}: not written, as the gate did not pass")
+        say(f"{path}: not written, as the gate did not pass")
         return
     write_baseline(path, subject.baseline)
     checked = "" if verdict.checks else "nothing checked; "
-    complain(f"{path}: {checked}baseline of {subject.evaluation.run} written")
+    say(f"{path}: {checked}baseline of {subject.evaluation.run} written")

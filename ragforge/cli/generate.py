@@ -21,9 +21,9 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
+from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.output import dumps, print_estimate
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, EndpointError, ShortfallError, UsageError
 from ragforge.pipeline.generation.generating import GenerationResult
@@ -88,7 +88,7 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
         _print_result(result)
         print(arguments.out)
     if short:
-        complain(f"ragforge: error: {arguments.out}: {short}")
+        say(f"ragforge: error: {arguments.out}: {short}")
         return ShortfallError.exit_code
     return 0
 
@@ -100,7 +100,7 @@ def _print_stopped(arguments: argparse.Namespace) -> None:
 
     report = Dataset(arguments.out).generation()
     if report is not None and report.n_accepted and not arguments.json:
-        complain(f"{arguments.out}: {stopped_line(report)}")
+        say(f"{arguments.out}: {stopped_line(report)}")
 
 
 def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
@@ -114,20 +114,20 @@ def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
     if arguments.json:
         print(dumps(found.as_json()))
         return 0
-    complain(
+    say(
         f"{found.n_found} of {found.n_quotes} quotes found again "
         f"({share(found.n_found, found.n_quotes)}); grades: {found.n_kept} carried, "
         f"{found.n_dropped} dropped with their chunks"
     )
     for query_id, lost in found.lost:
-        complain(f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}")
+        say(f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}")
     if found.freed:
-        complain(f"evidence found again, accepted: {len(found.freed)} quarantined queries")
+        say(f"evidence found again, accepted: {len(found.freed)} quarantined queries")
     if found.n_dropped and dataset.run_names():
         names = ", ".join(dataset.run_names())
-        complain(f"runs of the chunks before: {names}; `ragforge retrieve` makes them anew")
+        say(f"runs of the chunks before: {names}; `ragforge retrieve` makes them anew")
     if found.quarantined:
-        complain(f"quarantined for a lost quote: {len(found.quarantined)} queries")
+        say(f"quarantined for a lost quote: {len(found.quarantined)} queries")
     print(arguments.out)
     return 0
 
@@ -150,5 +150,5 @@ def _print_result(result: GenerationResult) -> None:
     from ragforge.report.generation import generation_text, spent_line
 
     assert result.report is not None
-    complain(generation_text(result.report))
-    complain(spent_line(result.dataset.manifest.spent, result.report.n_accepted))
+    say(generation_text(result.report))
+    say(spent_line(result.dataset.manifest.spent, result.report.n_accepted))

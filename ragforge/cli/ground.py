@@ -15,9 +15,9 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
-from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
+from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.output import dumps, print_estimate
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import share
 from ragforge.files.set.output_paths import refuse_to_replace
@@ -112,21 +112,21 @@ def _rate_json(rate: Rate) -> dict[str, object]:
 def _print_result(grounder: str, summary: GroundingSummary) -> None:
     rules = ", ".join(f"{rule} {count}" for rule, count in summary.rules.items())
     aside = f"; nothing to check: {rules}" if rules else ""
-    complain(
+    say(
         f"judge {grounder}: {summary.n_checked} of {summary.n_answers} answers checked, "
         f"{summary.n_failed} failed{aside}"
     )
-    complain(f"fully grounded: {_shown(summary.grounded)}")
-    complain(
+    say(f"fully grounded: {_shown(summary.grounded)}")
+    say(
         f"faithfulness: {_shown(summary.faithfulness)}; "
         f"{summary.n_supported} of {summary.n_claims} claims supported"
     )
     if summary.citations:
         told = ", ".join(f"{status} {count}" for status, count in summary.citations.items())
-        complain(f"citations of {summary.n_citing} answers: {told}")
-        complain(f"citation precision: {_shown(summary.citation_precision)}")
+        say(f"citations of {summary.n_citing} answers: {told}")
+        say(f"citation precision: {_shown(summary.citation_precision)}")
     if summary.citation_recall.n:
-        complain(f"citation recall: {_shown(summary.citation_recall)}")
+        say(f"citation recall: {_shown(summary.citation_recall)}")
 
 
 def _shown(rate: Rate) -> str:

@@ -6,8 +6,8 @@ Examples:
 
 import argparse
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import show
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

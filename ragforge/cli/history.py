@@ -41,8 +41,9 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _print_runs(
     runs = run_histories(dataset, history, arguments.run, measures)
     notes = [*history.notes, *stale_notes(dataset, [item.run for item in runs])]
     for note in notes:
-        complain(f"warning: {note}")
+        say(f"warning: {note}")
     if not arguments.json:
         _print(path, runs, arguments)
         return {}
@@ -148,7 +149,7 @@ def _show_batches(
     batches = batch_histories(dataset, history, arguments.run, measures, newest=arguments.n)
     notes = [*history.notes, *stale_notes(dataset, history.runs)]
     for note in notes:
-        complain(f"warning: {note}")
+        say(f"warning: {note}")
     if not arguments.json:
         _print_batches(path, batches)
         return {}

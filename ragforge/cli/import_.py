@@ -38,9 +38,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.api.progress import Progress
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import complain
+from ragforge.api.progress import Progress, say
+from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.output import dumps
 from ragforge.evaluating.formatting import one_line, plural
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(dumps({"dataset": str(dataset.path), **result}))
     else:
-        complain(message)
+        say(message)
         print(dataset.path)
     return 0
 

@@ -1,7 +1,11 @@
-"""One invocation of a command: parse, run, and turn whatever goes wrong into an exit code."""
+"""One invocation of a command: parse, run, and turn whatever goes wrong into an exit code.
+
+Where it can be gone on with, the command is shown without what may be secret in its addresses.
+"""
 
 import argparse
 import os
+import re
 import shlex
 import signal
 import sys
@@ -12,28 +16,35 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from ragforge import __version__
+from ragforge.api.progress import say
 from ragforge.cli import COMMANDS
-from ragforge.cli.flags import dumps
-from ragforge.cli.resuming import resume_hint, shown_words
-from ragforge.cli.talk import complain
+from ragforge.cli.output import dumps
 from ragforge.errors import BudgetError, DataError, EndpointError, RagforgeError, UsageError
 
-BUG = 70
+BUG: Final = 70
+_INSIDE: Final = re.compile(r"(?<![^\s\"'=])[^\s\"'=]*://[^\s\"']*")
+_SQL: Final = "sql:"
+_GIT: Final = re.compile(r"git:[^/@]*:[^@]*@")
 
 
-def invoke(command: ModuleType, words: Sequence[str], n_names: int = 1) -> int:
+def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:
     """Run a command's module.
 
     Args:
-        command: Has `configure(parser)`, which adds its arguments, and `run(arguments) -> int`.
+        command: Has `configure(parser)`, which adds its arguments, and `run(arguments) -> int`; its
+            docstring is the help. Of a command of two words it has, for `judge audit`,
+            `configure_audit`, `run_audit` and `AUDIT_HELP`.
         words: The command's name and what stands behind it.
-        n_names: How many words the name has.
+        second: The second word of its name; "" where it has one.
     """
+    n_names, ending = (2, f"_{second}") if second else (1, "")
+    text = getattr(command, f"{second.upper()}_HELP") if second else command.__doc__
     parser = argparse.ArgumentParser(
         prog=f"ragforge {' '.join(words[:n_names])}",
-        description=command.__doc__ or COMMANDS[words[0]],
+        description=text or COMMANDS[words[0]],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -41,8 +52,8 @@ def invoke(command: ModuleType, words: Sequence[str], n_names: int = 1) -> int:
         # A scheduler's stop is to lose no more than Ctrl-C does.
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        command.configure(parser)
-        code: int = command.run(parser.parse_args(words[n_names:]))
+        getattr(command, f"configure{ending}")(parser)
+        code: int = getattr(command, f"run{ending}")(parser.parse_args(words[n_names:]))
         if sys.stdout is not None:
             sys.stdout.flush()
     except RagforgeError as error:
@@ -60,10 +71,10 @@ def invoke(command: ModuleType, words: Sequence[str], n_names: int = 1) -> int:
 
 
 def _explained(error: RagforgeError, words: Sequence[str]) -> int:
-    complain(f"ragforge: error: {error}")
+    say(f"ragforge: error: {error}")
     if isinstance(error, EndpointError | BudgetError):
         when = "With a higher limit" if isinstance(error, BudgetError) else "When that is mended"
-        complain(f"{when}, the same command goes on where this one stopped:\n{resume_hint(words)}")
+        say(f"{when}, the same command goes on where this one stopped:\n{resume_hint(words)}")
     if "--json" in words:
         with suppress(OSError):
             print(dumps({"error": {"message": str(error), "exit_code": error.exit_code}}))
@@ -75,5 +86,53 @@ def _bug(words: Sequence[str]) -> int:
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as log:
         log.write(f"ragforge {__version__}, Python {sys.version}\n")
         log.write(f"{shlex.join(shown_words(words))}\n\n{traceback.format_exc()}")
-    complain(f"ragforge: this is a bug: {sys.exc_info()[1]!r}\nDetails are in {Path(name)}")
+    say(f"ragforge: this is a bug: {sys.exc_info()[1]!r}\nDetails are in {Path(name)}")
     return BUG
+
+
+def resume_hint(words: Sequence[str]) -> str:
+    """Return the command on a line of its own, with a word on what was taken out of it."""
+    shown = list(shown_words(words))
+    note = "" if shown == list(words) else "\n(… stands for what may be secret: put it back)"
+    return f"  ragforge {shlex.join(shown)}{note}"
+
+
+def shown_words(words: Sequence[str]) -> list[str]:
+    """Return the words of a command, addresses without user, password, query and fragment."""
+    masked: list[str] = []
+    before = ""
+    for word in words:
+        if not word.startswith("-"):
+            masked.append(_shown(before, word))
+        else:
+            flag, mark, value = word.partition("=")
+            masked.append(f"{flag}={_shown(flag, value)}" if mark else word)
+        before = word
+    return masked
+
+
+def host_of(url: str) -> str:
+    """Return the scheme and the host of an address, an ellipsis for the rest."""
+    from ragforge.corpus.origins.origin import shown_url
+
+    scheme, mark, rest = shown_url(url).partition("://")
+    host = rest.partition("/")[0].rpartition("@")[2].rstrip("…?#") if mark else ""
+    return f"{scheme}://{host}/…" if host else "…"
+
+
+def _shown(flag: str, value: str) -> str:
+    from ragforge.corpus.origins.origin import looks_like_address, shown_url
+
+    if flag == "--notify-url":
+        return host_of(value)
+    if flag == "--notify-command":
+        return _INSIDE.sub(lambda match: host_of(match[0]), value)
+    if value.lower().startswith(_SQL):
+        url, mark, query = value[len(_SQL) :].partition("#")
+        is_torn = "@" in re.split(r"\s", query.lstrip(), maxsplit=1)[0]
+        return f"{_SQL}{'…' if is_torn else shown_url(url)}{mark and '#…'}"
+    if value.startswith("git:") and "://" not in value:
+        return "git:…" if _GIT.match(value) else value
+    if looks_like_address(value):
+        return shown_url(value)
+    return value

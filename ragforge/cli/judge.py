@@ -23,26 +23,42 @@ import argparse
 import asyncio
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ragforge.api.judged import (
-    check_place,
-    judging_json,
-    judging_lines,
-    summaries_text,
-)
-from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, job_of, observed, print_estimate
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.output import dumps, print_estimate, show
 from ragforge.errors import UsageError
-from ragforge.pipeline.judge.judge_run import JudgingResult
-from ragforge.report.agreement import agreement_table
 
 if TYPE_CHECKING:
+    from ragforge.config import Settings
+    from ragforge.evaluating.completion import CompletionSummary
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.auditing import AuditResult
+    from ragforge.pipeline.complete.completing import Completion
     from ragforge.pipeline.judge.earlier_rankings import Earlier
+    from ragforge.pipeline.judge.judge_run import JudgingResult
 
 _FEW_QUERIES = 10
 """Of a file of pairs, up to which the summary of each is printed unasked."""
+AUDIT_HELP: Final = """\
+Audit a judge: does its grade hold when somebody tampers with the text?
+
+A seeded sample of pairs is judged plainly, then again with attacks in the text: keyword stuffing,
+claims of relevance, forged verdicts, role markers, escapes from the fence, padding, other orders,
+cuts, another query's passage, and the same question once more. Printed is how often the judge did
+what a sound one would not, with 95 % intervals that resample queries. Failures are no flips; they
+are counted, and bound what they could change.
+
+In a dataset the audit is kept as judge_audit.json, and shown by `ragforge report`. Plain texts
+that were judged before come from the call store. A dry run counts every attack on every pair;
+which are left out depends on the plain grades.
+
+Examples:
+  ragforge judge audit --dataset set/ --model gpt-5-mini --dry-run
+  ragforge judge audit --dataset set/ -n 100 --attack forged-verdict --attack relevance-claim
+  ragforge judge audit --pairs pairs.jsonl --out audit.json
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -89,9 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.setting_judge_permutations is not None and settings.judge.batch == 1:
         raise UsageError("--permutations goes with --batch")
     if arguments.complete:
-        from ragforge.cli.judge_complete import complete
-
-        return complete(arguments, open_dataset(arguments.dataset), settings)
+        return _complete(arguments, open_dataset(arguments.dataset), settings)
     if arguments.pairs:
         place = arguments.out
         judge = partial(judge_file, arguments.pairs, place)
@@ -108,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
     if result.estimate is not None:
         print_estimate(result.estimate, as_json=arguments.json)
     elif arguments.json:
+        from ragforge.api.judged import judging_json
+
         print(dumps(judging_json(result)))
     else:
         is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
@@ -115,6 +131,47 @@ def run(arguments: argparse.Namespace) -> int:
         if place.exists():
             print(place)
     return 0
+
+
+def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Settings") -> int:
+    """Complete the pools of a dataset, and print what came of it."""
+    from ragforge.pipeline.complete.completing import complete_whole
+    from ragforge.pipeline.holes import describe_holes, holes_of
+    from ragforge.report.completion import completion_text
+
+    with observed(arguments) as observer:
+        done = asyncio.run(complete_whole(dataset, job_of(arguments, settings, observer)))
+    if done.estimate is not None:
+        print_estimate(done.estimate, as_json=arguments.json)
+        return 0
+    assert done.summary is not None
+    if arguments.json:
+        print(dumps(_completion_json(done, done.summary)))
+        return 0
+    show(completion_text(done.summary))
+    for name, count in done.failed_probes.items():
+        say(f"probe {name} failed for {count:,} queries (see failures.jsonl)")
+    judging = done.judging
+    say(
+        f"judge {judging.judge}: {judging.n_judged:,} pairs judged now, {judging.n_failed:,} failed"
+    )
+    for line in filter(None, (describe_holes(holes, dataset) for holes in holes_of(dataset))):
+        say(line)
+    print(dataset.files / "pool.jsonl")
+    return 0
+
+
+def _completion_json(done: "Completion", summary: "CompletionSummary") -> dict[str, object]:
+    from ragforge.report.completion import completion_json
+
+    judging = done.judging
+    return {
+        "judge": judging.judge,
+        "judged": judging.n_judged,
+        "failed": judging.n_failed,
+        "failed_probes": dict(done.failed_probes),
+        **completion_json(summary),
+    }
 
 
 def _earlier(arguments: argparse.Namespace) -> "Earlier | None":
@@ -162,6 +219,8 @@ def _check_complete(arguments: argparse.Namespace) -> None:
 
 
 def _check_pairs(arguments: argparse.Namespace) -> None:
+    from ragforge.api.judged import check_place
+
     if arguments.out is None:
         raise UsageError("--pairs needs --out FILE for the judgments")
     check_place(arguments.out, arguments.pairs, "--out")
@@ -173,12 +232,101 @@ def _check_pairs(arguments: argparse.Namespace) -> None:
         raise UsageError("--on-labels goes with --dataset; in --pairs a row's grade is enough")
 
 
-def _print_result(result: JudgingResult, *, per_query: bool) -> None:
+def _print_result(result: "JudgingResult", *, per_query: bool) -> None:
+    from ragforge.api.judged import judging_lines, summaries_text
+
     if per_query:
         show(summaries_text(result))
     if result.agreement is not None:
+        from ragforge.report.agreement import agreement_table
         from ragforge.report.text import table_text
 
         show(f"{table_text(agreement_table(result.agreement))}\n")
     for line in judging_lines(result):
-        complain(line)
+        say(line)
+
+
+def configure_audit(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `judge audit`."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--dataset", type=Path, metavar="DIR")
+    source.add_argument("--pairs", type=Path, metavar="FILE", help="draw from the pairs of a file")
+    parser.add_argument(
+        "-n", "--n", type=_count, default=50, metavar="N", help="pairs (default 50)"
+    )
+    parser.add_argument(
+        "--attack", action="append", default=[], metavar="NAME", help="attack to try (default: all)"
+    )
+    parser.add_argument(
+        "--run",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run whose top ranks may be drawn beside the judged pairs (default: all)",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where the audit of --pairs goes")
+    add_mode(parser)
+    add_json(parser)
+    add_common(parser, "judge", *PAID)
+
+
+def run_audit(arguments: argparse.Namespace) -> int:
+    """Run `judge audit`."""
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.pipeline.auditing import Plan, audit_dataset, audit_file
+
+    settings = settings_of(arguments)
+    _check_audit(arguments)
+    plan = Plan(arguments.n, tuple(arguments.attack), tuple(arguments.run))
+    if arguments.pairs:
+        place = arguments.out
+        audit = partial(audit_file, arguments.pairs, place, plan)
+    else:
+        dataset = open_dataset(arguments.dataset)
+        place = dataset.files / "judge_audit.json"
+        audit = partial(audit_dataset, dataset, plan)
+    with observed(arguments) as observer:
+        result = asyncio.run(audit(job_of(arguments, settings, observer)))
+    if result.estimate is not None:
+        print_estimate(result.estimate, as_json=arguments.json)
+    else:
+        _print_audit(result, place, as_json=arguments.json)
+    return 0
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
+    return count
+
+
+def _check_audit(arguments: argparse.Namespace) -> None:
+    if arguments.pairs and arguments.out is None:
+        raise UsageError("--pairs needs --out FILE for the audit")
+    if arguments.pairs and arguments.out.exists() and arguments.out.samefile(arguments.pairs):
+        raise UsageError(f"--out {arguments.out}: is the file of pairs itself; name another")
+    if arguments.pairs:
+        from ragforge.files.set.output_paths import refuse_to_replace
+        from ragforge.records import JudgeAudit
+
+        refuse_to_replace(arguments.out, JudgeAudit, whole=True)
+    if arguments.pairs and arguments.run:
+        raise UsageError("--run goes with --dataset, not with --pairs")
+    if arguments.dataset and arguments.out is not None:
+        raise UsageError("--out goes with --pairs; a dataset keeps its own judge_audit.json")
+
+
+def _print_audit(result: "AuditResult", place: Path, *, as_json: bool) -> None:
+    from ragforge.evaluating.text_table import render_table
+    from ragforge.report.audit import audit_line, audit_tables
+
+    assert result.audit is not None
+    if as_json:
+        print(dumps(result.audit.model_dump(mode="json")))
+        return
+    for table in audit_tables(result.audit):
+        if table.rows:
+            show(f"{render_table(table.headers, table.rows)}\n")
+    say(f"judge audit of {audit_line(result.audit)}")
+    print(place)

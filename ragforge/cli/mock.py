@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
 from ragforge.errors import UsageError
 from ragforge.mock.app import App
 from ragforge.mock.script import Script, descriptions, fault_of, flag
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"--host {host} --port {port}: cannot be listened on: {error.strerror or error}; "
             "--port 0 takes a free port"
         ) from error
-    complain(_summary(app))
+    say(_summary(app))
     return 0
 
 
@@ -107,7 +107,7 @@ async def _serve(app: App, host: str, port: int) -> None:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{taken}/v1"
         print(url, flush=True)
-        complain(f"mock endpoint at {url}; Ctrl-C ends it")
+        say(f"mock endpoint at {url}; Ctrl-C ends it")
         await stop.wait()
 
 

@@ -14,8 +14,9 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -195,11 +196,11 @@ def _diff(arguments: argparse.Namespace) -> None:
     if differences:
         show(differences)
     else:
-        complain("no difference")
+        say("no difference")
 
 
 def _copy(arguments: argparse.Namespace) -> None:
     from ragforge.prompts import copy_prompt
 
     print(copy_prompt(arguments.name, arguments.to))
-    complain(f"edit it, raise its version, and give --prompts-dir {arguments.to} to use it")
+    say(f"edit it, raise its version, and give --prompts-dir {arguments.to} to use it")

@@ -28,9 +28,9 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from ragforge.cli.flags import PAID, add_common, add_json, dumps, settings_of
-from ragforge.cli.paid import add_mode, job_of, observed
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.output import dumps, show
 from ragforge.config import Settings
 from ragforge.errors import UsageError
 
@@ -106,6 +106,6 @@ def _roll_back(path: Path, arguments: argparse.Namespace) -> int:
         told = {"status": "rolled back", "dataset": str(path), "version": version, "exit_code": 0}
         print(dumps(told))
         return 0
-    complain(f"version {version} is published again; the next refresh starts from it")
+    say(f"version {version} is published again; the next refresh starts from it")
     show(str(path))
     return 0

@@ -16,8 +16,9 @@ Examples:
 import argparse
 from pathlib import Path
 
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.output import dumps, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         summary = write_report(dataset, arguments.out, form, settings, options)
     for warning in summary.run_warnings:
-        complain(f"warning: {warning}")
+        say(f"warning: {warning}")
     if arguments.json:
         from ragforge.report.report_json import report_json
 

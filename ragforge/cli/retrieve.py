@@ -27,10 +27,16 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.api.progress import Progress
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.selecting import add_selection, choose_queries, tell_chosen
-from ragforge.cli.talk import complain
+from ragforge.api.progress import Progress, say
+from ragforge.cli.flags import (
+    add_common,
+    add_json,
+    add_selection,
+    choose_queries,
+    settings_of,
+    tell_chosen,
+)
+from ragforge.cli.output import dumps
 from ragforge.errors import EndpointError
 from ragforge.evaluating.formatting import one_line
 
@@ -103,11 +109,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps({**found, "failed": len(made.failures), "selection": selection}))
     else:
         tell_chosen(dataset)
-        complain(f"{len(made.rankings)} queries retrieved, {len(made.failures)} failed")
+        say(f"{len(made.rankings)} queries retrieved, {len(made.failures)} failed")
         for line in filter(
             None, (describe_holes(holes, dataset) for holes in holes_of(dataset, [name]))
         ):
-            complain(line)
+            say(line)
         print(path)
     return _code_of(made, max_failures)
 
@@ -123,10 +129,10 @@ def _code_of(made: "RunResult", max_failures: float) -> int:
         f"({n_failed / n_queries:.1%}); the first: {first}"
     )
     if n_failed > max_failures * n_queries:
-        complain(
+        say(
             f"ragforge: error: {message}; all else is written, but --max-failures allows "
             f"{max_failures:.1%}: run it again, or allow more"
         )
         return EndpointError.exit_code
-    complain(f"warning: {message}; they have no value and widen the bounds")
+    say(f"warning: {message}; they have no value and widen the bounds")
     return 0

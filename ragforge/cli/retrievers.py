@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.dataset import Dataset
@@ -93,10 +93,10 @@ def run_retrievers(
                 if result.stands
                 else ""
             )
-            complain(f"warning: {result.name}: {result.explanation}{rest}")
+            say(f"warning: {result.name}: {result.explanation}{rest}")
         elif result.failures:
             n_queries = len(result.failures) + len(result.rankings)
-            complain(
+            say(
                 f"warning: {result.name}: the retriever failed on {len(result.failures)} of "
                 f"{n_queries} queries; they have no value and widen the bounds"
             )

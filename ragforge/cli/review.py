@@ -15,8 +15,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps
 from ragforge.evaluating.formatting import plural
 
 if TYPE_CHECKING:
@@ -73,9 +74,7 @@ def _export(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(dumps({"file": str(out), "queries": len(rows), "random": drawn}))
     else:
-        complain(
-            f"{plural(len(rows), 'query', 'queries')} to decide about, {drawn} drawn at random"
-        )
+        say(f"{plural(len(rows), 'query', 'queries')} to decide about, {drawn} drawn at random")
         print(out)
 
 
@@ -100,7 +99,7 @@ def _import(arguments: argparse.Namespace) -> None:
         print(dumps({**result.counts, **stale, "audit": audit, "dry_run": arguments.dry_run}))
         return
     for line in _told(result, dry_run=arguments.dry_run):
-        complain(line)
+        say(line)
     print(arguments.dataset)
 
 

@@ -19,8 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps, show
 from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.text_table import render_table
 
@@ -73,7 +74,7 @@ def _list(dataset: "Dataset", *, as_json: bool) -> None:
         headers = ("run", "queries", "failed", "hits", "chunks", "retriever")
         show(render_table(headers, [_row(item) for item in listed]))
     else:
-        complain(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
+        say(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
 
 
 def _row(item: "ListedRun") -> tuple[str, ...]:
@@ -89,7 +90,7 @@ def _remove(dataset: "Dataset", names: list[str], *, as_json: bool) -> None:
     if as_json:
         print(dumps({"dataset": str(dataset.path), "removed": names}))
     else:
-        complain(f"removed: {', '.join(names)}")
+        say(f"removed: {', '.join(names)}")
 
 
 def _rename(dataset: "Dataset", name: str, to: str, *, as_json: bool) -> None:

@@ -27,8 +27,9 @@ from string import Template
 from types import MappingProxyType
 from typing import Final, NoReturn
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps
 from ragforge.config import load
 from ragforge.errors import UsageError
 from ragforge.files.shipped_folders import shipped
@@ -332,9 +333,9 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = set(holes.get_identifiers())
     text = holes.substitute(values_of(given, wanted, arguments.name))
     if passed_over := unused(given, wanted):
-        complain(f"not used by {arguments.name}: {', '.join(passed_over)}")
+        say(f"not used by {arguments.name}: {', '.join(passed_over)}")
     if "config" in wanted and arguments.config is None and Path(DEFAULTS["config"]).is_file():
-        complain(
+        say(
             f"settings: the schedule names {DEFAULTS['config']} of this folder, which may then "
             "choose code, commands, models and addresses: read it first"
         )

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ragforge.cli.flags import dumps
+from ragforge.cli.output import dumps
 from ragforge.errors import UsageError
 
 

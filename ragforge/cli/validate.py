@@ -12,8 +12,9 @@ Examples:
 import argparse
 from pathlib import Path
 
-from ragforge.cli.flags import add_json, dumps
-from ragforge.cli.talk import complain
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps
 from ragforge.errors import DataError
 
 
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps({"problems": list(findings.problems), "notes": list(findings.notes)}))
     else:
         for line in (*findings.problems, *findings.notes):
-            complain(line)
+            say(line)
         counts = plural(len(findings.problems), "problem"), plural(len(findings.notes), "note")
         print(f"{arguments.dataset}: {', '.join(counts)}")
     return DataError.exit_code if findings.problems else 0

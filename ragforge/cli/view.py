@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragforge.api.progress import say
 from ragforge.cli.flags import add_common, settings_of
-from ragforge.cli.talk import complain
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def announce(address: str) -> None:
         print(address, flush=True)
-        complain("ragforge view: Ctrl-C ends it")
+        say("ragforge view: Ctrl-C ends it")
 
     access = SiteAccess(arguments.host, arguments.port, token)
     serve(arguments.roots, access, lambda dataset: _report(dataset, settings), announce)

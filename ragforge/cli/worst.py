@@ -17,8 +17,9 @@ import argparse
 from math import inf
 from pathlib import Path
 
-from ragforge.cli.flags import add_common, add_json, dumps, settings_of
-from ragforge.cli.talk import complain, show
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 from ragforge.files.row import parse_number
 
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         cause=arguments.cause,
     )
     for warning in report.warnings:
-        complain(f"warning: {warning}")
+        say(f"warning: {warning}")
     if arguments.json:
         print(dumps(worst_json(report)))
     else:

@@ -16,7 +16,7 @@ import pytest
 from fakes import Recorder, request
 from faults.harness import KEY, LATENCY, finish
 
-from ragforge.cli.talk import Progress
+from ragforge.api.progress import Progress
 from ragforge.llm.connect import connect
 from ragforge.observe import Event, silent
 

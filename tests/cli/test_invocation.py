@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from ragforge.cli.invocation import invoke
-from ragforge.cli.resuming import host_of, resume_hint
+from ragforge.cli.invocation import host_of, invoke, resume_hint
 from ragforge.errors import EndpointError
 
 NOTE = "\n(… stands for what may be secret: put it back)"

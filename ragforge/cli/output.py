@@ -1,0 +1,39 @@
+"""What people and programs read of a command: results on stdout; `say` puts the rest on stderr."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ragforge.api.results import Estimate, Result
+from ragforge.evaluating.formatting import escaped_json, inert
+
+_COMMANDS: Final = re.compile(r"##(?=\w*\[)")
+"""How commands to the runner of a CI service begin."""
+
+
+def show(text: str) -> None:
+    """Print a result to stdout; what a terminal or a CI service would obey is shown instead."""
+    print(inert(text))
+
+
+def print_result(result: Result, *, as_json: bool) -> None:
+    """Print a result to stdout, as text or as JSON."""
+    if as_json:
+        print(dumps(result.to_dict()))
+    else:
+        show(result.table())
+
+
+def print_estimate(counted: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what a dry run counted."""
+    print_result(Estimate(counted), as_json=as_json)
+
+
+def dumps(value: object) -> str:
+    """Return the JSON that `--json` prints: indented, sorted as built, never NaN.
+
+    What a terminal or a CI service would obey is escaped: hidden characters, `##[` and `##vso[`.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return _COMMANDS.sub(r"#\\u0023", escaped_json(text))
