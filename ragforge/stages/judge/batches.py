@@ -20,14 +20,8 @@ from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.stages.asking import Asker, Way, locate_shown, quoted, together, visible
 from ragforge.stages.judge.llm import flagged
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.reply import (
-    Ballot,
-    RelevanceReply,
-    broken_rule,
-    evidence_in,
-    find_evidence,
-)
-from ragforge.stages.judge.votes import NoQuorumError, in_order, last_key, settle
+from ragforge.stages.judge.reply import RelevanceReply, broken_rule, evidence_in, find_evidence
+from ragforge.stages.judge.votes import Ballot, NoQuorumError, in_order, lost_vote, settle
 from ragforge.stages.runner import Judge, failure_of
 
 TOGETHER = 2000
@@ -284,10 +278,8 @@ class BatchedJudge:
         return JudgedBatch(tuple(for_all(judgment, twins)))
 
     def _lost(self, at: int, error: CallError) -> Vote:
-        asker = self.askers[at // self.permutations]
-        failed = {"model": asker.name, "grade": None, "failure": error.kind}
-        order = {"permutation": at % self.permutations, "call_key": last_key(error)}
-        return Vote.model_validate({**failed, **order})
+        asker, permutation = self.askers[at // self.permutations], at % self.permutations
+        return lost_vote(asker.name, error, permutation=permutation)
 
 
 def _all_failed(pairs: Sequence[Pair], error: CallError) -> dict[str, Ballot | CallError]:

@@ -8,7 +8,6 @@ from ragforge.records import Judgment, Provenance, Vote
 from ragforge.stages.asking import Asker, Way, quoted, together
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.reply import (
-    Ballot,
     GradeReply,
     RelevanceReply,
     broken_rule,
@@ -16,7 +15,7 @@ from ragforge.stages.judge.reply import (
     grade_odds,
 )
 from ragforge.stages.judge.tripwires import flags
-from ragforge.stages.judge.votes import last_key, refuse_below_quorum, settle, weighted
+from ragforge.stages.judge.votes import Ballot, lost_vote, refuse_below_quorum, settle, weighted
 
 SCHEMA = "relevance"
 BARE_SCHEMA = "relevance_grade"
@@ -103,15 +102,7 @@ class PollingJudge:
         ballots = [one for one in outcomes if isinstance(one, Ballot)]
         errors = [one for one in outcomes if isinstance(one, CallError)]
         lost = [
-            Vote.model_validate(
-                {
-                    "model": judge.asker.name,
-                    "grade": None,
-                    "failure": outcome.kind,
-                    "vote": judge.vote,
-                    "call_key": last_key(outcome),
-                }
-            )
+            lost_vote(judge.asker.name, outcome, vote=judge.vote)
             for judge, outcome in zip(self.judges, outcomes, strict=True)
             if isinstance(outcome, CallError)
         ]

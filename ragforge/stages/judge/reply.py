@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import exp, log2
+from math import exp
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from ragforge.corpus.quote_locations import Location
 from ragforge.llm.chat import ChatReply, Numeral
-from ragforge.records import Grade, Vote
+from ragforge.records import Grade
 from ragforge.stages.asking import locate_shown, upto, visible
+from ragforge.stages.judge.votes import GRADES
 from ragforge.stages.quotes import find_proof, is_evidence
 
-GRADES = (0, 1, 2, 3)
 LEAST_MASS = 0.9
 """Probability that must lie on the four grades for a weighted grade to be made of them."""
 
@@ -58,31 +57,6 @@ class GradeReply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     grade: _GivenGrade
-
-
-@dataclass(frozen=True, slots=True)
-class Ballot:
-    """A vote with what the judge said for it, and how sure it was.
-
-    Args:
-        vote: Its grade is not None.
-        reasoning: The judge's.
-        evidence: The passage's own words, "" where none were given.
-        odds: Probability of each grade; None where the endpoint gave none that can be used.
-        is_mock: Whether `ragforge mock` cast it.
-    """
-
-    vote: Vote
-    reasoning: str
-    evidence: str
-    odds: tuple[float, ...] | None = None
-    is_mock: bool = False
-
-    @property
-    def grade(self) -> int:
-        """The grade of the vote."""
-        assert self.vote.grade is not None
-        return self.vote.grade
 
 
 def broken_rule(reply: RelevanceReply, text: str) -> str | None:
@@ -165,16 +139,6 @@ def grade_mass(numeral: Numeral) -> Mapping[int, float]:
         if token in {"0", "1", "2", "3"}:
             mass[int(token)] += exp(min(_LARGEST_LOGPROB, logprob))
     return mass
-
-
-def mean_of(odds: tuple[float, ...]) -> float:
-    """Return the grade weighted by its odds, in [0, 3]."""
-    return min(3.0, sum(grade * share for grade, share in zip(GRADES, odds, strict=True)))
-
-
-def entropy_bits(odds: tuple[float, ...]) -> float:
-    """Return the entropy of odds: 0 where one grade has all, 2 where all four are alike."""
-    return min(2.0, max(0.0, -sum(share * log2(share) for share in odds if share > 0)))
 
 
 def _at_grade(reply: ChatReply, grade: int) -> Numeral | None:

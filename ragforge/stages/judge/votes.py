@@ -1,13 +1,40 @@
 """From several votes to one judgment: all are kept, the mean and the strict grade are computed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, log2
 
 from ragforge.errors import CallError
 from ragforge.records import Judgment, Provenance, Vote
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.reply import GRADES, Ballot, entropy_bits, mean_of
+
+GRADES = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """A vote with what the judge said for it, and how sure it was.
+
+    Args:
+        vote: Its grade is not None.
+        reasoning: The judge's.
+        evidence: The passage's own words, "" where none were given.
+        odds: Probability of each grade; None where the endpoint gave none that can be used.
+        is_mock: Whether `ragforge mock` cast it.
+    """
+
+    vote: Vote
+    reasoning: str
+    evidence: str
+    odds: tuple[float, ...] | None = None
+    is_mock: bool = False
+
+    @property
+    def grade(self) -> int:
+        """The grade of the vote."""
+        assert self.vote.grade is not None
+        return self.vote.grade
 
 
 def settle(
@@ -116,14 +143,33 @@ def _shared_odds(ballots: Sequence[Ballot]) -> tuple[float, ...]:
     return tuple(sum(column) / len(odds) for column in zip(*odds, strict=True))
 
 
+def mean_of(odds: tuple[float, ...]) -> float:
+    """Return the grade weighted by its odds, in [0, 3]."""
+    return min(3.0, sum(grade * share for grade, share in zip(GRADES, odds, strict=True)))
+
+
+def entropy_bits(odds: tuple[float, ...]) -> float:
+    """Return the entropy of odds: 0 where one grade has all, 2 where all four are alike."""
+    return min(2.0, max(0.0, -sum(share * log2(share) for share in odds if share > 0)))
+
+
 def in_order(votes: Sequence[Vote]) -> tuple[Vote, ...]:
     """Return votes as a judgment keeps them: by model, vote and order."""
     return tuple(sorted(votes, key=lambda vote: (vote.model, vote.vote, vote.permutation)))
 
 
-def last_key(error: CallError) -> str:
-    """Return the key of the reply that a vote failed on, "" where none came."""
-    return error.call_keys[-1] if error.call_keys else ""
+def lost_vote(model: str, error: CallError, *, vote: int = 0, permutation: int = 0) -> Vote:
+    """Return the record of a vote that failed, with the key of the reply it failed on."""
+    return Vote.model_validate(
+        {
+            "model": model,
+            "grade": None,
+            "failure": error.kind,
+            "vote": vote,
+            "permutation": permutation,
+            "call_key": error.call_keys[-1] if error.call_keys else "",
+        }
+    )
 
 
 def weighted(odds: tuple[float, ...] | None) -> float | None:

@@ -8,12 +8,11 @@ from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.stages.judge.reply import (
     RelevanceReply,
     broken_rule,
-    entropy_bits,
     evidence_in,
     find_evidence,
     grade_odds,
-    mean_of,
 )
+from ragforge.stages.judge.votes import entropy_bits, mean_of
 
 
 def replied(grade=2, reasoning="so", **odds):

@@ -5,8 +5,13 @@ import pytest
 from ragforge.errors import CallError
 from ragforge.records import Provenance, Vote
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.reply import Ballot
-from ragforge.stages.judge.votes import NoQuorumError, refuse_below_quorum, settle, strict_grade
+from ragforge.stages.judge.votes import (
+    Ballot,
+    NoQuorumError,
+    refuse_below_quorum,
+    settle,
+    strict_grade,
+)
 
 PAIR = Pair("q", "What?", "c", "text")
 BY = Provenance(kind="llm", model="a+b")
