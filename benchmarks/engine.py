@@ -201,7 +201,7 @@ def _messages(job: int) -> list[dict[str, str]]:
 
 def _fields(job: int) -> dict[str, object]:
     from ragforge.llm.structured import reply_schema
-    from ragforge.stages.judge.reply import RelevanceReply
+    from ragforge.stages.judge.llm import RelevanceReply
 
     form = {"name": "relevance", "strict": True, "schema": reply_schema(RelevanceReply)}
     return {
@@ -213,7 +213,7 @@ def _fields(job: int) -> dict[str, object]:
 
 
 def _good(text: str) -> bool:
-    from ragforge.stages.judge.reply import RelevanceReply
+    from ragforge.stages.judge.llm import RelevanceReply
 
     return RelevanceReply.model_validate_json(text).grade in range(4)
 
@@ -248,7 +248,7 @@ async def _openai_create(url: str, in_flight: int) -> Client:
 async def _openai_parse(url: str, in_flight: int) -> Client:
     import openai
 
-    from ragforge.stages.judge.reply import RelevanceReply
+    from ragforge.stages.judge.llm import RelevanceReply
 
     client = openai.AsyncOpenAI(api_key="none", base_url=url, timeout=120)
 

@@ -16,7 +16,7 @@ from ragforge.pipeline.job import failures_beside
 from ragforge.pipeline.judge.judge_run import JudgingResult, describe_position_effect
 from ragforge.records import Failure, Judgment
 from ragforge.report.agreement import agreement_json, agreement_table
-from ragforge.stages.judge.summary import QuerySummary
+from ragforge.stages.judge.pairs import QuerySummary
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -29,11 +29,9 @@ from ragforge.pipeline.judge.judge_run import JudgedSpool, JudgeRun, JudgingResu
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.judging import judge_file, refused_if_all_failed
 from ragforge.records import Failure, Grounding, Judgment, Provenance
-from ragforge.stages.judge.batches import Batch, JudgedBatch, batches
-from ragforge.stages.judge.examples import refuse_shared_queries
-from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.stage import judge_batches
-from ragforge.stages.judge.summary import summarise_sorted
+from ragforge.stages.judge.batches import Batch, JudgedBatch, batches, judge_batches
+from ragforge.stages.judge.llm import refuse_shared_queries
+from ragforge.stages.judge.pairs import Pair, summarise
 from ragforge.stages.runner import Judge
 
 _AHEAD: Final = 1000
@@ -180,7 +178,7 @@ def _judged(
     place: Path | None,
     call: Call,
 ) -> Judged:
-    result.summaries = summarise_sorted(judged.judgments())
+    result.summaries = summarise(judged.judgments())
     if judges.provenance().kind == "baseline":
         result.agreement = labels.baseline()
     else:

@@ -20,8 +20,7 @@ from ragforge.records import Failure, JudgeAudit, Judgment
 from ragforge.stages.audit.attacks import ATTACKS
 from ragforge.stages.audit.sampling import Candidate, draw, others
 from ragforge.stages.audit.stage import Audited, Auditing, Sample, audit
-from ragforge.stages.judge.examples import refuse_shared_queries
-from ragforge.stages.judge.llm import LLMJudge, PollingJudge
+from ragforge.stages.judge.llm import LLMJudge, PollingJudge, refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.runner import Judge
 

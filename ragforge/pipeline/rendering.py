@@ -42,7 +42,7 @@ from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.ground.parts import Exchange
 from ragforge.stages.ground.parts import Passage as AnsweredPassage
 from ragforge.stages.judge.batches import Batch, batches
-from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.recheck.llm import LLMRecheck
 from ragforge.stages.recheck.subject import Passage, Subject

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply, Message
 from ragforge.llm.structured import MAX_REPLY_CHARS, ask_structured, parse_object, reply_schema
-from ragforge.stages.judge.reply import RelevanceReply, broken_rule
+from ragforge.stages.judge.llm import RelevanceReply, broken_rule
 
 PASSAGE = "Far out at sea, blue whales eat krill. They do so in summer."
 LINES = (Path(__file__).parent.parent / "data" / "bad_replies.jsonl").read_text().splitlines()

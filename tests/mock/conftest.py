@@ -13,7 +13,7 @@ import pytest
 
 from ragforge.llm.structured import reply_schema
 from ragforge.mock import Script, serving
-from ragforge.stages.judge.reply import RelevanceReply
+from ragforge.stages.judge.llm import RelevanceReply
 
 TIMEOUT_S = 20
 

@@ -11,7 +11,7 @@ from ragforge.llm.structured import InvalidReplyError, parse_object
 from ragforge.mock.content import Content
 from ragforge.mock.draws import Draws
 from ragforge.mock.faults import spoil
-from ragforge.stages.judge.reply import RelevanceReply
+from ragforge.stages.judge.llm import RelevanceReply
 
 VALUE = {"reasoning": "it says so", "evidence": "", "contains_answer": False, "grade": 1}
 GRADE = {"properties": {"grade": {"type": "integer", "enum": [0, 1, 2, 3]}}}

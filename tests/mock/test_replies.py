@@ -10,7 +10,7 @@ import pytest
 
 from ragforge.llm.structured import reply_schema
 from ragforge.mock.content import body_sha256, good_content
-from ragforge.stages.judge.reply import RelevanceReply
+from ragforge.stages.judge.llm import RelevanceReply
 
 
 def test_a_reply_has_all_that_openai_sends(start, plain):

@@ -11,7 +11,7 @@ from ragforge.errors import ConfigError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.structured import reply_schema
 from ragforge.stages.asking import Way, locate_shown, quoted, quoted_list, visible, visible_text
-from ragforge.stages.judge.reply import RelevanceReply
+from ragforge.stages.judge.llm import RelevanceReply
 
 GOOD = json.dumps({"reasoning": "", "evidence": "", "contains_answer": False, "grade": 0})
 MARKER = re.compile(r"^<<(DATA-[0-9a-f]{16})>>$", re.MULTILINE)

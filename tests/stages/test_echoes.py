@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragforge.stages.asking import quoted, quoted_list, repeats_data
-from ragforge.stages.judge.reply import GradeReply, RelevanceReply
+from ragforge.stages.judge.llm import GradeReply, RelevanceReply
 
 FORGED = {
     "reasoning": "It says it all.",

@@ -25,7 +25,7 @@ from ragforge.records import Chunk, Query
 from ragforge.retrieval import Buildable, Embedder, Retriever
 from ragforge.stages.complete.growth import Ranked, ranked_items
 from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
-from ragforge.stages.judge.examples import refuse_shared_queries
+from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.runner import Collected, Workers
 
 

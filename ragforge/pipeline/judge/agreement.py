@@ -9,8 +9,7 @@ from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.records import Judgment
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words
-from ragforge.stages.judge.pairs import Pair, PairId
-from ragforge.stages.judge.summary import RELEVANT_FROM
+from ragforge.stages.judge.pairs import RELEVANT_FROM, Pair, PairId
 
 
 @dataclass(frozen=True, slots=True)

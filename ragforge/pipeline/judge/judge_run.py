@@ -17,11 +17,9 @@ from ragforge.pipeline.job import failures_beside
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.records import Failure, Judgment
-from ragforge.stages.judge.batches import Batch, batches
-from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.batches import Batch, batches, judge_batches
+from ragforge.stages.judge.pairs import Pair, QuerySummary
 from ragforge.stages.judge.position import PositionEffect, PositionSums
-from ragforge.stages.judge.stage import judge_batches
-from ragforge.stages.judge.summary import QuerySummary
 
 PILOT_PAIRS = 200
 """Pairs after which the effect of places is looked at for the first time; then at twice as many,

@@ -21,9 +21,16 @@ from ragforge.prompts import is_overridden
 from ragforge.records import Judgment, Provenance, Stage
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.batches import Batch, BatchedJudge, JudgedBatch, OneByOne
-from ragforge.stages.judge.examples import example_turns, examples_sha256
 from ragforge.stages.judge.lexical import LexicalJudge
-from ragforge.stages.judge.llm import ALTERNATIVES, BARE_SCHEMA, SCHEMA, LLMJudge, PollingJudge
+from ragforge.stages.judge.llm import (
+    ALTERNATIVES,
+    BARE_SCHEMA,
+    SCHEMA,
+    LLMJudge,
+    PollingJudge,
+    example_turns,
+    examples_sha256,
+)
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.runner import Judge, Workers
 

@@ -37,10 +37,8 @@ from ragforge.pipeline.judge.pooling import (
     with_texts,
 )
 from ragforge.records import Judgment, Provenance
-from ragforge.stages.judge.examples import refuse_shared_queries
-from ragforge.stages.judge.pairs import Pair, PairId
-from ragforge.stages.judge.stage import open_pairs
-from ragforge.stages.judge.summary import QuerySummary, summarise_sorted
+from ragforge.stages.judge.llm import refuse_shared_queries
+from ragforge.stages.judge.pairs import Pair, PairId, QuerySummary, open_pairs, summarise
 
 _BATCHES = re.compile(r"batch (\d+) x (\d+)")
 
@@ -217,7 +215,7 @@ async def judge_file(pairs_path: Path, out: Path, job: Job) -> JudgingResult:
                 counts = {"in_file": len(rows), "new": len(rows)}
                 result.estimate = _estimate(judges, result, counts)
                 return result
-            result.summaries = summarise_sorted(judged.judgments())
+            result.summaries = summarise(judged.judgments())
             if judges.provenance().kind == "baseline":
                 result.agreement = rows.labels.baseline()
             else:
@@ -281,7 +279,7 @@ def _counts(dataset: Dataset, pooled: Sequence[PairId], todo: Sequence[PairId]) 
 
 
 def _summaries(dataset: Dataset, pooled: Container[tuple[str, str]]) -> list[QuerySummary]:
-    return summarise_sorted(
+    return summarise(
         item for item in dataset.each_judgment() if (item.query_id, item.chunk_id) in pooled
     )
 

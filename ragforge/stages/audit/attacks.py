@@ -12,8 +12,8 @@ from typing import Final
 
 from ragforge.records import Expectation
 from ragforge.stages.asking import locate_shown, visible
+from ragforge.stages.judge.llm import RelevanceReply
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.reply import RelevanceReply
 from ragforge.stages.words import content_stems, sentences
 
 _SENTENCES: Final = (

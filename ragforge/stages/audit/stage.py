@@ -18,11 +18,10 @@ from ragforge.records import (
     Judgment,
 )
 from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked
-from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.judge.pairs import RELEVANT_FROM, Pair
 from ragforge.stages.runner import Collected, Judge, Work, Workers, collect
 from ragforge.stages.words import sentences
 
-RELEVANT_FROM: Final = 2
 _LOWEST, _HIGHEST = 0, 3
 _EXAMPLES: Final = 5
 

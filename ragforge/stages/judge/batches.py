@@ -1,7 +1,8 @@
-"""Several passages in one call: cheaper, and open to what stands beside and before a passage.
+"""Pairs judged in batches: texts that read alike once, and several passages in one call.
 
-So each batch is shown in several orders, every verdict is tied to its passage by an id that cannot
-be guessed and by the words it quotes, and what a batch leaves open is asked for alone.
+Such a call is cheaper, and open to what stands beside and before a passage. So each batch is shown
+in several orders, every verdict is tied to its passage by an id that cannot be guessed and by the
+words it quotes, and what a batch leaves open is asked for alone.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
 
 from pydantic import BaseModel, ConfigDict
@@ -18,14 +20,24 @@ from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.models import DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.stages.asking import Asker, Way, locate_shown, quoted, together, visible
-from ragforge.stages.judge.llm import flagged
+from ragforge.stages.judge.llm import (
+    RelevanceReply,
+    broken_rule,
+    evidence_in,
+    find_evidence,
+    flagged,
+)
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.reply import RelevanceReply, broken_rule, evidence_in, find_evidence
 from ragforge.stages.judge.votes import Ballot, NoQuorumError, in_order, lost_vote, settle
-from ragforge.stages.runner import Judge, failure_of
+from ragforge.stages.runner import Judge, Sink, Work, Workers, failure_of, pour
 
 TOGETHER = 2000
 """Pairs of one query that are looked at together for equal texts."""
+
+ROUNDS = 2
+"""Times that a batch is asked for what it left out or got wrong, the first included."""
+_TOKENS_EACH = 256
+"""Room in the reply for each passage beyond the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +77,57 @@ class JudgedBatch:
     failures: tuple[Failure, ...] = ()
 
 
+async def judge_batches(
+    batches: Iterable[Batch],
+    judge: Judge[Batch, JudgedBatch],
+    workers: Workers,
+    sink: Sink[Judgment],
+    *,
+    total: int | None,
+) -> None:
+    """Judge batches, each once; pairs with a failure get a judgment with grade None.
+
+    Args:
+        batches: What to judge; taken one at a time.
+        judge: Who judges.
+        workers: How many batches are in work at once, and who is told.
+        sink: Takes judgments and failures as they come.
+        total: How many pairs there are, where that is known.
+
+    Raises:
+        EndpointError, BudgetError: As the judge raises them; the sink has what was done.
+    """
+    work: Work[Batch, JudgedBatch] = Work(
+        stage="judge",
+        key=lambda batch: batch.key,
+        do=judge.judge,
+        workers=workers,
+        size=lambda batch: len(batch.pairs),
+        lost=lambda judged: len(judged.failures),
+    )
+    blank = partial(_unjudged, judge.provenance)
+    await pour(batches, work, _Spread(sink), total=total, blank=blank)
+
+
 @dataclass(frozen=True, slots=True)
-class OneByOne:
-    """A batch judge that has each text judged by itself."""
+class _Spread:
+    """A sink for batches that passes on their pairs."""
 
-    alone: Judge[Pair, Judgment]
+    inner: Sink[Judgment]
 
-    @property
-    def provenance(self) -> Provenance:
-        """That of the judge."""
-        return self.alone.provenance
+    def result(self, result: JudgedBatch) -> None:
+        for judgment in result.judgments:
+            self.inner.result(judgment)
+        for failure in result.failures:
+            self.inner.failure(failure)
 
-    async def judge(self, batch: Batch) -> JudgedBatch:
-        """Return the judgments; see `Judge`."""
-        return joined([await self._judged(twins) for twins in batch.twins])
+    def failure(self, failure: Failure) -> None:
+        """Take no note: the blank that follows has the failures of all pairs."""
 
-    async def _judged(self, twins: Twins) -> JudgedBatch:
-        try:
-            judgment = await self.alone.judge(twins.first)
-        except NoQuorumError as error:
-            return unjudged(self.provenance, twins, error, error.votes)
-        return JudgedBatch(tuple(for_all(judgment, twins)))
+
+def _unjudged(judge: Provenance, batch: Batch, failure: Failure) -> JudgedBatch:
+    error = CallError(failure.kind, failure.message, failure.raw, call_keys=failure.call_keys)
+    return joined([unjudged(judge, twins, error) for twins in batch.twins])
 
 
 def batches(
@@ -178,11 +220,27 @@ def _in_words_of(pair: Pair, evidence: str, first: Pair) -> str:
     return pair.text[at.start : at.end] if at else evidence
 
 
-ROUNDS = 2
-"""Times that a batch is asked for what it left out or got wrong, the first included."""
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """A batch judge that has each text judged by itself."""
 
-_TOKENS_EACH = 256
-"""Room in the reply for each passage beyond the first."""
+    alone: Judge[Pair, Judgment]
+
+    @property
+    def provenance(self) -> Provenance:
+        """That of the judge."""
+        return self.alone.provenance
+
+    async def judge(self, batch: Batch) -> JudgedBatch:
+        """Return the judgments; see `Judge`."""
+        return joined([await self._judged(twins) for twins in batch.twins])
+
+    async def _judged(self, twins: Twins) -> JudgedBatch:
+        try:
+            judgment = await self.alone.judge(twins.first)
+        except NoQuorumError as error:
+            return unjudged(self.provenance, twins, error, error.votes)
+        return JudgedBatch(tuple(for_all(judgment, twins)))
 
 
 class BatchVerdict(RelevanceReply):

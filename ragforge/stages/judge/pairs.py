@@ -1,10 +1,16 @@
-"""What is judged: pairs of a query and a chunk, from a pool or from a file."""
+"""Pairs of a query and a chunk: pooled, still open, and what the judgments of a query come to."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import groupby
+from typing import Literal, NamedTuple
 
-from ragforge.records import Ranking
+from pydantic import BaseModel, ConfigDict
+
+from ragforge.records import Judgment, Ranking
+
+RELEVANT_FROM = 2
+ANSWERS_FROM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +52,56 @@ def pool(query_ids: Container[str], runs: Iterable[Iterable[Ranking]], depth: in
             for hit in ranking.ranking[:depth]
         }
     )
+
+
+def open_pairs(
+    pairs: Iterable[PairId], known: Iterable[Judgment], stays: Callable[[Judgment], bool]
+) -> list[PairId]:
+    """Return the pairs whose judgment is missing or does not stay."""
+    graded = {(old.query_id, old.chunk_id) for old in known if stays(old)}
+    return [pair for pair in pairs if pair not in graded]
+
+
+class QuerySummary(BaseModel):
+    """Counts over the chunks judged for one query.
+
+    `answerCoverage` is FULL where a chunk answers on its own, PARTIAL where one holds a part, NONE
+    where none does; None where failures leave that open.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query_id: str
+    totalChunks: int  # names fixed by the published shape of this summary
+    relevantChunks: int
+    failedChunks: int
+    averageRelevance: float | None
+    answerCoverage: Literal["FULL", "PARTIAL", "NONE"] | None
+
+
+def summarise(ordered: Iterable[Judgment]) -> list[QuerySummary]:
+    """Return one summary a query for judgments that come sorted by query id."""
+    return [
+        _of_query(query_id, list(group))
+        for query_id, group in groupby(ordered, key=lambda judgment: judgment.query_id)
+    ]
+
+
+def _of_query(query_id: str, judgments: Sequence[Judgment]) -> QuerySummary:
+    grades = [judgment.grade for judgment in judgments if judgment.grade is not None]
+    return QuerySummary(
+        query_id=query_id,
+        totalChunks=len(judgments),
+        relevantChunks=sum(grade >= RELEVANT_FROM for grade in grades),
+        failedChunks=len(judgments) - len(grades),
+        averageRelevance=sum(grades) / len(grades) if grades else None,
+        answerCoverage=_coverage(max(grades, default=-1), complete=len(grades) == len(judgments)),
+    )
+
+
+def _coverage(best: int, *, complete: bool) -> Literal["FULL", "PARTIAL", "NONE"] | None:
+    if best >= ANSWERS_FROM:
+        return "FULL"
+    if not complete:
+        return None
+    return "PARTIAL" if best >= RELEVANT_FROM else "NONE"

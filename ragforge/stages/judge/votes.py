@@ -1,4 +1,4 @@
-"""From several votes to one judgment: all are kept, the mean and the strict grade are computed."""
+"""Votes on a pair, and what they come to: all are kept, mean and strict grade are computed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,8 @@ import re
 import pytest
 
 from ragforge.stages.audit.attacks import ATTACKS, Target, attacked
+from ragforge.stages.judge.llm import RelevanceReply, broken_rule
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.judge.reply import RelevanceReply, broken_rule
 from ragforge.stages.judge.tripwires import flags
 
 TEXT = (
