@@ -4,8 +4,12 @@ import hashlib
 
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.opening import create_dataset, open_dataset
-from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.publishing import next_version, publish, stage_version
+from ragforge.files.set.versions import (
+    next_version,
+    publish,
+    refresh_lock,
+    stage_version,
+)
 from ragforge.records import Chunk, Hit, Judgment, Provenance, Query, Ranking
 
 PERSON = Provenance(kind="human", model="a person")

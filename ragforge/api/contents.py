@@ -11,7 +11,7 @@ from ragforge.api.keywords import Common
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.versions.publishing import roll_back as roll_back_to
+from ragforge.files.set.versions import roll_back as roll_back_to
 from ragforge.pipeline.exporting import FORMS, Form
 from ragforge.pipeline.exporting import export as export_of
 from ragforge.pipeline.intake.importing import import_queries

@@ -22,7 +22,7 @@ from ragforge.evaluating.causes.catalogue import CauseCode
 from ragforge.evaluating.gate import ALLOWANCES, Allowance, Rules
 from ragforge.files.set.baseline import write_baseline
 from ragforge.files.set.history import read_history
-from ragforge.files.set.versions.publishing import open_version
+from ragforge.files.set.versions import open_version
 from ragforge.measures import parse_measure
 from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
 from ragforge.pipeline.comparing.deciding import ComparisonOptions

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _two(arguments: argparse.Namespace) -> "tuple[Dataset, Dataset]":
     """Return what is compared, the earlier one first."""
     from ragforge.files.set.opening import open_dataset
-    from ragforge.files.set.versions.publishing import open_version
+    from ragforge.files.set.versions import open_version
 
     paths, dataset, since = arguments.versions, arguments.dataset, arguments.since
     if dataset is None and since is None and len(paths) == 2:
@@ -84,8 +84,8 @@ def _two(arguments: argparse.Namespace) -> "tuple[Dataset, Dataset]":
 def _opened(path: Path) -> "Dataset":
     """Return a dataset, or the version that a path names; a missing one tells which there are."""
     from ragforge.files.set.opening import open_dataset
-    from ragforge.files.set.version_paths import REJECTED, VERSIONS
-    from ragforge.files.set.versions.publishing import open_version
+    from ragforge.files.set.paths import REJECTED, VERSIONS
+    from ragforge.files.set.versions import open_version
 
     if path.parent.name == VERSIONS and path.name.isdecimal() and not path.exists():
         return open_version(path.parent.parent, int(path.name))

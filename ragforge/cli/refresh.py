@@ -97,7 +97,7 @@ def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> i
 
 
 def _roll_back(path: Path, arguments: argparse.Namespace) -> int:
-    from ragforge.files.set.versions.publishing import roll_back
+    from ragforge.files.set.versions import roll_back
 
     if arguments.dry_run:
         raise UsageError("--rollback takes no --dry-run: it switches one link, and back again")

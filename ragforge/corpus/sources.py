@@ -12,7 +12,7 @@ from typing import Final
 
 from ragforge.corpus.formats import FORMATS, missing_extra, suffix_of
 from ragforge.errors import DataError
-from ragforge.files.set.containment import is_within
+from ragforge.files.set.paths import is_within
 from ragforge.files.text import escaped, is_unicode
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)

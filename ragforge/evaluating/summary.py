@@ -48,7 +48,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.history import History
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.files.set.versions.wholeness import require_own_chunks
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
 from ragforge.records import Chunk, JudgeAudit, Query

@@ -11,7 +11,7 @@ from ragforge.files.formats.pairs import read_pairs
 from ragforge.files.record_files import write_object, write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
-from ragforge.files.set.versions.wholeness import require_own_chunks
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.job import Job, OutputFile, failures_beside
 from ragforge.pipeline.judge.judges import Judges, open_judges

@@ -8,7 +8,7 @@ from typing import Final
 from ragforge.evaluating.judgments import Settled
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.versions.wholeness import chunks_digest
+from ragforge.files.set.wholeness import chunks_digest
 from ragforge.records import Judgment, Query
 
 _ITEM_DIGITS: Final = 16

@@ -13,7 +13,7 @@ from ragforge.files.formats.traffic import TrafficRow, read_traffic
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
-from ragforge.files.set.versions.wholeness import require_own_chunks
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.answer.answering import with_query_ids
 from ragforge.pipeline.backend import open_backend

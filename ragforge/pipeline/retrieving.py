@@ -11,7 +11,7 @@ from ragforge.evaluating.formatting import one_line
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import chunks_of_runs
-from ragforge.files.set.versions.wholeness import require_own_chunks
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.files.text import checked_name
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer

@@ -13,8 +13,8 @@ from ragforge.files.set.baseline import values_in, values_path
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus
 from ragforge.files.set.history import History, read_history
-from ragforge.files.set.version_paths import CURRENT, number_of, own_files
-from ragforge.files.set.versions.wholeness import accept_changes, missing_files
+from ragforge.files.set.paths import CURRENT, number_of, own_files
+from ragforge.files.set.wholeness import accept_changes, missing_files
 from ragforge.records import Baseline, Chunk, Evaluation, Judgment, Query
 from ragforge.stages.asking import locate_shown
 from ragforge.stages.generate.splits import Connections, names_of, with_names

@@ -23,15 +23,15 @@ from ragforge.evaluating.refresh_result import RefreshSummary, Status
 from ragforge.files.atomic import MIRRORS
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.publishing import (
+from ragforge.files.set.versions import (
     next_version,
     prune,
     publish,
+    refresh_lock,
     reject,
     stage_version,
 )
-from ragforge.files.set.versions.wholeness import require_whole
+from ragforge.files.set.wholeness import require_whole
 from ragforge.llm.connect import OFFLINE
 from ragforge.llm.store import CallStore
 from ragforge.observe import Event, Observer

@@ -17,8 +17,8 @@ from ragforge.evaluating.version_differences import (
 )
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.paths import home_of
 from ragforge.files.set.sorted_records import each_chunk, each_document, key_of, side_by_side
-from ragforge.files.set.version_paths import home_of
 from ragforge.records import Cause, Chunk, Judgment, Query, RenamedDocument, SourceDocument
 
 

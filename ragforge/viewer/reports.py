@@ -10,7 +10,7 @@ from typing import Final
 
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.version_paths import REJECTED, VERSIONS, files_of, home_of
+from ragforge.files.set.paths import REJECTED, VERSIONS, files_of, home_of
 from ragforge.viewer.served import ServedDataset, Stamp, open_served, stamp
 
 KEPT: Final = 8

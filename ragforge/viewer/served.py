@@ -10,11 +10,10 @@ from typing import Final
 
 from ragforge.errors import DataError, RagforgeError
 from ragforge.files.manifest import Manifest
-from ragforge.files.set.containment import require_inside
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import FILE, History, read_history
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.version_paths import files_of, home_of
+from ragforge.files.set.paths import files_of, home_of, require_inside
 
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME_CHARS: Final = 60

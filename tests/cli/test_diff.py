@@ -7,8 +7,7 @@ from ragforge.cli import main
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
 from ragforge.files.record_files import write_records
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.publishing import publish, stage_version
+from ragforge.files.set.versions import publish, refresh_lock, stage_version
 from ragforge.records import (
     Cause,
     Chunk,

@@ -7,8 +7,7 @@ from measured_set import make_measured_set
 
 from ragforge.cli import main
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.publishing import publish, roll_back, stage_version
+from ragforge.files.set.versions import publish, refresh_lock, roll_back, stage_version
 
 READING = [
     ("validate",),

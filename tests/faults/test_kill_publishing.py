@@ -13,8 +13,8 @@ from faults.publishing import Publisher, reader_of
 from versioned_sets import everything, make_set, mixture, refreshed, tag_of
 
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.version_paths import versions_of
-from ragforge.files.set.versions.lock import refresh_lock
+from ragforge.files.set.paths import versions_of
+from ragforge.files.set.versions import refresh_lock
 
 slow = pytest.mark.slow_faults
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")

@@ -9,7 +9,7 @@ from versioned_sets import make_set, refreshed
 
 from ragforge.cli import main
 from ragforge.files.set.output_paths import _LINES
-from ragforge.files.set.version_paths import FOLDERS
+from ragforge.files.set.paths import FOLDERS
 
 SECRET = "the-secret-of-the-house"
 MORE = (

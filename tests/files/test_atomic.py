@@ -13,7 +13,7 @@ from ragforge.files.atomic import (
     whole_folder,
     write_whole,
 )
-from ragforge.files.set.versions.lock import refresh_lock
+from ragforge.files.set.versions import refresh_lock
 from ragforge.llm.store.calls import CallStore
 
 KILLED = """

@@ -10,8 +10,7 @@ from measured_set import make_measured_set
 from ragforge.config import EvaluateSettings
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.baseline import write_baseline
-from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.publishing import publish, stage_version
+from ragforge.files.set.versions import publish, refresh_lock, stage_version
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pytest_plugin import asserting, retrieved
 from ragforge.records import Chunk
@@ -445,7 +444,7 @@ def test_a_version_that_is_published_meanwhile_is_measured_anew(run, dataset):
         publish(staged, dataset.path)
     source = (
         "from pathlib import Path\n"
-        "from ragforge.files.set.versions.publishing import roll_back\n"
+        "from ragforge.files.set.versions import roll_back\n"
         + marked(RUN.format("assert ragforge_run.evaluation.version == 2"), run="bad")
         + marked(
             "def test_again(request):\n"

@@ -25,7 +25,7 @@ from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
 from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents_error
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import OWN_FOLDER, write_whole
-from ragforge.files.set.containment import require_own_place
+from ragforge.files.set.paths import require_own_place
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 

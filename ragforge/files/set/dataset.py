@@ -20,6 +20,7 @@ from ragforge.files.manifest import (
     digest_file,
 )
 from ragforge.files.record_files import read_records
+from ragforge.files.set.paths import home_of
 from ragforge.files.set.query_selection import Chosen, combined, recall
 from ragforge.files.set.set_files import SetFiles, VersionRecords
 from ragforge.files.set.sorted_records import (
@@ -31,7 +32,6 @@ from ragforge.files.set.sorted_records import (
     query_and_chunk,
     slot_and_place,
 )
-from ragforge.files.set.version_paths import home_of
 from ragforge.files.text import checked_name
 from ragforge.records import (
     Answer,

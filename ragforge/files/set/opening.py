@@ -7,7 +7,7 @@ from ragforge import __version__
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.version_paths import (
+from ragforge.files.set.paths import (
     CURRENT,
     MANIFEST,
     VERSIONS,

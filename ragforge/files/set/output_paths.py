@@ -10,7 +10,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.record_files import read_object
 from ragforge.files.set.baseline import FORMAT
-from ragforge.files.set.version_paths import CURRENT, FOLDERS, REJECTED, VERSIONS
+from ragforge.files.set.paths import CURRENT, FOLDERS, REJECTED, VERSIONS
 
 R = TypeVar("R", bound=BaseModel)
 

@@ -16,9 +16,14 @@ from ragforge.errors import DataError
 from ragforge.files.atomic import move_whole, write_whole, write_whole_bytes
 from ragforge.files.manifest import FileEntry, Manifest, RunOrigin, digest_file
 from ragforge.files.record_files import read_object, read_records, write_object, write_records
-from ragforge.files.set.containment import require_inside
+from ragforge.files.set.paths import (
+    MANIFEST,
+    files_of,
+    first_of,
+    require_inside,
+    show_in_home,
+)
 from ragforge.files.set.sorted_records import change_key, id_and_revision, pair_of
-from ragforge.files.set.version_paths import MANIFEST, files_of, first_of, show_in_home
 from ragforge.files.text import as_unicode, read_text
 from ragforge.records import DormantGrade, ItemChange, MovedChunk, Query, VersionDiff
 from ragforge.records.queries import Selection

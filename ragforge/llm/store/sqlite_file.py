@@ -18,7 +18,7 @@ from typing import Any
 
 from ragforge.errors import DataError
 from ragforge.files.atomic import OWN_FOLDER
-from ragforge.files.set.containment import require_own_place
+from ragforge.files.set.paths import require_own_place
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatReply, Numeral, Usage
 from ragforge.llm.store.open_files import connect, read_head

@@ -11,7 +11,7 @@ from ragforge.corpus.survey import Survey
 from ragforge.evaluating.completion import CompletionSummary, PooledItem, summarise_completion
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.versions.wholeness import require_own_chunks
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.complete.pool_waves import PooledQuery, Waves, items_of, queries_to_complete

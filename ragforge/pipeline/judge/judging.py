@@ -14,7 +14,7 @@ from ragforge.files.formats.pairs import PairRow, read_pairs
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
-from ragforge.files.set.versions.wholeness import require_own_chunks
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile
 from ragforge.pipeline.judge.agreement import Labels, human_judgments, labels_of

@@ -8,6 +8,7 @@ from versioned_sets import make_set, refreshed
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.opening import create_dataset, open_dataset
+from ragforge.files.set.paths import VERSIONS, version_name
 from ragforge.files.set.stale_runs import (
     RunStatus,
     chunks_of_runs,
@@ -15,8 +16,7 @@ from ragforge.files.set.stale_runs import (
     reworded_queries,
     usable_runs,
 )
-from ragforge.files.set.version_paths import VERSIONS, version_name
-from ragforge.files.set.versions.wholeness import accept_changes
+from ragforge.files.set.wholeness import accept_changes
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking
 
 N = 20

@@ -8,7 +8,7 @@ from pipeline.generation.making import endpoint
 from pipeline.refreshing.two_versions import JUDGE, OTHER, graded, make_parent
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.versions.publishing import open_version
+from ragforge.files.set.versions import open_version
 from ragforge.refresh.grades.carrying import count_grades
 
 PARTS = ("kept", "carried", "judged", "evidence", "failed")

@@ -5,7 +5,7 @@ from pipeline.generation.making import run
 from pipeline.refreshing.changed_corpora import FIRST, folder_of
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.versions.publishing import open_version
+from ragforge.files.set.versions import open_version
 from ragforge.stages.generate.gates.repeated_questions import Taken
 
 CHANGES = (

@@ -7,8 +7,7 @@ import pytest
 from versioned_sets import make_set
 
 from ragforge.errors import DataError, UsageError
-from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.publishing import roll_back
+from ragforge.files.set.versions import refresh_lock, roll_back
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from ragforge.files import atomic
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.version_paths import current_version, versions_of
-from ragforge.files.set.versions.publishing import publish, reject, stage_version
+from ragforge.files.set.paths import current_version, versions_of
+from ragforge.files.set.versions import publish, reject, stage_version
 from ragforge.records import Hit, Ranking
 
 

@@ -3,9 +3,14 @@ from versioned_sets import make_set, refreshed, tag_of
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.version_paths import current_version, versions_of
-from ragforge.files.set.versions.lock import refresh_lock
-from ragforge.files.set.versions.publishing import next_version, open_version, prune, roll_back
+from ragforge.files.set.paths import current_version, versions_of
+from ragforge.files.set.versions import (
+    next_version,
+    open_version,
+    prune,
+    refresh_lock,
+    roll_back,
+)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.versions.publishing import stage_version
+from ragforge.files.set.versions import stage_version
 from ragforge.records import Failure, Hit, ItemChange, Query, Ranking, VersionDiff
 from ragforge.records.refresh import CallCounts, Cause, DocumentsDiff, JudgmentsDiff
 

@@ -1,18 +1,24 @@
-"""Where the versions of a dataset lie: a folder each, and a link to the one that is published.
+"""Where the files of a dataset lie: those of each version in a folder, and none outside of it.
 
-A directory that was never refreshed has its files in itself and none of this.
+A link leads to the version that is published; a directory that was never refreshed has its files
+in itself. A link that came with a dataset may lead anywhere, so whoever opens one, to read or to
+write, checks that first. The directory itself may be behind a link; that is how somebody on this
+machine named it.
 """
 
 import contextlib
 import filecmp
+import json
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.files.atomic import drop, put_link, sync
+from ragforge.files.atomic import MIRRORS, OWN_FOLDER, drop, put_link, sync
+from ragforge.files.text import escaped
 
 CURRENT: Final = "current"
 """The link to the published version; it is switched in one step."""
@@ -32,6 +38,9 @@ FOLDERS: Final = ("answer_grades", "answers", "runs")
 """Have a link even where a version has none of them yet."""
 _FOR_PEOPLE: Final = frozenset({"CHANGELOG.md", "README.md"})
 """May be somebody's own in the directory of a dataset."""
+_TOP_FOLDERS: Final = frozenset({*FOLDERS, "history", OWN_FOLDER, VERSIONS, REJECTED})
+_SUFFIXES: Final = (".json", ".jsonl", ".md")
+"""Of the files that a dataset has at its top; what is called otherwise is somebody's own there."""
 
 
 def version_name(number: int) -> str:
@@ -181,7 +190,7 @@ def require_current(home: Path) -> None:
         DataError: `current`, which they are read through, is no link to a version of this one.
     """
     if is_linked(home) and os.path.lexists(home / CURRENT) and published(home) is None:
-        raise _led_astray(home)
+        raise _wrong_current(home)
 
 
 def require_links(home: Path) -> None:
@@ -195,7 +204,7 @@ def require_links(home: Path) -> None:
     current = home / CURRENT
     if os.path.lexists(current) and published(home) is None:
         if any(_is_ours(path) for path in home.iterdir()):
-            raise _led_astray(home)
+            raise _wrong_current(home)
         raise DataError(
             f"{current}: expected a link to a version, found something else; if this is a copy "
             f"that followed links, remove {current} and {home / VERSIONS}, and what lies beside "
@@ -233,7 +242,7 @@ def is_same(first: Path, other: Path) -> bool:
     return all(is_same(first / name, other / name) for name in names)
 
 
-def _led_astray(home: Path) -> DataError:
+def _wrong_current(home: Path) -> DataError:
     current = home / CURRENT
     target = f"one to {current.readlink()}" if current.is_symlink() else "something else"
     there = ", ".join(map(str, versions_of(home)))
@@ -264,3 +273,120 @@ def _is_own(path: Path) -> bool:
 
 def _is_ours(path: Path) -> bool:
     return path.is_symlink() and path.readlink().parts[0] == CURRENT
+
+
+def require_inside(path: Path) -> None:
+    """Check that all that a dataset keeps lies in its directory, as files and folders.
+
+    Links that stay inside are fine: ragforge makes some. What is none of a dataset's own, such as
+    a link to its documents beside it, is not looked at.
+
+    Args:
+        path: The directory, or one of its versions; may be missing.
+
+    Raises:
+        DataError: A link leads out of it, `current` leads to no version of it, or a pipe or a
+            device has the place of a file.
+    """
+    home = home_of(path)
+    require_current(home)
+    folders = dict.fromkeys((home, files_of(path)))
+    tops = [top for folder in folders for top in _tops(folder, home)]
+    _check_inside(Path(os.path.realpath(home)), tops)
+
+
+def require_own_place(folder: Path) -> None:
+    """Check a `.ragforge` that is no dataset's, such as the one beside a file of results.
+
+    Raises:
+        DataError: As for `require_inside`.
+    """
+    if folder.is_symlink():
+        _check_inside(Path(os.path.realpath(folder.parent)), [folder])
+    _check_inside(Path(os.path.realpath(folder)), [Path(entry.path) for entry in _entries(folder)])
+
+
+def is_within(path: Path, folder: Path) -> bool:
+    """Whether a path, all links followed, lies in a folder."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _tops(folder: Path, home: Path) -> Iterator[Path]:
+    """Yield what a dataset may have at the top of a folder."""
+    others: list[Path] = []
+    for entry in _entries(folder):
+        if entry.name in _TOP_FOLDERS or entry.name.endswith(_SUFFIXES):
+            yield Path(entry.path)
+        elif entry.name == CURRENT:
+            if published(home):
+                yield Path(entry.path)
+        elif entry.is_symlink() or entry.is_dir():
+            others.append(Path(entry.path))
+    listed = _listed(folder / MANIFEST) if others else frozenset()
+    yield from (path for path in others if path.name in listed)
+
+
+def _listed(manifest: Path) -> frozenset[str]:
+    """Return the first parts of the names that a manifest lists; whoever reads it tells faults."""
+    try:
+        files = json.loads(manifest.read_bytes())["files"] if manifest.is_file() else ()
+        return frozenset(str(name).partition("/")[0] for name in files)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return frozenset()
+
+
+def _check_inside(root: Path, tops: Iterable[Path]) -> None:
+    paths, seen = list(tops), set[Path]()
+    mirrors = (root / MIRRORS, root / OWN_FOLDER / MIRRORS)
+    while paths:
+        path = paths.pop()
+        try:
+            is_folder = _is_folder(path, root)
+        except FileNotFoundError:
+            continue  # Somebody removed it meanwhile, or a link leads to what is not there yet.
+        except OSError as error:
+            raise DataError(f"{_escape(path)}: cannot be read: {error.strerror}") from error
+        if not is_folder:
+            continue
+        real = Path(os.path.realpath(path))
+        # A mirror, which may have a hundred thousand files, looks after itself.
+        if real not in seen and real.parent not in mirrors:
+            seen.add(real)
+            paths += [Path(entry.path) for entry in _entries(path)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder; [] where there is none, or somebody removed it meanwhile.
+
+    Raises:
+        DataError: It may not be looked into, so that nobody can say where its files lead.
+    """
+    try:
+        return list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise DataError(f"{_escape(folder)}: cannot be read: {error.strerror}") from error
+
+
+def _is_folder(path: Path, root: Path) -> bool:
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        real = os.path.realpath(path)
+        if not Path(real).is_relative_to(root):
+            raise DataError(
+                f"{_escape(path)}: leads to {_escape(Path(real))}, which is outside of "
+                f"{_escape(root)}; through links of a dataset nothing outside of it is read or "
+                "written: remove the link, or put a file of your own in its place"
+            )
+        mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise DataError(
+            f"{_escape(path)}: expected a file or a folder, got a pipe, a socket or a device; "
+            "remove it"
+        )
+    return stat.S_ISDIR(mode)
+
+
+def _escape(path: Path) -> str:
+    return escaped(str(path))

@@ -1,19 +1,23 @@
 """Versions of a dataset: publishing one in one step, going back to one, removing old ones.
 
-Everything is made ready beside what is published, then one link moves.
+Everything is made ready beside what is published, then one link moves. One refresh of a dataset
+has its lock at a time.
 """
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ragforge.errors import ChangedMeanwhileError, DataError, UsageError
+from ragforge.errors import ChangedMeanwhileError, DataError, LockedError, UsageError
 from ragforge.files.atomic import (
     MAKING,
+    OWN_FOLDER,
     drop,
+    make_own_place,
     put_link,
     remove_whole,
     sync,
@@ -24,7 +28,7 @@ from ragforge.files.atomic import (
 from ragforge.files.manifest import Manifest, digest_file
 from ragforge.files.record_files import read_object
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.version_paths import (
+from ragforge.files.set.paths import (
     CURRENT,
     FIRST,
     FOLDERS,
@@ -39,15 +43,134 @@ from ragforge.files.set.version_paths import (
     is_flat,
     is_same,
     link_own_files,
+    published,
+    require_inside,
     require_links,
     switch,
+    unpublished,
     version_name,
     versions_of,
 )
-from ragforge.files.set.versions.lock import drop_superseded, drop_unpublished, refresh_lock
-from ragforge.files.set.versions.wholeness import bring, list_files, version_files
+from ragforge.files.set.wholeness import bring, list_files, version_files
 
+_LOCK_FILE: Final = "refresh.lock"
+_LONGEST_NAME: Final = 200
 _LEFT_BEHIND: Final = frozenset({"diff.json"})
+
+
+@contextlib.contextmanager
+def refresh_lock(dataset_path: Path) -> Iterator[None]:
+    """Keep other refreshes of a dataset out; what a killed one left is put in order first.
+
+    The lock ends with the process that has it, however that ends.
+
+    Raises:
+        LockedError: Another refresh is running.
+        UsageError: This system has no such locks.
+        DataError: The directory is missing, cannot be written, or has files that lead out of it.
+    """
+    home = home_of(dataset_path)
+    if not home.is_dir():
+        raise DataError(f"{home}: no such directory")
+    require_inside(home)
+    path = home / OWN_FOLDER / _LOCK_FILE
+    try:
+        make_own_place(path.parent)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written: {error.strerror or error}; a refresh needs to write into "
+            "the directory of the set, also for a dry run and where nothing changed"
+        ) from error
+    try:
+        _lock(path, descriptor)
+        try:
+            _leave_name(descriptor)
+            _recover(home)
+        except OSError as error:
+            raise DataError(f"{home}: cannot be written: {error.strerror or error}") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(path: Path, descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError as error:
+        raise UsageError(
+            "versions of a dataset need locks and links of files, which this system does not have"
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise LockedError(
+            f"{path.parent.parent}: another refresh of this set is running{_name_in(descriptor)}; "
+            "wait for its end"
+        ) from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be locked: {error.strerror or error}") from error
+
+
+def _leave_name(descriptor: int) -> None:
+    """Write who has the lock, for those who are turned away; not into a file with other names."""
+    if os.fstat(descriptor).st_nlink > 1:
+        return
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, writer_id().encode(), 0)
+
+
+def _name_in(descriptor: int) -> str:
+    host, _, pid = os.pread(descriptor, _LONGEST_NAME, 0).decode("ascii", "replace").rpartition("-")
+    return f" (process {pid} on {host})" if host.isidentifier() and pid.isdigit() else ""
+
+
+def _recover(home: Path) -> None:
+    """Bring a dataset into the state before or after what was broken off; nobody else may write.
+
+    A version whose publishing was begun and that was not yet published is dropped: the same inputs
+    make it again.
+
+    Raises:
+        OSError: That cannot be done.
+    """
+    _remove_strays(home)
+    _drop_unpublished(home)
+    _drop_superseded(home)
+    if published(home) is not None and (home / CURRENT).is_dir():
+        link_own_files(home)
+        drop_dead_links(home)
+
+
+def _remove_strays(home: Path) -> None:
+    """Remove what never got its name."""
+    for place in (home, home / VERSIONS, home / REJECTED):
+        if place.is_dir():
+            for stray in [each for each in place.iterdir() if _is_stray(each.name)]:
+                drop(stray)
+
+
+def _drop_unpublished(home: Path) -> None:
+    """Remove a version that was not published, and the mark of the one that was to be."""
+    number = unpublished(home)
+    if number is not None:
+        shutil.rmtree(home / VERSIONS / version_name(number), ignore_errors=True)
+        if (home / VERSIONS / version_name(number)).exists():
+            return  # The mark stays as long as that is not a version.
+    (home / VERSIONS / PUBLISHING).unlink(missing_ok=True)
+
+
+def _drop_superseded(home: Path) -> None:
+    """Remove versions that a gate stopped, where a good one of their number was published."""
+    rejected = home / REJECTED
+    for number in versions_of(home) if rejected.is_dir() else []:
+        remove_whole(rejected / version_name(number))
+    with contextlib.suppress(OSError):
+        rejected.rmdir()
+
+
+def _is_stray(name: str) -> bool:
+    return name.startswith(".") and name.endswith(MAKING)
 
 
 @contextlib.contextmanager
@@ -140,7 +263,7 @@ def publish(staged: Dataset, home: Path) -> Dataset:
         require_links(home)
         _require_unchanged(staged, home)
         _enter(staged.files, home, number)
-    drop_superseded(home)
+    _drop_superseded(home)
     return Dataset(home)
 
 
@@ -186,7 +309,7 @@ def _settle(staged: Dataset) -> None:
 
 def _enter(staged: Path, home: Path, number: int) -> None:
     folder = home / VERSIONS / version_name(number)
-    drop_unpublished(home)
+    _drop_unpublished(home)
     if folder.exists():
         raise DataError(f"{folder}: there is a version {number} already")
     try:
@@ -199,7 +322,7 @@ def _enter(staged: Path, home: Path, number: int) -> None:
         if current_version(home) == number and isinstance(error, OSError):
             return  # It is published, and stays so: what is left to do, the next lock does.
         with contextlib.suppress(OSError):
-            drop_unpublished(home)
+            _drop_unpublished(home)
             drop_dead_links(home)
         raise
     drop(folder.parent / PUBLISHING)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from versioned_sets import make_set, refreshed
 
-from ragforge.files.set.version_paths import (
+from ragforge.files.set.paths import (
     current_version,
     files_of,
     home_of,

@@ -11,7 +11,7 @@ from ragforge.errors import DataError
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
 from ragforge.files.record_files import read_object
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.version_paths import (
+from ragforge.files.set.paths import (
     FOLDERS,
     MANIFEST,
     VERSIONS,

@@ -1,1 +1,0 @@
-"""The versions of a set on disk: staged, published in one step, rolled back, removed."""
