@@ -229,8 +229,8 @@ def refresh(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     from ragforge.config import ChunkSettings, RefreshSettings
     from ragforge.files.set.opening import open_dataset
     from ragforge.observe import silent
-    from ragforge.refresh.corpus.documents import diff_corpus
-    from ragforge.refresh.publish.checks import check_churn
+    from ragforge.refresh.corpus.diff import diff_corpus
+    from ragforge.refresh.version_checks import check_churn
 
     folder = arguments.folder
     shutil.rmtree(folder / "place", ignore_errors=True)
@@ -248,7 +248,7 @@ def refresh(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     )
     if found.is_empty:
         return
-    from ragforge.refresh.quotes.search import sight_items
+    from ragforge.refresh.quotes.locations import sight_items
 
     seen = sight_items(dataset.all_queries(), dataset, found, RefreshSettings())
     states = Counter(item.state for item in seen)

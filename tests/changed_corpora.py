@@ -14,8 +14,7 @@ from ragforge.files.record_files import write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
-from ragforge.refresh.quotes.locations import ItemSight, QuoteSight
-from ragforge.refresh.quotes.search import sight_items
+from ragforge.refresh.quotes.locations import ItemSight, QuoteSight, sight_items
 
 
 def chunks_of(texts: Mapping[str, str], max_chars: int = 400) -> list[Chunk]:

@@ -9,17 +9,16 @@ from ragforge.pipeline.generation.source import real_queries
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import of_member
 from ragforge.records import Query
-from ragforge.refresh.coverage.plans import estimate_coverage, plan_coverage
-from ragforge.refresh.grades.documents import counts_of_labelled, settle_labelled
+from ragforge.refresh.coverage import estimate_coverage, plan_coverage
+from ragforge.refresh.grades.labelled_documents import counts_of_labelled, settle_labelled
 from ragforge.refresh.grades.moved_chunks import with_sources
-from ragforge.refresh.items.decisions import Ledger
-from ragforge.refresh.items.items import plan_items, settle_items
-from ragforge.refresh.items.passages import CorpusNow
-from ragforge.refresh.items.rechecking import recheckers_of
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.items.transitions import with_places
-from ragforge.refresh.publish.version import Version
+from ragforge.refresh.queries.decisions import Ledger
+from ragforge.refresh.queries.passages import CorpusNow
+from ragforge.refresh.queries.rechecking import recheckers_of
+from ragforge.refresh.queries.updates import SettledItem, SettledSet, with_places
+from ragforge.refresh.queries.updating import plan_items, settle_items
 from ragforge.refresh.quotes.locations import ItemSight
+from ragforge.refresh.version import Version
 from ragforge.stages.recheck.llm import PROMPT
 
 _AMOUNTS = ("low", "expected", "high")

@@ -39,13 +39,11 @@ from ragforge.pipeline.generation.team import assemble
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import EventKind, check_hooks, notify
 from ragforge.records import Failure, VersionDiff
-from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.corpus.documents import diff_chunks, diff_corpus
-from ragforge.refresh.items.rechecking import recheckers_of
+from ragforge.refresh.corpus.diff import CorpusDiff, diff_chunks, diff_corpus
 from ragforge.refresh.plan import plan_version
-from ragforge.refresh.publish.checks import CHURN, check_churn
-from ragforge.refresh.publish.version import Version
-from ragforge.refresh.spending import Counting
+from ragforge.refresh.queries.rechecking import recheckers_of
+from ragforge.refresh.version import Counting, Version
+from ragforge.refresh.version_checks import CHURN, check_churn
 from ragforge.stages.runner import recorded
 
 _KINDS: Final[Mapping[Status, EventKind]] = MappingProxyType(

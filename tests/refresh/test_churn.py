@@ -4,8 +4,8 @@ from corpora import SETTINGS, page, set_of, write_pages
 from ragforge.config import ChunkSettings, RefreshSettings
 from ragforge.errors import ChurnError
 from ragforge.observe import silent
-from ragforge.refresh.corpus.documents import diff_corpus
-from ragforge.refresh.publish.checks import check_churn, chunks_lost
+from ragforge.refresh.corpus.diff import diff_corpus
+from ragforge.refresh.version_checks import check_churn, chunks_lost
 
 NAMES = ("ant", "bee", "cow", "dog")
 GUARD = RefreshSettings()

@@ -13,7 +13,7 @@ from ragforge.files.record_files import read_records
 from ragforge.observe import silent
 from ragforge.records import Chunk, SourceDocument
 from ragforge.refresh.corpus import reading
-from ragforge.refresh.corpus.documents import diff_chunks, diff_corpus
+from ragforge.refresh.corpus.diff import diff_chunks, diff_corpus
 
 NAMES = ("ant", "bee", "cow", "dog")
 
@@ -455,7 +455,7 @@ def test_what_is_interrupted_leaves_nothing(diff, docs, tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt("half-way")
 
-    monkeypatch.setattr("ragforge.refresh.corpus.documents.renames", interrupted)
+    monkeypatch.setattr("ragforge.refresh.corpus.diff.renames", interrupted)
     with pytest.raises(KeyboardInterrupt, match="half-way"):
         diff()
 

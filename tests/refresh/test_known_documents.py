@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.records import SourceDocument
-from ragforge.refresh.corpus.known_documents import KnownDocuments
+from ragforge.refresh.corpus.reading import KnownDocuments
 
 ROWS = [
     SourceDocument(doc_id=name, sha256=f"digest of {name}", n_chars=number, n_chunks=1)

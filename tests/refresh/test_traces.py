@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragforge.records import Chunk
-from ragforge.refresh.quotes.traces import candidate_documents
+from ragforge.refresh.quotes.candidates import candidate_documents
 
 WORDS = [f"{stem}{number}" for stem in ("wal", "ber", "tin") for number in range(300)]
 

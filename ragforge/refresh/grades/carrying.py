@@ -2,66 +2,53 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Literal
 
+from ragforge.corpus.chunking import text_sha256
+from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import key_of, pair_and_judge
-from ragforge.pipeline.graded_quotes import Followed, at_chunks, by_rank, moved_pool
+from ragforge.files.set.sorted_records import key_of, pair_and_judge, pair_of
+from ragforge.pipeline.graded_quotes import (
+    Followed,
+    GradedQuotes,
+    at_chunks,
+    by_rank,
+    moved_pool,
+    place_grades,
+)
 from ragforge.pipeline.judge.pooling import KeptGrades
-from ragforge.records import Judgment, JudgmentsDiff, PoolEntry, Provenance, Query
-from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.corpus.document_chunks import DocumentChunks
-from ragforge.refresh.grades.documents import with_documents
+from ragforge.records import (
+    DormantGrade,
+    Evidence,
+    Judgment,
+    JudgmentsDiff,
+    PoolEntry,
+    Provenance,
+    Query,
+)
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
+from ragforge.refresh.grades.labelled_documents import documents_back, waiting_label, with_documents
 from ragforge.refresh.grades.moved_chunks import (
     MovedChunks,
+    doc_id_now,
     find_moved,
     moved_since,
     named_chunks,
+    new_places,
 )
-from ragforge.refresh.grades.people import peoples_grades
-from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.quotes.similar import likeness_of
 from ragforge.stages.generate.truth import derive
 
+_ALIKE: Final = 0.75
+"""Likeness from which a quote that proves the same answer is another wording of the old one, where
+the check took it for a new one or the query was out of the set."""
 _Kind = Literal["kept", "carried", "judged", "evidence", "failed"]
 _NEW: Final = frozenset({"judge"})
 """What only this version's judges leave: what follows a chunk is marked, or a person's."""
-
-
-def count_grades(parent: Dataset, staged: Dataset, dropped: int) -> JudgmentsDiff:
-    """Return how many rows of a version's judgments are of which kind.
-
-    Args:
-        parent: The version before.
-        staged: The version.
-        dropped: Grades of people and judges whose chunk is gone.
-
-    Raises:
-        DataError: A file cannot be read.
-    """
-    counts = Counter[str](_kinds(parent.each_judgment(), staged.each_judgment()))
-    waiting = len(staged.past.dormant_grades())
-    return JudgmentsDiff(dropped=dropped, dormant=waiting, **counts)
-
-
-def _kinds(before: Iterator[Judgment], now: Iterator[Judgment]) -> Iterator[_Kind]:
-    old = next(before, None)
-    for judgment in now:
-        while old is not None and key_of(old) < key_of(judgment):
-            old = next(before, None)
-        yield _kind(judgment, is_same=old == judgment)
-
-
-def _kind(judgment: Judgment, *, is_same: bool) -> _Kind:
-    if judgment.is_failed:
-        return "failed"
-    if judgment.source == "evidence":
-        return "evidence"
-    if is_same:
-        return "kept"
-    return "judged" if judgment.source in _NEW else "carried"
 
 
 def carry_judgments(
@@ -111,50 +98,6 @@ def carry_judgments(
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
     return count_grades(parent, staged, carrying.n_dropped)
-
-
-def _touched(
-    items: Iterable[SettledItem], parent: Dataset, diff: CorpusDiff, moves: MovedChunks
-) -> dict[str, Query]:
-    """Return the queries whose evidence is told anew, by id."""
-    lost = {
-        judgment.query_id
-        for judgment in parent.each_judgment()
-        if judgment.source == "evidence" and judgment.chunk_id in moves.gone
-    }
-    return {
-        item.query.query_id: item.query
-        for item in items
-        if item.is_moved
-        or item.before is None
-        or item.change is not None
-        or item.before.revision != item.query.revision
-        or item.query.query_id in lost
-        or _is_out_beside_changes(item.query, diff)
-    }
-
-
-def _is_out_beside_changes(query: Query, diff: CorpusDiff) -> bool:
-    """Whether a query is retired, so that nothing else tells that a quote of it is back."""
-    return query.status == "retired" and any(item.doc_id in diff.moves for item in query.evidence)
-
-
-def _derived(touched: Mapping[str, Query], documents: DocumentChunks) -> dict[str, list[Judgment]]:
-    """Return what the evidence of queries says, by id, as far as it stands.
-
-    Retired ones are among them: what stands of their evidence is there when they come back.
-    """
-    derived: dict[str, list[Judgment]] = {query_id: [] for query_id in touched}
-    proved = [query for query in touched.values() if query.evidence]
-    # In the order of their documents, as one index is held at a time.
-    for query in sorted(proved, key=lambda query: (sorted(_documents(query)), query.query_id)):
-        index = documents.index(_documents(query))
-        derived[query.query_id] = [*derive(query, index).judgments]
-    return derived
-
-
-def _documents(query: Query) -> frozenset[str]:
-    return frozenset(item.doc_id for item in query.evidence)
 
 
 @dataclass(slots=True)
@@ -249,3 +192,252 @@ def _carry_checks(staged: Dataset, parent: Dataset, moves: MovedChunks) -> None:
 
 def _at(check: Judgment, chunk_id: str) -> Judgment:
     return check.model_copy(update={"chunk_id": chunk_id, "copied_from": ""})
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplesGrades:
+    """Grades by people whose chunk is gone, now or since an earlier version.
+
+    Args:
+        gone: Those whose chunk is gone now.
+        dormant: Those that waited already.
+        quotes: Those among the gone that were given to quotes.
+        items: The queries as they are now, by id; all that are graded here.
+        moves: Where chunks are now.
+        back: Ids of the new chunks with the text of a dormant grade, by its document and digest.
+        changed: Ids of documents that are not as they were; a dormant grade waits for these only.
+    """
+
+    gone: Sequence[DormantGrade]
+    dormant: Sequence[DormantGrade]
+    quotes: GradedQuotes
+    items: Mapping[str, SettledItem]
+    moves: MovedChunks
+    back: Mapping[tuple[str, str], tuple[str, ...]]
+    changed: Container[str]
+
+    @property
+    def documents(self) -> set[str]:
+        """Those that may hold quotes of them."""
+        found = set(self.quotes.documents)
+        found |= {item.doc_id for _, item in self._dormant_quotes()}
+        return found | {item.doc_id for _, item in self._reworded([*self.dormant, *self.gone])}
+
+    def place(self, index: ChunkIndex) -> tuple[Followed, list[DormantGrade]]:
+        """Return the grades that stand in other chunks or stand again, and those that wait.
+
+        Args:
+            index: Of the `documents`.
+        """
+        places = [
+            place_grades(self._dormant_quotes(), index),
+            self._returned(),
+            self.quotes.place(index),
+        ]
+        settled = {pair for placed in places for pair in placed.pairs}
+        settled |= {pair_of(grade) for grade in self.gone if self.moves.of(grade.judgment.chunk_id)}
+        open_ = [grade for grade in (*self.dormant, *self.gone) if pair_of(grade) not in settled]
+        # What stands verbatim says more than what reads alike, so that it comes last.
+        places = [place_grades(self._reworded(open_), index), *places]
+        pairs = {pair for placed in places for pair in placed.pairs}
+        waiting = {pair_of(grade): grade for grade in open_ if pair_of(grade) not in pairs}
+        judgments = [judgment for placed in places for judgment in placed.judgments]
+        return Followed(judgments, pairs), [*waiting.values()]
+
+    def _returned(self) -> Followed:
+        returned: list[Judgment] = []
+        pairs: set[tuple[str, str]] = set()
+        for one in self.dormant:
+            now = self.back.get(_text_of(one), ())
+            returned += at_chunks(one.judgment, now)
+            pairs |= {pair_of(one)} if now else set()
+        return Followed(returned, pairs)
+
+    def _dormant_quotes(self) -> Iterator[tuple[Judgment, Evidence]]:
+        for one in self.dormant:
+            quote, is_back = one.judgment.evidence, _text_of(one) in self.back
+            if quote and not is_back and one.doc_id in self.changed:
+                chunk_id = one.judgment.chunk_id
+                yield one.judgment, Evidence(doc_id=one.doc_id, chunk_id=chunk_id, quote=quote)
+
+    def _reworded(self, grades: Iterable[DormantGrade]) -> Iterator[tuple[Judgment, Evidence]]:
+        """Yield grades with what the evidence of their query says now in the place of what it said.
+
+        A grade of a chunk as a whole is taken for one of the evidence that the chunk held.
+        """
+        gone = {pair_of(one) for one in self.gone}
+        for one in grades:
+            judgment, item = one.judgment, self.items.get(one.judgment.query_id)
+            for now in _wordings(item, judgment) if item else ():
+                if pair_of(one) in gone or now.doc_id in self.changed:
+                    update = {"evidence": now.quote} if judgment.evidence else {}
+                    yield judgment.model_copy(update=update), now
+
+
+def peoples_grades(
+    parent: Dataset, diff: CorpusDiff, items: Iterable[SettledItem], moves: MovedChunks
+) -> PeoplesGrades:
+    """Return the grades that people gave to chunks that a changed corpus does not have.
+
+    Args:
+        parent: The version before.
+        diff: What changed in the corpus.
+        items: The queries as they are now.
+        moves: Where the chunks that the version before names are now.
+    """
+    dormant = [_renamed(grade, diff) for grade in parent.past.dormant_grades()]
+    lost = [
+        judgment
+        for judgment in parent.each_judgment()
+        if judgment.source == "human" and not judgment.is_failed and judgment.chunk_id in moves.gone
+    ]
+    gone = [*_gone(lost, diff)]
+    graded = {grade.judgment.query_id for grade in (*dormant, *gone)}
+    named = {item.query.query_id: item for item in items if item.query.query_id in graded}
+    queries = [item.before for item in named.values() if item.before is not None]
+    return PeoplesGrades(
+        gone=gone,
+        dormant=dormant,
+        quotes=GradedQuotes(lost, diff.removed(), queries, lambda doc_id: doc_id_now(diff, doc_id)),
+        items=named,
+        moves=moves,
+        back={
+            **new_places(
+                diff, (_text_of(grade) for grade in dormant if _is_of_chunk(grade.judgment))
+            ),
+            **documents_back(dormant, diff),
+        },
+        changed=diff.moves,
+    )
+
+
+def _gone(lost: Sequence[Judgment], diff: CorpusDiff) -> Iterator[DormantGrade]:
+    wanted = {judgment.chunk_id for judgment in lost if _is_of_chunk(judgment)}
+    chunks = {
+        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), text_sha256(chunk.text))
+        for chunk in (diff.removed() if wanted else ())
+        if chunk.chunk_id in wanted
+    }
+    for judgment in lost:
+        if not _is_of_chunk(judgment):
+            yield waiting_label(judgment, doc_id_now(diff, judgment.chunk_id), diff)
+            continue
+        doc_id, digest = chunks[judgment.chunk_id]
+        yield DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
+
+
+def _is_of_chunk(judgment: Judgment) -> bool:
+    return judgment.level == "chunk"
+
+
+def _renamed(one: DormantGrade, diff: CorpusDiff) -> DormantGrade:
+    return one.model_copy(update={"doc_id": doc_id_now(diff, one.doc_id)})
+
+
+def _text_of(one: DormantGrade) -> tuple[str, str]:
+    return one.doc_id, one.text_sha256
+
+
+def _wordings(item: SettledItem, judgment: Judgment) -> Iterator[Evidence]:
+    """Yield the evidence of a query that says what a person graded, where the answer is the same.
+
+    That is the same quote, or one that stands for it in other words.
+    """
+    before, now = item.before, item.query
+    if before is None or before.revision != now.revision:
+        return
+    said = fold(judgment.evidence)
+    graded = [
+        old
+        for old in before.evidence
+        if (fold(old.quote) == said if said else old.chunk_id == judgment.chunk_id)
+    ]
+    known = {fold(old.quote) for old in before.evidence}
+    is_checked = item.change is not None and item.change.action == "reverified"
+    for new in now.evidence:
+        words = fold(new.quote)
+        for old in graded:
+            is_new = words not in known and new.hop == old.hop
+            if words == fold(old.quote) or (
+                is_new and (is_checked or likeness_of(old.quote, new.quote) >= _ALIKE)
+            ):
+                yield new
+                break
+
+
+def _touched(
+    items: Iterable[SettledItem], parent: Dataset, diff: CorpusDiff, moves: MovedChunks
+) -> dict[str, Query]:
+    """Return the queries whose evidence is told anew, by id."""
+    lost = {
+        judgment.query_id
+        for judgment in parent.each_judgment()
+        if judgment.source == "evidence" and judgment.chunk_id in moves.gone
+    }
+    return {
+        item.query.query_id: item.query
+        for item in items
+        if item.is_moved
+        or item.before is None
+        or item.change is not None
+        or item.before.revision != item.query.revision
+        or item.query.query_id in lost
+        or _is_out_beside_changes(item.query, diff)
+    }
+
+
+def _is_out_beside_changes(query: Query, diff: CorpusDiff) -> bool:
+    """Whether a query is retired, so that nothing else tells that a quote of it is back."""
+    return query.status == "retired" and any(item.doc_id in diff.moves for item in query.evidence)
+
+
+def _derived(touched: Mapping[str, Query], documents: DocumentChunks) -> dict[str, list[Judgment]]:
+    """Return what the evidence of queries says, by id, as far as it stands.
+
+    Retired ones are among them: what stands of their evidence is there when they come back.
+    """
+    derived: dict[str, list[Judgment]] = {query_id: [] for query_id in touched}
+    proved = [query for query in touched.values() if query.evidence]
+    # In the order of their documents, as one index is held at a time.
+    for query in sorted(proved, key=lambda query: (sorted(_documents(query)), query.query_id)):
+        index = documents.index(_documents(query))
+        derived[query.query_id] = [*derive(query, index).judgments]
+    return derived
+
+
+def _documents(query: Query) -> frozenset[str]:
+    return frozenset(item.doc_id for item in query.evidence)
+
+
+def count_grades(parent: Dataset, staged: Dataset, dropped: int) -> JudgmentsDiff:
+    """Return how many rows of a version's judgments are of which kind.
+
+    Args:
+        parent: The version before.
+        staged: The version.
+        dropped: Grades of people and judges whose chunk is gone.
+
+    Raises:
+        DataError: A file cannot be read.
+    """
+    counts = Counter[str](_kinds(parent.each_judgment(), staged.each_judgment()))
+    waiting = len(staged.past.dormant_grades())
+    return JudgmentsDiff(dropped=dropped, dormant=waiting, **counts)
+
+
+def _kinds(before: Iterator[Judgment], now: Iterator[Judgment]) -> Iterator[_Kind]:
+    old = next(before, None)
+    for judgment in now:
+        while old is not None and key_of(old) < key_of(judgment):
+            old = next(before, None)
+        yield _kind(judgment, is_same=old == judgment)
+
+
+def _kind(judgment: Judgment, *, is_same: bool) -> _Kind:
+    if judgment.is_failed:
+        return "failed"
+    if judgment.source == "evidence":
+        return "evidence"
+    if is_same:
+        return "kept"
+    return "judged" if judgment.source in _NEW else "carried"

@@ -7,7 +7,7 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import MovedChunk, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.items.settled import SettledItem
+from ragforge.refresh.queries.updates import SettledItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,27 @@
 """Where the quotes of a set stand in its corpus as it is now."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Literal
 
-from ragforge.corpus.quote_locations import Placement
-from ragforge.records import Cause, Evidence, Query
+from ragforge.config import RefreshSettings
+from ragforge.corpus.quote_locations import (
+    FoldedText,
+    Location,
+    Page,
+    Placement,
+    Surroundings,
+    common_prefix_length,
+    fold,
+    standing_at,
+)
+from ragforge.files.set.chunk_lines import DocumentLines, each_chunk
+from ragforge.files.set.dataset import Dataset
+from ragforge.records import Cause, Chunk, Evidence, Query
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
+from ragforge.refresh.quotes.candidates import candidate_documents
+from ragforge.refresh.quotes.similar import Similar, in_percent, most_similar
 
 QuoteState = Literal["kept", "moved", "nearby change", "elsewhere", "similar", "gone"]
 """kept: its chunk is as it was. moved: verbatim in its document, which changed far from it only.
@@ -18,6 +35,11 @@ STATES: tuple[QuoteState, ...] = (
     "similar",
     "gone",
 )
+_MOST_SPOTS: Final = 10_000
+_DIGITS = 16
+_MOST_READ = 4
+"""Documents of each quote in which other words of it are looked for."""
+VERBATIM: Final[frozenset[QuoteState]] = frozenset({"kept", "moved", "nearby change", "elsewhere"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +80,407 @@ class ItemSight:
     def causes(self) -> tuple[Cause, ...]:
         """Those of its quotes, each once."""
         return tuple(dict.fromkeys(cause for quote in self.quotes for cause in quote.causes))
+
+
+@dataclass(frozen=True, slots=True)
+class FormerPlace:
+    """How a quote stood in the version before.
+
+    Args:
+        placement: None where it did not stand in its document any more.
+        around: The text around it; where it did not stand, what its evidence tells of that.
+    """
+
+    placement: Placement | None
+    around: Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class QuotePlace:
+    """A verbatim place of a quote.
+
+    Args:
+        placement: Where it is.
+        is_same_chunks: Whether the chunks that held the quote before still hold it there.
+        is_same_around: Whether the text around it is as it was.
+        n_alike: Characters around it that are as they were, counted from the quote on.
+    """
+
+    placement: Placement
+    is_same_chunks: bool
+    is_same_around: bool
+    n_alike: int
+
+    @property
+    def rank(self) -> tuple[bool, bool, int]:
+        """What tells the likelier of two places; higher is better."""
+        return self.is_same_chunks, self.is_same_around, self.n_alike
+
+
+@dataclass(slots=True)
+class LostQuote:
+    """A quote that does not stand in its document.
+
+    Args:
+        evidence: As the set has it.
+        move: Its document before and now; None where it is as it was.
+        document_now: Id of its document now; "" where that is gone.
+        was: How it stood before.
+        is_sought_everywhere: Whether documents that did not change are searched too.
+        similar: Other words of it, and the document that has them; first its own.
+        place: Where it stands verbatim, and the document.
+    """
+
+    evidence: Evidence
+    move: DocumentMove | None
+    document_now: str
+    was: FormerPlace
+    is_sought_everywhere: bool
+    similar: tuple[str, Similar] | None = None
+    place: tuple[str, QuotePlace] | None = field(default=None, init=False)
+
+
+def in_place(sight: QuoteSight) -> Evidence:
+    """Return evidence where it stands now, or as it was where nothing moved it."""
+    if sight.placement is None or sight.state not in VERBATIM:
+        return sight.evidence
+    return standing_at(sight.evidence, sight.placement)
+
+
+def sight_items(
+    queries: Sequence[Query], parent: Dataset, diff: CorpusDiff, settings: RefreshSettings
+) -> list[ItemSight]:
+    """Say where each quote of a set stands now; no model is asked.
+
+    Read are the documents that changed and hold evidence, and, for quotes that are not in their
+    document any more, all chunks once. Of a query that is not accepted, the document is read
+    whether it changed or not: its quote may be lost since long. Where such a query is retired,
+    lost quotes are looked for in new chunks alone. What a person rejected is not looked at, and is
+    as it was.
+
+    Args:
+        queries: Of the parent, of any status.
+        parent: The version before.
+        diff: How the corpus differs from its.
+        settings: How near a change must be, and how alike other words, to be checked.
+
+    Returns:
+        One for each query, in their order; of one without evidence it has no quotes.
+    """
+    sights: dict[tuple[int, int], QuoteSight] = {}
+    sought: dict[str, list[_Sought]] = {}
+    for number, query in enumerate(queries):
+        for place, evidence in enumerate(query.evidence):
+            move = diff.moves.get(evidence.doc_id)
+            if _is_looked_for(query, move):
+                one = _Sought((number, place), query, evidence, move)
+                sought.setdefault(evidence.doc_id, []).append(one)
+            else:
+                sights[number, place] = QuoteSight(evidence, "kept", evidence.doc_id)
+    sights |= _look(sought, parent, diff, settings)
+    return [
+        ItemSight(query, tuple(sights[number, place] for place in range(len(query.evidence))))
+        for number, query in enumerate(queries)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """A quote to look for.
+
+    Args:
+        key: The number of its query, and its place in it.
+        query: To which it belongs.
+        evidence: As the set has it.
+        move: Its document before and now; None where that is as it was.
+    """
+
+    key: tuple[int, int]
+    query: Query
+    evidence: Evidence
+    move: DocumentMove | None
+
+    @property
+    def document_now(self) -> str:
+        if self.move is None:
+            return self.evidence.doc_id
+        return self.move.now.doc_id if self.move.now else ""
+
+    @property
+    def is_same_text(self) -> bool:
+        if self.move is None:
+            return True
+        before, now = self.move.before, self.move.now
+        return before is not None and now is not None and before.sha256 == now.sha256
+
+
+def _is_looked_for(query: Query, move: DocumentMove | None) -> bool:
+    return not is_rejected(query) and (move is not None or query.status != "accepted")
+
+
+def is_rejected(query: Query) -> bool:
+    """Whether a person rejected a query, so that it stays out."""
+    return query.reviewed is not None and query.reviewed.decision == "reject"
+
+
+def _look(
+    sought: dict[str, list[_Sought]], parent: Dataset, diff: CorpusDiff, settings: RefreshSettings
+) -> dict[tuple[int, int], QuoteSight]:
+    sights: dict[tuple[int, int], QuoteSight] = {}
+    lost: list[tuple[_Sought, LostQuote]] = []
+    now_ids = {one.document_now for quotes in sought.values() for one in quotes}
+    with (
+        DocumentLines(parent.chunks_path, sought) as before,
+        DocumentLines(diff.chunks_path, now_ids) as now,
+    ):
+        for doc_id in sorted(sought):
+            was, now_page = (
+                Page(before.chunks_of(doc_id)),
+                Page(now.chunks_of(sought[doc_id][0].document_now)),
+            )
+            for one, found in _on_page(sought[doc_id], was, now_page, settings):
+                if isinstance(found, QuoteSight):
+                    sights[one.key] = found
+                else:
+                    lost.append((one, found))
+    found_again = sight_lost([quote for _, quote in lost], diff, settings)
+    return sights | {one.key: sight for (one, _), sight in zip(lost, found_again, strict=True)}
+
+
+def _on_page(
+    quotes: Sequence[_Sought], was: Page, now: Page, settings: RefreshSettings
+) -> Iterator[tuple[_Sought, QuoteSight | LostQuote]]:
+    for one in quotes:
+        stood = former_place(one.evidence, was, settings.near_chars)
+        yield one, _verbatim(one, stood, now, settings) or _lost(one, stood, now, settings)
+
+
+def _verbatim(
+    sought: _Sought, was: FormerPlace, now: Page, settings: RefreshSettings
+) -> QuoteSight | None:
+    place = likeliest(sought.evidence.quote, was, now, settings.near_chars)
+    if place is None:
+        return None
+    if sought.move is None:
+        return _as_it_stands(sought.evidence, place.placement)
+    state = state_at(sought.evidence, place, is_same_text=sought.is_same_text)
+    doc_id = place.placement.chunks[0].doc_id
+    if state == "kept":
+        return QuoteSight(sought.evidence, state, doc_id, place.placement)
+    near = f"the text within {settings.near_chars} characters of the quote changed"
+    if was.placement is None:
+        detail = "the quote stands again"
+    else:
+        detail = near if state == "nearby change" else ""
+    causes = (cause_of(sought.evidence.doc_id, sought.move, detail),)
+    return QuoteSight(sought.evidence, state, doc_id, place.placement, causes=causes)
+
+
+def _as_it_stands(evidence: Evidence, now: Placement) -> QuoteSight:
+    """Return a quote in a document that did not change; it may have gone elsewhere long since."""
+    at = standing_at(evidence, now)
+    is_there = (at.chunk_id, at.start, at.end) == (evidence.chunk_id, evidence.start, evidence.end)
+    return QuoteSight(evidence, "kept", evidence.doc_id, None if is_there else now)
+
+
+def _lost(sought: _Sought, was: FormerPlace, now: Page, settings: RefreshSettings) -> LostQuote:
+    similar = most_similar(sought.evidence.quote, now, settings.similar_least)
+    return LostQuote(
+        sought.evidence,
+        sought.move,
+        sought.document_now,
+        was,
+        is_sought_everywhere=sought.query.status != "retired",
+        similar=(sought.document_now, similar) if similar else None,
+    )
+
+
+def former_place(evidence: Evidence, page: Page, chars: int) -> FormerPlace:
+    """Return how a quote stands in the version before.
+
+    Args:
+        evidence: With the quote.
+        page: Its document there.
+        chars: How much of the text around it counts, to either side.
+    """
+    spot = page.spot(evidence)
+    if spot is None:
+        before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
+        return FormerPlace(None, Surroundings(before.lstrip(), after.rstrip()))
+    return FormerPlace(page.placed(spot), page.around(spot, chars))
+
+
+def likeliest(quote: str, was: FormerPlace, page: Page, chars: int) -> QuotePlace | None:
+    """Return the place of a quote on a page that is most like where it stood; None for no place.
+
+    Of equals it is the first. Of a quote that stands there more than 10,000 times, as only one of
+    next to nothing does, those are looked at.
+    """
+    spots = islice(page.spots(quote), _MOST_SPOTS)
+    places = (_place(spot, was, page, chars) for spot in spots)
+    return max(places, key=lambda place: place.rank, default=None)
+
+
+def state_at(evidence: Evidence, place: QuotePlace, *, is_same_text: bool) -> QuoteState:
+    """Return what became of a quote that stands in its document, or in that under a new id.
+
+    Args:
+        evidence: As the set has it.
+        place: Where it stands now.
+        is_same_text: Whether the document has the same text, so that nothing around it changed.
+    """
+    if place.is_same_chunks and standing_at(evidence, place.placement) == evidence:
+        return "kept"
+    if place.is_same_chunks or place.is_same_around or is_same_text:
+        return "moved"
+    return "nearby change"
+
+
+def _place(spot: Location, was: FormerPlace, page: Page, chars: int) -> QuotePlace:
+    placement, around = page.placed(spot), page.around(spot, chars)
+    return QuotePlace(
+        placement,
+        is_same_chunks=was.placement is not None and _read(was.placement) == _read(placement),
+        is_same_around=was.placement is not None and was.around == around,
+        n_alike=common_prefix_length(was.around.before[::-1], around.before[::-1])
+        + common_prefix_length(was.around.after, around.after),
+    )
+
+
+def _read(placement: Placement) -> list[tuple[str, str]]:
+    return [(chunk.chunk_id, chunk.text) for chunk in placement.chunks]
+
+
+def cause_of(doc_id: str, move: DocumentMove | None, detail: str = "") -> Cause:
+    """Return what happened to the document of a quote.
+
+    Args:
+        doc_id: Of the document, as the set has it.
+        move: Its document before and now; None where it is as it was, so that the quote was not
+            there before either.
+        detail: What was seen, in a sentence.
+    """
+    if move is None:
+        return Cause(kind="document changed", doc_id=doc_id, detail=detail)
+    before, now = move.before, move.now
+    if before is None or now is None:
+        return _one_sided(doc_id, move, detail)
+    if before.doc_id != now.doc_id:
+        return Cause(
+            kind="document renamed",
+            doc_id=now.doc_id,
+            before=before.doc_id,
+            after=now.doc_id,
+            detail=detail,
+        )
+    return Cause(
+        kind="document cut anew" if before.sha256 == now.sha256 else "document changed",
+        doc_id=now.doc_id,
+        before=before.sha256[:_DIGITS],
+        after=now.sha256[:_DIGITS],
+        detail=detail,
+    )
+
+
+def _one_sided(doc_id: str, move: DocumentMove, detail: str) -> Cause:
+    if move.before:
+        digest = move.before.sha256[:_DIGITS]
+        return Cause(kind="document removed", doc_id=doc_id, before=digest, detail=detail)
+    digest = move.now.sha256[:_DIGITS] if move.now else ""
+    return Cause(kind="document added", doc_id=doc_id, after=digest, detail=detail)
+
+
+def sight_lost(
+    lost: Sequence[LostQuote], diff: CorpusDiff, settings: RefreshSettings
+) -> list[QuoteSight]:
+    """Say of each lost quote where it stands now: elsewhere, in other words, or nowhere.
+
+    New chunks are searched first, then in one stream all chunks for the quotes that are not among
+    the new ones. Of several documents with a quote it is the one where the text around it is most
+    like it was, then the first by id; 16 are looked at. Other words in its own document go before
+    those in others.
+    """
+    _search(lost, diff.added(), diff, settings, is_last=False)
+    rest = [quote for quote in lost if quote.is_sought_everywhere and not quote.place]
+    chunks = (chunk for _, chunk in each_chunk(diff.chunks_path))
+    _search(rest, chunks, diff, settings, is_last=True)
+    return [_sight(quote, diff) for quote in lost]
+
+
+def _search(
+    lost: Sequence[LostQuote],
+    chunks: Iterable[Chunk],
+    diff: CorpusDiff,
+    settings: RefreshSettings,
+    *,
+    is_last: bool,
+) -> None:
+    """Look for quotes where the chunks say that they may be; other words only in the last search.
+
+    Changed are the quotes: what was found is noted with them.
+    """
+    if not lost:
+        return
+    candidates = _candidates(lost, chunks)
+    with DocumentLines(diff.chunks_path, candidates) as lines:
+        for doc_id in sorted(candidates):
+            page = Page(lines.chunks_of(doc_id))
+            for quote, is_read in candidates[doc_id]:
+                _note_place(quote, doc_id, page, settings.near_chars)
+                if is_last and is_read and not quote.place:
+                    _note_similar(quote, doc_id, page, settings.similar_least)
+
+
+def _candidates(
+    lost: Sequence[LostQuote], chunks: Iterable[Chunk]
+) -> dict[str, list[tuple[LostQuote, bool]]]:
+    """Return by document the quotes that may be in it, and whether to look for other words too."""
+    texts = list(dict.fromkeys(fold(quote.evidence.quote) for quote in lost))
+    likely = dict(zip(texts, candidate_documents(texts, chunks), strict=True))
+    by_document: dict[str, list[tuple[LostQuote, bool]]] = {}
+    for quote in lost:
+        others = _others(quote, likely[fold(quote.evidence.quote)])
+        for rank, doc_id in enumerate(others):
+            by_document.setdefault(doc_id, []).append((quote, rank < _MOST_READ))
+    return by_document
+
+
+def _others(quote: LostQuote, doc_ids: Iterable[str]) -> Iterator[str]:
+    return (doc_id for doc_id in doc_ids if doc_id != quote.document_now)
+
+
+def _note_place(quote: LostQuote, doc_id: str, page: Page, chars: int) -> None:
+    place = likeliest(quote.evidence.quote, quote.was, page, chars)
+    if place and (quote.place is None or place.rank > quote.place[1].rank):
+        quote.place = (doc_id, place)
+
+
+def _note_similar(quote: LostQuote, doc_id: str, page: Page, least: float) -> None:
+    if quote.similar and quote.similar[0] == quote.document_now:
+        return
+    similar = most_similar(quote.evidence.quote, page, least)
+    if similar and (quote.similar is None or similar.likeness > quote.similar[1].likeness):
+        quote.similar = (doc_id, similar)
+
+
+def _sight(quote: LostQuote, diff: CorpusDiff) -> QuoteSight:
+    if quote.place:
+        doc_id, place = quote.place
+        causes = (_cause(quote, diff, doc_id, f"the quote stands in {doc_id} now"),)
+        return QuoteSight(quote.evidence, "elsewhere", doc_id, place.placement, causes=causes)
+    if quote.similar:
+        doc_id, similar = quote.similar
+        share = in_percent(similar.likeness)
+        causes = (_cause(quote, diff, doc_id, f"{share} of the quote stands in {doc_id} now"),)
+        found = similar.placement
+        return QuoteSight(quote.evidence, "similar", doc_id, found, similar.likeness, causes)
+    own = quote.evidence.doc_id
+    causes = (_cause(quote, diff, own, "the quote stands nowhere now"),)
+    return QuoteSight(quote.evidence, "gone", own, None, 0.0, causes)
+
+
+def _cause(quote: LostQuote, diff: CorpusDiff, doc_id: str, detail: str) -> Cause:
+    """Return what happened to the document of a quote; where nothing did, to that which has it."""
+    if quote.move is None and doc_id in diff.moves:
+        return cause_of(doc_id, diff.moves[doc_id], detail)
+    return cause_of(quote.evidence.doc_id, quote.move, detail)

@@ -22,13 +22,14 @@ from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, DocumentsDiff, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
-from ragforge.refresh.coverage.coverage import Filled, fill_coverage
-from ragforge.refresh.coverage.plans import (
+from ragforge.refresh.coverage import (
     CoveragePlan,
+    Filled,
     estimate_coverage,
+    fill_coverage,
     plan_coverage,
 )
-from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, run_histories
 from ragforge.records import Hit, Ranking
 from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.publish.ledgers import bridge_of
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.version import bridge_of
 
 TEXTS = tuple(f"Part {n} of the manual." for n in range(8))
 BEFORE = {"old": TEXTS, "b": ("Something else.",)}

@@ -13,7 +13,7 @@ from pipeline.refreshing.two_versions import (
 
 from ragforge.records import Cause, Evidence, ItemChange, Provenance
 from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
 
 FEES = "The fee is ten percent."
 DAYS = "Parcels arrive in three days."

@@ -20,10 +20,10 @@ from ragforge.mock import Script, serving
 from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.job import Job, OutputFile
 from ragforge.records import Cause, ItemChange, Pin, Provenance, Query
+from ragforge.refresh.conflicts import doubted_queries, find_conflicts
 from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.items.rechecking import Recheckers, recheckers_of
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.pools.conflicts import doubted_queries, find_conflicts
+from ragforge.refresh.queries.rechecking import Recheckers, recheckers_of
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
 from ragforge.stages.recheck.llm import PROMPT
 from ragforge.stages.recheck.subject import Finding, Proved
 

@@ -12,9 +12,9 @@ from ragforge.pipeline.complete.completing import complete_dataset, probing_retr
 from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Evidence, Failure, Provenance, Query
+from ragforge.refresh.delta_pools import judge_new_chunks
 from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.pools.delta import judge_new_chunks
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
 
 THINGS = ("beeswax", "polish", "tables", "varnish", "cloth", "brush", "drying", "hours", "sanding")
 BEFORE = {

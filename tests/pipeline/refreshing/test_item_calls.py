@@ -12,10 +12,10 @@ from ragforge.mock.content import body_sha256, good_content
 from ragforge.observe import silent
 from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.job import EARNEST, Job, Mode, OutputFile
-from ragforge.refresh.items.decisions import Ledger
-from ragforge.refresh.items.items import settle_items
-from ragforge.refresh.items.passages import CorpusNow
-from ragforge.refresh.items.rechecking import recheckers_of
+from ragforge.refresh.queries.decisions import Ledger
+from ragforge.refresh.queries.passages import CorpusNow
+from ragforge.refresh.queries.rechecking import recheckers_of
+from ragforge.refresh.queries.updating import settle_items
 from ragforge.stages.recheck.llm import PROMPT
 
 N = 6

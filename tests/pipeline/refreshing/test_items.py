@@ -38,10 +38,10 @@ from ragforge.records import (
     Pin,
     Review,
 )
-from ragforge.refresh.items.decisions import Ledger
-from ragforge.refresh.items.items import plan_items, settle_items
-from ragforge.refresh.items.passages import CorpusNow
-from ragforge.refresh.items.rechecking import recheckers_of
+from ragforge.refresh.queries.decisions import Ledger
+from ragforge.refresh.queries.passages import CorpusNow
+from ragforge.refresh.queries.rechecking import recheckers_of
+from ragforge.refresh.queries.updating import plan_items, settle_items
 from ragforge.refresh.quotes.locations import ItemSight
 from ragforge.stages.asking import Asker
 

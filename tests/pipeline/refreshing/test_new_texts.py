@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from pipeline.refreshing.two_versions import diff_of, id_of
 
-from ragforge.refresh.pools.conflicts import with_new_text
+from ragforge.refresh.conflicts import with_new_text
 
 ONE, TWO, THREE = "The fee is ten percent.", "It is due in March.", "Nobody else pays."
 WHOLE = f"# Fees\n\n{ONE} {TWO}\n\n- {THREE}"

@@ -3,7 +3,7 @@ from pipeline.refreshing.two_versions import asking, diff_of, id_of
 
 from ragforge.records import Query
 from ragforge.refresh.grades.moved_chunks import with_sources
-from ragforge.refresh.items.settled import SettledItem
+from ragforge.refresh.queries.updates import SettledItem
 
 ONE, TWO = "Herons fish at dawn.", "Owls sleep by day."
 BEFORE = {"a": (ONE, TWO), "b": (ONE,)}

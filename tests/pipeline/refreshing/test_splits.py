@@ -9,8 +9,8 @@ from ragforge.observe import silent
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.publish.splits import connections, parted, with_splits
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.splits import connections, parted, with_splits
 
 
 def query(query_id, doc_id, split=None, status="accepted"):

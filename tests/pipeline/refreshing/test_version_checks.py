@@ -18,8 +18,8 @@ from ragforge.records import (
     SourceDocument,
 )
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.publish.checks import check_version
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.version_checks import check_version
 from ragforge.stages.generate.splits import Connections
 
 TEXT = "The oven reaches 250 degrees after nine minutes of heating."

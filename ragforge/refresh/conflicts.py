@@ -14,8 +14,9 @@ from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.items.rechecking import Recheckers
-from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.queries.rechecking import Recheckers
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.stages.collecting import Collected, collect
 from ragforge.stages.recheck.subject import Finding, Passage, Subject, widened
 from ragforge.stages.runner import Collected, Work, Workers, collect
 
@@ -293,9 +294,13 @@ class _Retried:
 def _relevant(staged: Dataset, queries: Collection[str]) -> Iterator[Judgment]:
     """Yield what people and judges found relevant to some queries."""
     for judgment in staged.each_judgment():
-        is_found = judgment.source != "evidence" and (judgment.listed_grade or 0) >= RELEVANT
-        if is_found and judgment.query_id in queries:
+        if is_found_relevant(judgment) and judgment.query_id in queries:
             yield judgment
+
+
+def is_found_relevant(judgment: Judgment) -> bool:
+    """Whether a person or a judge found a chunk relevant, rather than the evidence of its query."""
+    return (judgment.listed_grade or 0) >= RELEVANT and judgment.source != "evidence"
 
 
 def _is_new(judgment: Judgment, new_chunks: Collection[str]) -> bool:

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Final
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, Query
-from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment
+from ragforge.refresh.corpus.diff import CUT_BY, CorpusDiff
 from ragforge.refresh.grades.moved_chunks import MovedChunks
-from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.quotes.locations import is_rejected
 
-_CUT_BY: Final = ", cut by "
 _DIGEST_CHARS: Final = 16
 _USUAL_THRESHOLD: Final = 2
 
@@ -64,7 +64,7 @@ def waiting_label(judgment: Judgment, doc_id: str, diff: CorpusDiff) -> DormantG
     """Return the label of a document that is gone."""
     move = diff.moves.get(judgment.chunk_id)
     before = move.before.sha256 if move is not None and move.before is not None else "-"
-    digest = before.partition(_CUT_BY)[0]
+    digest = before.partition(CUT_BY)[0]
     return DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
 
 
@@ -96,7 +96,7 @@ def settle_labelled(
                 settled.broken_pins.append(out.change)
             else:
                 items.append(out)
-        elif query.status == "retired" and query_id in back and not _is_rejected(query):
+        elif query.status == "retired" and query_id in back and not is_rejected(query):
             items.append(_changed(item, "revived", back[query_id], version))
     return items
 
@@ -187,10 +187,6 @@ def _changed(
     return replace(item, query=query, change=change)
 
 
-def _is_rejected(query: Query) -> bool:
-    return query.reviewed is not None and query.reviewed.decision == "reject"
-
-
 def _digest(diff: CorpusDiff, doc_id: str) -> str:
     move = diff.moves.get(doc_id)
-    return move.now.sha256.partition(_CUT_BY)[0] if move is not None and move.now else ""
+    return move.now.sha256.partition(CUT_BY)[0] if move is not None and move.now else ""

@@ -1,7 +1,8 @@
 """What a version has to hold to before it is published: it is never worse than the last one."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,18 +13,21 @@ from ragforge.errors import ChurnError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.array_files import Array
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import each_chunk
+from ragforge.files.set.sorted_records import Key, key_of, query_and_chunk
 from ragforge.pipeline.generation.inputs import is_kept
 from ragforge.records import Chunk, Query, VersionCheck
-from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.corpus.document_chunks import DocumentChunks
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.pools.graded import graded_pools
+from ragforge.refresh.conflicts import is_found_relevant
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
 from ragforge.stages.generate.gates.repeated_questions import Taken, normal_question
 
 _HEX = 16
 _SHOWN = 3
 _ANYWAY = "--accept-churn refreshes all the same"
+CHURN: Final = "churn"
+"""Name of the check of how much of the set changed."""
+_NAMED: Final = 5
+"""Ids that a sentence names."""
 
 
 def check_churn(diff: CorpusDiff, settings: RefreshSettings) -> None:
@@ -70,13 +74,6 @@ def chunks_lost(diff: CorpusDiff) -> int:
 def _texts(chunks: Iterable[Chunk]) -> Array:
     """Return 8 bytes of the digest of each text; an accident among millions would not matter."""
     return np.fromiter((int(text_sha256(chunk.text)[:_HEX], 16) for chunk in chunks), np.uint64)
-
-
-CHURN: Final = "churn"
-"""Name of the check of how much of the set changed."""
-
-_NAMED: Final = 5
-"""Ids that a sentence names."""
 
 
 def check_version(
@@ -338,3 +335,51 @@ def _none(name: str, fault: str, found: Iterable[str], otherwise: str) -> Versio
         limit=0.0,
         detail=f"{fault}: {examples}{more}" if listed else otherwise,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GradedPools:
+    """The pools of some queries.
+
+    Args:
+        n_pairs: Queries with a chunk of their pool.
+        n_holes: Those without a grade.
+        relevant: Ids of the queries to which somebody found a chunk relevant: grade 2 or 3, by a
+            person or a judge.
+    """
+
+    n_pairs: int
+    n_holes: int
+    relevant: frozenset[str]
+
+
+def graded_pools(dataset: Dataset, query_ids: Collection[str]) -> GradedPools:
+    """Return how far the pools of some queries are judged; neither file is held in memory.
+
+    Raises:
+        DataError: A file cannot be read.
+    """
+    relevant = set[str]()
+    grades = _graded(dataset, query_ids, relevant)
+    graded = next(grades, None)
+    n_pairs = n_holes = 0
+    for entry in dataset.each_pool_entry():
+        if entry.query_id not in query_ids:
+            continue
+        pair = query_and_chunk(entry)
+        while graded is not None and graded < pair:
+            graded = next(grades, None)
+        n_pairs += 1
+        n_holes += graded != pair
+    for _ in grades:
+        pass
+    return GradedPools(n_pairs, n_holes, frozenset(relevant))
+
+
+def _graded(dataset: Dataset, query_ids: Collection[str], relevant: set[str]) -> Iterator[Key]:
+    """Yield the pairs that have a grade, and note the queries with a relevant chunk."""
+    for judgment in dataset.each_judgment():
+        if judgment.query_id in query_ids and not judgment.is_failed:
+            if is_found_relevant(judgment):
+                relevant.add(judgment.query_id)
+            yield key_of(judgment)

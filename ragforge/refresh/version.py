@@ -1,40 +1,46 @@
 """The next version of a set, made step by step in a folder of its own."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from ragforge.config import Settings
+from ragforge.evaluating.same_judge import JudgeKey, canonical_judge_keys, judge_key
+from ragforge.files.manifest import Spent
 from ragforge.files.set.dataset import Dataset
+from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.complete.completing import judging_settings, probing_retrievers
 from ragforge.pipeline.generation.team import Team
+from ragforge.pipeline.ground_digests import grades_digest, item_digests
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.pipeline.surveying import Surveyed, open_survey
-from ragforge.records import Action, CallCounts, JudgmentsDiff, Provenance, VersionDiff
+from ragforge.records import (
+    Action,
+    CallCounts,
+    JudgmentsDiff,
+    Provenance,
+    VersionDiff,
+)
+from ragforge.refresh.conflicts import doubted_queries, find_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.coverage.coverage import fill_coverage
-from ragforge.refresh.coverage.plans import plan_coverage
+from ragforge.refresh.coverage import fill_coverage, plan_coverage
+from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
-from ragforge.refresh.grades.documents import settle_labelled
+from ragforge.refresh.grades.labelled_documents import settle_labelled
 from ragforge.refresh.grades.moved_chunks import with_sources
-from ragforge.refresh.items.decisions import Ledger
-from ragforge.refresh.items.items import settle_items
-from ragforge.refresh.items.passages import CorpusNow
-from ragforge.refresh.items.rechecking import Recheckers
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.pools.conflicts import doubted_queries, find_conflicts
-from ragforge.refresh.pools.delta import DeltaPools, judge_new_chunks
-from ragforge.refresh.pools.graded import without_judge
-from ragforge.refresh.publish.checks import check_version
-from ragforge.refresh.publish.ledgers import bridge_of, ledger_of
-from ragforge.refresh.publish.splits import connections, parted, with_splits
-from ragforge.refresh.quotes.locations import ItemSight
-from ragforge.refresh.quotes.search import sight_items
-from ragforge.refresh.spending import Counting, in_all
+from ragforge.refresh.queries.decisions import Ledger, ledger_of
+from ragforge.refresh.queries.passages import CorpusNow
+from ragforge.refresh.queries.rechecking import Recheckers
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updating import settle_items
+from ragforge.refresh.quotes.locations import ItemSight, sight_items
+from ragforge.refresh.splits import connections, parted, with_splits
+from ragforge.refresh.version_checks import check_version
 from ragforge.report.refresh import with_entry
 from ragforge.retrieval import Retriever
 
@@ -43,6 +49,66 @@ POOLED_ANEW: Final[frozenset[Action]] = frozenset(
 )
 """What becomes of a query whose whole pool is looked at again: its evidence or answer is another,
 or nobody looked at new chunks for it."""
+
+
+class Counting:
+    """An observer that passes events on, and counts calls that were bought.
+
+    A refresh opens its models several times; a note about one is passed on once.
+
+    Args:
+        observer: Told of everything.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._calls = self._prompt_tokens = self._completion_tokens = self._unpriced = 0
+        self._cost_usd = 0.0
+        self._notes = set[str]()
+
+    def __call__(self, event: Event) -> None:
+        """Take one event."""
+        if event.name == "note" and event.message in self._notes:
+            return
+        self._notes.update([event.message] if event.name == "note" else [])
+        self._observer(event)
+        if event.name != "call" or event.outcome != "done":
+            return
+        numbers = event.numbers
+        self._calls += 1
+        self._prompt_tokens += int(numbers.get("prompt_tokens", 0))
+        self._completion_tokens += int(numbers.get("completion_tokens", 0))
+        self._cost_usd += numbers.get("cost_usd", 0.0)
+        self._unpriced += "cost_usd" not in numbers
+
+    @property
+    def spent(self) -> Spent:
+        """What was bought so far."""
+        return Spent(
+            calls=self._calls,
+            prompt_tokens=self._prompt_tokens,
+            completion_tokens=self._completion_tokens,
+            cost_usd=None if self._unpriced else self._cost_usd,
+        )
+
+
+def in_all(parent: Spent, known: Spent, bought: Spent) -> Spent:
+    """Return what a version and those before it took.
+
+    Args:
+        parent: Up to the version before.
+        known: What the call store knows of; all, unless it was lost.
+        bought: In this run.
+    """
+    if known.calls >= parent.calls:
+        return known
+    costs = (parent.cost_usd, bought.cost_usd)
+    return Spent(
+        calls=parent.calls + bought.calls,
+        prompt_tokens=parent.prompt_tokens + bought.prompt_tokens,
+        completion_tokens=parent.completion_tokens + bought.completion_tokens,
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
 
 
 @dataclass(slots=True)
@@ -295,3 +361,58 @@ def _counts(items: Iterable[SettledItem]) -> dict[str, int]:
 def _is_query(key: str) -> bool:
     """Whether a failed check was of a query, and not of a chunk beside it."""
     return "/" not in key
+
+
+def bridge_of(parent: Dataset, staged: Dataset) -> tuple[str, ...]:
+    """Return the ids of the queries that ask for the same and have the same grades, sorted.
+
+    They are accepted in both versions, with the same question, answer and quotes, and the same
+    chunks have the same grades above 0. A chunk that only has another id now is the same; one that
+    is gone, or a new one that is relevant, makes a difference. So a system that finds the same
+    texts has the same values on them. No two judges graded them in the one version or the other:
+    else a system that finds other texts is held against itself by another judge.
+    """
+    before, now = item_digests(parent.queries()), item_digests(staged.queries())
+    same = {query_id for query_id in before if before[query_id] == now.get(query_id)}
+    old = dict(_grades(parent, same, staged.past.moved_chunks()))
+    new = dict(_grades(staged, same, {}))
+    nothing = _Graded(grades_digest({}), frozenset())
+    both = {one: (old.get(one, nothing), new.get(one, nothing)) for one in same}
+    judges = canonical_judge_keys(key for pair in both.values() for of in pair for key in of.judges)
+    return tuple(
+        sorted(
+            query_id
+            for query_id, (before, after) in both.items()
+            if before.digest == after.digest
+            and len({judges[key] for key in before.judges | after.judges}) < 2
+        )
+    )
+
+
+class _Graded(NamedTuple):
+    """The grades of a query, and who gave them."""
+
+    digest: str
+    judges: frozenset[JudgeKey]
+
+
+def _grades(
+    dataset: Dataset, query_ids: set[str], moved: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, _Graded]]:
+    """Yield what the grades of queries are, and who gave them."""
+    for query_id, of_query in groupby(dataset.each_judgment(), lambda judgment: judgment.query_id):
+        if query_id in query_ids:
+            judged = list(of_query)
+            of_now = [
+                (i, judgment)
+                for judgment in judged
+                for i in moved.get(judgment.chunk_id, (judgment.chunk_id,))
+            ]
+            marks = {chunk_id: judgment.relevant for chunk_id, judgment in of_now}
+            listed = [chunk_id for chunk_id, is_relevant in marks.items() if is_relevant]
+            has_list = any(mark is not None for mark in marks.values())
+            grades = {chunk_id: judgment.grade for chunk_id, judgment in of_now}
+            judges = frozenset(
+                key for judgment in judged if (key := judge_key(judgment)) is not None
+            )
+            yield query_id, _Graded(grades_digest(grades, listed if has_list else None), judges)

@@ -13,12 +13,16 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.records import Query, QueryType
-from ragforge.refresh.items.decisions import Ledger, Way, decide_item, decide_return, is_from_person
-from ragforge.refresh.items.drafts import Draft
-from ragforge.refresh.items.passages import CorpusNow
-from ragforge.refresh.items.rechecking import Checked, Recheckers, Rechecking
-from ragforge.refresh.items.settled import SettledItem, SettledSet
-from ragforge.refresh.items.transitions import Changing
+from ragforge.refresh.queries.decisions import (
+    Ledger,
+    Way,
+    decide_item,
+    decide_return,
+    is_from_person,
+)
+from ragforge.refresh.queries.passages import CorpusNow
+from ragforge.refresh.queries.rechecking import Checked, Draft, Recheckers, Rechecking
+from ragforge.refresh.queries.updates import Changing, SettledItem, SettledSet
 from ragforge.refresh.quotes.locations import ItemSight
 
 _NOT_CONVERTED: Final[frozenset[QueryType]] = frozenset({"keyword", "false_premise", "ambiguous"})

@@ -1,7 +1,7 @@
 """Pools under a changed corpus: what is new and comes into them is judged, and nothing else."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 from ragforge.pipeline.judge.judging import refused_if_all_failed
 from ragforge.pipeline.surveying import Surveyed
-from ragforge.records import Failure
+from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.stored_bm25 import NewChunks
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
@@ -310,3 +310,20 @@ def _call_keys(dataset: Dataset) -> set[str]:
         if judgment.source != "evidence" and judgment.provenance:
             keys |= {judgment.provenance.call_key, *(vote.call_key for vote in judgment.votes)}
     return keys - {""}
+
+
+def without_judge(dataset: Dataset, queries: Iterable[Query]) -> set[str]:
+    """Return the ids of accepted queries that a person wrote anew and no judge has seen since.
+
+    Raises:
+        DataError: The grades cannot be read.
+    """
+    edited = {
+        query.query_id
+        for query in queries
+        if query.status == "accepted" and query.reviewed and query.reviewed.decision == "edit"
+    }
+    if not edited:
+        return edited
+    seen = {one.query_id for one in dataset.each_judgment() if one.source in ("judge", "carried")}
+    return edited - seen

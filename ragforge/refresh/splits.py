@@ -15,7 +15,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.files import documents_of
 from ragforge.records import Action, Cause, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.items.settled import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import SettledItem, SettledSet
 from ragforge.stages.generate.splits import Connections, assign_splits, names_of, with_names
 
 _OUT: Final[Action] = "out_of_split"

@@ -1,1 +1,0 @@
-"""New queries: for documents that came, and for those that too few are about."""

@@ -1,1 +1,0 @@
-"""What must be judged anew, as chunks came or changed."""

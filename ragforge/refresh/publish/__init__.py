@@ -1,1 +1,0 @@
-"""Making a version: checks, ledgers, splits, and the switch to it."""
