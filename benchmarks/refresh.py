@@ -248,9 +248,9 @@ def refresh(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     )
     if found.is_empty:
         return
-    from ragforge.refresh.quotes.locations import sight_items
+    from ragforge.refresh.quotes.locations import locate_queries
 
-    seen = sight_items(dataset.all_queries(), dataset, found, RefreshSettings())
+    seen = locate_queries(dataset.all_queries(), dataset, found, RefreshSettings())
     states = Counter(item.state for item in seen)
     yield "quotes", ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
 

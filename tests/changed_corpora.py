@@ -14,7 +14,7 @@ from ragforge.files.record_files import write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
-from ragforge.refresh.quotes.locations import ItemSight, QuoteSight, sight_items
+from ragforge.refresh.quotes.locations import LocatedQuery, LocatedQuote, locate_queries
 
 
 def chunks_of(texts: Mapping[str, str], max_chars: int = 400) -> list[Chunk]:
@@ -84,13 +84,13 @@ class Change:
 
     def sight_all(
         self, queries: Sequence[Query], settings: RefreshSettings | None = None
-    ) -> list[ItemSight]:
+    ) -> list[LocatedQuery]:
         """Return where the quotes of queries stand now."""
-        return sight_items(queries, self.parent, self.write(), settings or RefreshSettings())
+        return locate_queries(queries, self.parent, self.write(), settings or RefreshSettings())
 
-    def sight(
+    def located(
         self, quote: str, doc_id: str, settings: RefreshSettings | None = None, **query: object
-    ) -> QuoteSight:
+    ) -> LocatedQuote:
         """Return where a quote of a document stands now."""
         item = evidence(chunks_of(self.before), quote, doc_id)
         asked = Query(query_id="q1", query="What?", evidence=(item,), **query)

@@ -15,8 +15,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.rechecking import Recheckers
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
-from ragforge.stages.collecting import Collected, collect
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.recheck.subject import Finding, Passage, Subject, widened
 from ragforge.stages.runner import Collected, Work, Workers, collect
 
@@ -94,14 +93,14 @@ class Conflicts:
         n_calls: Checks that were made, those that the store answered included.
     """
 
-    items: Sequence[SettledItem] = ()
+    items: Sequence[UpdatedQuery] = ()
     broken_pins: Sequence[ItemChange] = ()
     failures: Sequence[Failure] = ()
     n_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Doubted:
+class PossibleConflicts:
     """Chunks to be looked at for queries, by id; the more relevant first.
 
     Args:
@@ -117,7 +116,7 @@ class Doubted:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    item: SettledItem
+    item: UpdatedQuery
     chunks: tuple[Chunk, ...]
 
     @property
@@ -137,15 +136,15 @@ class _Checked:
     finding: Finding
 
 
-def doubted_queries(
+def possible_conflicts(
     staged: Dataset,
     parent: Dataset,
-    settled: SettledSet,
+    updated: UpdatedQueries,
     new_chunks: Collection[str],
     whole: Collection[str] = (),
     *,
     diff: CorpusDiff,
-) -> Doubted:
+) -> PossibleConflicts:
     """Return which chunks may say otherwise than accepted queries expect.
 
     These are new ones that a judge found relevant, where they do not hold evidence of the query,
@@ -155,14 +154,14 @@ def doubted_queries(
     Args:
         staged: With the grades of all that is in pools.
         parent: The version before; it knows which checks failed.
-        settled: The queries as they are now.
+        updated: The queries as they are now.
         new_chunks: Ids of the chunks that the version before did not have.
         whole: Ids of queries that were never held against the corpus; all chunks count for them.
         diff: What changed in the corpus.
     """
-    queries = {query.query_id: query for query in settled.queries if query.status == "accepted"}
+    queries = {query.query_id: query for query in updated.queries if query.status == "accepted"}
     failed = {failure.key for failure in parent.failures() if failure.what == "recheck"}
-    earlier = failed - {query.query_id for query in settled.queries} if new_chunks else set[str]()
+    earlier = failed - {query.query_id for query in updated.queries} if new_chunks else set[str]()
     retried = _Retried(earlier, staged)
     found: dict[str, list[tuple[int, str]]] = {}
     relevant = [*_relevant(staged, queries)]
@@ -175,7 +174,7 @@ def doubted_queries(
             of_query = found.setdefault(query.query_id, [])
             of_query.append((-(judgment.listed_grade or 0), judgment.chunk_id))
     chunks = {name: [chunk_id for _, chunk_id in sorted(of)] for name, of in found.items()}
-    return Doubted(
+    return PossibleConflicts(
         {name: of for name, of in chunks.items() if not queries[name].answerable},
         {
             name: others
@@ -189,10 +188,10 @@ def doubted_queries(
 async def find_conflicts(
     staged: Dataset,
     survey: Survey,
-    settled: SettledSet,
+    updated: UpdatedQueries,
     recheckers: Recheckers,
     *,
-    doubted: Doubted,
+    possible: PossibleConflicts,
     version: int,
 ) -> Conflicts:
     """Quarantine queries that new chunks contradict.
@@ -204,23 +203,23 @@ async def find_conflicts(
     Args:
         staged: Gets the failures.
         survey: The corpus as it is now.
-        settled: The queries; nothing is changed in it.
+        updated: The queries; nothing is changed in it.
         recheckers: Say whether chunks give the expected answer.
-        doubted: The chunks; see `doubted_queries`.
+        possible: The chunks; see `possible_conflicts`.
         version: Number of the version that is made.
 
     Raises:
         EndpointError, BudgetError: The run was stopped.
     """
-    items = {item.query.query_id: item for item in settled.items}
+    items = {item.query.query_id: item for item in updated.items}
     causes = {
         name: [_answered(survey.chunk(chunk_ids[0]))]
-        for name, chunk_ids in doubted.unanswerable.items()
+        for name, chunk_ids in possible.unanswerable.items()
     }
     checks = [
         check
-        for name in sorted(doubted.answerable)
-        for check in _checks(items[name], survey, doubted)
+        for name in sorted(possible.answerable)
+        for check in _checks(items[name], survey, possible)
     ]
     done = await _check_all(checks, recheckers)
     for checked in sorted(done.results, key=lambda one: one.check.key):
@@ -228,7 +227,7 @@ async def find_conflicts(
             name = checked.check.item.query.query_id
             causes.setdefault(name, []).append(_contradicted(checked))
     failures = list(_by_pair(checks, done.failures))
-    tried = {key for check in checks for key in check.keys} | doubted.earlier
+    tried = {key for check in checks for key in check.keys} | possible.earlier
     staged.replace_failures("recheck", failures, tried.__contains__)
     calls = Counter(check.item.query.query_id for check in checks)
     return _sorted_out(items, causes, calls, failures, version)
@@ -248,7 +247,7 @@ async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collec
 
 
 def _sorted_out(
-    items: Mapping[str, SettledItem],
+    items: Mapping[str, UpdatedQuery],
     causes: Mapping[str, Sequence[Cause]],
     calls: Mapping[str, int],
     failures: Sequence[Failure],
@@ -270,7 +269,7 @@ def _sorted_out(
             pins.append(change)
             continue
         query = item.query.model_copy(update={"status": "quarantined"})
-        changed.append(SettledItem(item.before, query, change, item.is_moved))
+        changed.append(UpdatedQuery(item.before, query, change, item.is_moved))
     return Conflicts(changed, pins, failures, sum(calls.values()))
 
 
@@ -315,7 +314,7 @@ def _besides(query: Query, chunk_ids: Iterable[str]) -> list[str]:
     return [one for one in chunk_ids if one not in own] if query.expected_answer else []
 
 
-def _checks(item: SettledItem, survey: Survey, found: Doubted) -> Iterator[_Check]:
+def _checks(item: UpdatedQuery, survey: Survey, found: PossibleConflicts) -> Iterator[_Check]:
     chunks = [survey.chunk(chunk_id) for chunk_id in found.answerable[item.query.query_id]]
     for first in range(0, len(chunks), MOST_PASSAGES):
         yield _Check(item, tuple(chunks[first : first + MOST_PASSAGES]))

@@ -24,7 +24,7 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Cause, Failure, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import cause_of
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.plan import OpenCell, Sources
@@ -90,7 +90,7 @@ def seed_of(settings: Settings, version: int) -> int:
 
 def plan_coverage(
     parent: Dataset,
-    settled: SettledSet,
+    updated: UpdatedQueries,
     survey: Survey,
     diff: CorpusDiff,
     settings: Settings,
@@ -109,16 +109,16 @@ def plan_coverage(
 
     Args:
         parent: The version before.
-        settled: Its queries as they are now.
+        updated: Its queries as they are now.
         survey: Of the corpus as it is now.
         diff: What changed in it.
         settings: As given.
         version: The number of the version that is made.
     """
-    now = [query for query in settled.queries if query.status == "accepted"]
-    before = [item.before for item in settled.items if item.before is not None]
+    now = [query for query in updated.queries if query.status == "accepted"]
+    before = [item.before for item in updated.items if item.before is not None]
     accepted = [query for query in before if query.status == "accepted"]
-    is_made = any(query.origin == "synthetic" for query in settled.queries)
+    is_made = any(query.origin == "synthetic" for query in updated.queries)
     fresh = _fresh(now, survey, diff) if is_made else {}
     share = _covered_share(accepted, diff)
     growth = {
@@ -244,7 +244,7 @@ class Filled:
         shortfall: What is still missing and why, in a sentence; "" for nothing.
     """
 
-    items: list[SettledItem] = field(default_factory=list)
+    items: list[UpdatedQuery] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     n_calls: int = 0
     shortfall: str = ""
@@ -253,7 +253,7 @@ class Filled:
 async def fill_coverage(
     staged: Dataset,
     survey: Surveyed,
-    settled: SettledSet,
+    updated: UpdatedQueries,
     plan: CoveragePlan,
     team: Team,
     diff: CorpusDiff,
@@ -270,7 +270,7 @@ async def fill_coverage(
             gives, their slots, the rejected candidates, the failures, and what the set is kept at;
             the queries themselves are the caller's to write.
         survey: Of its corpus.
-        settled: The queries that it has; not changed.
+        updated: The queries that it has; not changed.
         plan: What is to be generated.
         team: Who writes and checks.
         diff: What changed in the corpus.
@@ -284,8 +284,8 @@ async def fill_coverage(
         return Filled(shortfall=plan.shortfall(0))
     count = _Count()
     counted = replace(team, writer=_counted(team.writer, count), checker=_checker(team, count))
-    filling = _Filling(staged, survey, settled, plan, job.settings)
-    await filling.run(_generation(staged, survey, settled, counted, job))
+    filling = _Filling(staged, survey, updated, plan, job.settings)
+    await filling.run(_generation(staged, survey, updated, counted, job))
     generated = filling.generated
     queries = [standing(await with_rank(each, survey.bm25)) for each in generated.queries]
     index = index_of(queries, survey)
@@ -308,7 +308,7 @@ class _Filling:
     Args:
         staged: Has the slots of earlier versions.
         survey: Of its corpus.
-        settled: The queries that there are.
+        updated: The queries that there are.
         plan: What is to be generated.
         settings: As given.
         generated: What has come out.
@@ -317,7 +317,7 @@ class _Filling:
 
     staged: Dataset
     survey: Surveyed
-    settled: SettledSet
+    updated: UpdatedQueries
     plan: CoveragePlan
     settings: Settings
     generated: Generated = field(default_factory=Generated)
@@ -328,8 +328,8 @@ class _Filling:
         before = self.staged.plan()
         self.number = max((_cell_of(slot.slot_id) for slot in before), default=-1) + 1
         uses = Counter(name for slot in before for name in slot.chunk_ids)
-        # The slots of queries that were settled are there as well, under the ids of their time.
-        uses |= Counter(name for query in self.settled.queries for name in query.source_chunk_ids)
+        # The slots of queries that were kept are there as well, under the ids of their time.
+        uses |= Counter(name for query in self.updated.queries for name in query.source_chunk_ids)
         self._say_what_is_asked()
         cells = list(self.plan.cells)
         n_fresh = len(self.plan.fresh)
@@ -340,7 +340,7 @@ class _Filling:
         await self._work_off(left, self.survey.cards(), uses, generation, per_chunk)
 
     def _say_what_is_asked(self) -> None:
-        for query in self.settled.queries:
+        for query in self.updated.queries:
             if query.status == "accepted":
                 for chunk_id in query.source_chunk_ids:
                     self.generated.asked.setdefault(chunk_id, []).append(query.asked)
@@ -375,13 +375,13 @@ class _Filling:
 
 
 def _generation(
-    staged: Dataset, survey: Surveyed, settled: SettledSet, team: Team, job: Job
+    staged: Dataset, survey: Surveyed, updated: UpdatedQueries, team: Team, job: Job
 ) -> Generation:
     settings = job.settings
     return Generation(
         writer=writer_of(team, settings, real_queries(staged, settings.generate.like)),
         brief=Briefs(survey, settings.model.seed).of,
-        taken=_taken(staged, settled),
+        taken=_taken(staged, updated),
         checks=checks_of(team, survey, job),
         workers=Workers(
             team.writer.workers(settings.model.concurrency), job.observer, team.writer.stop
@@ -389,10 +389,10 @@ def _generation(
     )
 
 
-def _taken(staged: Dataset, settled: SettledSet) -> Taken:
+def _taken(staged: Dataset, updated: UpdatedQueries) -> Taken:
     """Return every question that was ever asked in the set, or nearly got into it."""
     questions = Taken()
-    for query in chain(settled.queries, staged.all_queries(), staged.past.revisions()):
+    for query in chain(updated.queries, staged.all_queries(), staged.past.revisions()):
         questions.add(query.query_id, query.asked)
     for rejected in staged.rejected():
         questions.add(f"candidate {rejected.slot_id}", rejected.question)
@@ -420,7 +420,9 @@ def _note_aim(staged: Dataset, plan: CoveragePlan, n_added: int) -> None:
         staged.write_manifest(manifest.model_copy(update={"aim": aim}))
 
 
-def _items(queries: Iterable[Query], plan: CoveragePlan, diff: CorpusDiff) -> Iterator[SettledItem]:
+def _items(
+    queries: Iterable[Query], plan: CoveragePlan, diff: CorpusDiff
+) -> Iterator[UpdatedQuery]:
     """Yield new queries with why they came: one for a document, or one for a query that is lost."""
     growth = set(plan.growth)
     for query in queries:
@@ -438,7 +440,7 @@ def _items(queries: Iterable[Query], plan: CoveragePlan, diff: CorpusDiff) -> It
             causes=tuple(causes) or (few,),
             calls=len(query.lineage.call_keys) if query.lineage else 0,
         )
-        yield SettledItem(None, query, change)
+        yield UpdatedQuery(None, query, change)
 
 
 def _slot(query: Query) -> str:

@@ -102,8 +102,8 @@ async def entering_chunks(
     probed = await look(probes, others, most=most, workers=workers)
     hit = {one.query_id for one in probed.results if _enters(one, pools, new)}
     newcomers = survey.newcomers(new) if len(new) <= _MOST_NEW * survey.n_chunks else None
-    doubts = _Doubts(survey, newcomers, pools, new, sorted(own))
-    searched = [item for item in items if item.query_id in hit or doubts.may_enter(item)]
+    entry_check = _EntryCheck(survey, newcomers, pools, new, sorted(own))
+    searched = [item for item in items if item.query_id in hit or entry_check.may_enter(item)]
     mine = {name: retrievers[name] for name in own}
     more = await look_for(searched, survey, mine, job)
     ranked = ranked_items(items, [*probed.results, *more.results])
@@ -142,7 +142,7 @@ def _enters(found: ProbeRanks, pools: _Pools, new: Collection[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubts:
+class _EntryCheck:
     """For which items a search may bring new chunks within the depth of the pool."""
 
     survey: Surveyed

@@ -10,14 +10,14 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import of_member
 from ragforge.records import Query
 from ragforge.refresh.coverage import estimate_coverage, plan_coverage
-from ragforge.refresh.grades.labelled_documents import counts_of_labelled, settle_labelled
+from ragforge.refresh.grades.labelled_documents import counts_of_labelled, update_labelled
 from ragforge.refresh.grades.moved_chunks import with_sources
-from ragforge.refresh.queries.decisions import Ledger
+from ragforge.refresh.queries.decisions import QueryHistory
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import recheckers_of
-from ragforge.refresh.queries.updates import SettledItem, SettledSet, with_places
-from ragforge.refresh.queries.updating import plan_items, settle_items
-from ragforge.refresh.quotes.locations import ItemSight
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery, with_places
+from ragforge.refresh.queries.updating import plan_queries, update_queries
+from ragforge.refresh.quotes.locations import LocatedQuery
 from ragforge.refresh.version import Version
 from ragforge.stages.recheck.llm import PROMPT
 
@@ -33,28 +33,29 @@ async def plan_version(version: Version) -> RefreshPlan:
     Args:
         version: In a dry run, with the chunks of its corpus; what is written to it is thrown away.
     """
-    sights = version.sights()
-    quoted = [sight for sight in sights if sight.quotes]
-    plain = [sight.query for sight in sights if not sight.quotes]
-    ledger = version.ledger(sights)
-    items = plan_items(sights, ledger)
-    verify = await _verify(version, quoted, plain, ledger)
-    version.settled = SettledSet(
+    located_queries = version.located_queries()
+    quoted = [located for located in located_queries if located.quotes]
+    plain = [located.query for located in located_queries if not located.quotes]
+    history = version.history(located_queries)
+    items = plan_queries(located_queries, history)
+    verify = await _verify(version, quoted, plain, history)
+    version.updated = UpdatedQueries(
         sorted(
-            [_assumed(sight) for sight in quoted] + [SettledItem(query, query) for query in plain],
+            [_assumed(located) for located in quoted]
+            + [UpdatedQuery(query, query) for query in plain],
             key=lambda item: item.query.query_id,
         )
     )
-    version.settled.replace(with_sources(version.settled.items, version.diff))
-    labelled = settle_labelled(version.settled, version.parent, version.diff, version.number)
-    version.settled.replace(labelled)
+    version.updated.replace(with_sources(version.updated.items, version.diff))
+    labelled = update_labelled(version.updated, version.parent, version.diff, version.number)
+    version.updated.replace(labelled)
     items |= counts_of_labelled(labelled, items)
-    version.staged.write_queries(version.settled.queries)
+    version.staged.write_queries(version.updated.queries)
     await version.carry()
     pools = await version.estimate_pools()
     cells = plan_coverage(
         version.parent,
-        version.settled,
+        version.updated,
         version.survey(),
         version.diff,
         version.settings,
@@ -82,7 +83,10 @@ async def plan_version(version: Version) -> RefreshPlan:
 
 
 async def _verify(
-    version: Version, sights: list[ItemSight], others: list[Query], ledger: Ledger
+    version: Version,
+    located_queries: list[LocatedQuery],
+    others: list[Query],
+    history: QueryHistory,
 ) -> Mapping[str, object]:
     """Return what the first calls of all checks take."""
     settings = version.settings
@@ -90,21 +94,21 @@ async def _verify(
         settings = of_member(settings, settings.generate.checker)
     checking = Job(settings, silent, version.job.mode)
     async with open_backend(checking, PROMPT, version.parent, "recheck") as backend:
-        await settle_items(
-            sights,
+        await update_queries(
+            located_queries,
             others,
             CorpusNow(version.staged.chunks_path, version.survey),
             recheckers_of(backend, version.settings, silent),
             version.settings,
-            ledger,
+            history,
         )
         return backend.estimate()
 
 
-def _assumed(sight: ItemSight) -> SettledItem:
+def _assumed(located: LocatedQuery) -> UpdatedQuery:
     """Return a query as it is if its quotes still prove it."""
-    now = with_places(sight)
-    return SettledItem(sight.query, now, is_moved=now != sight.query)
+    now = with_places(located)
+    return UpdatedQuery(located.query, now, is_moved=now != located.query)
 
 
 def _calls(estimate: Mapping[str, object]) -> int:

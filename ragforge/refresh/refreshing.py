@@ -42,7 +42,7 @@ from ragforge.records import Failure, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff, diff_chunks, diff_corpus
 from ragforge.refresh.plan import plan_version
 from ragforge.refresh.queries.rechecking import recheckers_of
-from ragforge.refresh.version import Counting, Version
+from ragforge.refresh.version import BoughtCalls, Version
 from ragforge.refresh.version_checks import CHURN, check_churn
 from ragforge.stages.runner import recorded
 
@@ -144,8 +144,8 @@ async def refresh_dataset(
     """
     settings, observer = job.settings.refresh, job.observer
     check_hooks(settings)
-    counting = Counting(observer)
-    refresh = _Refresh(path, job.settings, counting, job.mode, options)
+    bought = BoughtCalls(observer)
+    refresh = _Refresh(path, job.settings, bought, job.mode, options)
     try:
         with refresh_lock(path):
             summary = await refresh.undisturbed()
@@ -153,7 +153,7 @@ async def refresh_dataset(
         if not job.mode.dry_run:
             notify_of_failure(path, error, settings, observer)
         raise
-    summary = replace(summary, spent=counting.spent)
+    summary = replace(summary, spent=bought.spent)
     notify_of_summary(summary, settings, observer)
     return summary
 
@@ -172,7 +172,7 @@ class _Refresh:
 
     path: Path
     settings: Settings
-    bought: Counting
+    bought: BoughtCalls
     mode: Mode
     options: RefreshOptions
 
@@ -235,7 +235,7 @@ class _Refresh:
                 return _summary("planned", parent, version=version.number, plan=plan)
             made = await version.make()
         if made is None:
-            pins = tuple(version.settled.broken_pins)
+            pins = tuple(version.updated.broken_pins)
             return _summary("pins broken", parent, version=version.number, broken_pins=pins)
         if diff.is_empty and not made.changes:
             return _summary("unchanged", parent)

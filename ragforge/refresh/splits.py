@@ -15,7 +15,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.files import documents_of
 from ragforge.records import Action, Cause, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.generate.splits import Connections, assign_splits, names_of, with_names
 
 _OUT: Final[Action] = "out_of_split"
@@ -23,79 +23,79 @@ _BACK: Final[Action] = "back_in_split"
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class SplitChanges:
     """What keeps the splits apart.
 
     Args:
-        items: Queries that left their split, or are back in it; for `SettledSet.replace`.
+        items: Queries that left their split, or are back in it; for `UpdatedQueries.replace`.
         changes: What to tell of them.
     """
 
-    items: list[SettledItem]
+    items: list[UpdatedQuery]
     changes: list[ItemChange]
 
 
 def with_splits(
-    staged: Dataset, settled: SettledSet, survey: Survey, settings: Settings
-) -> list[SettledItem]:
-    """Return the items that had no split, each with one; for `SettledSet.replace`.
+    staged: Dataset, updated: UpdatedQueries, survey: Survey, settings: Settings
+) -> list[UpdatedQuery]:
+    """Return the items that had no split, each with one; for `UpdatedQueries.replace`.
 
     A document that was renamed is the one it was: a query on it goes where the earlier ones of
     that document went, retired ones too. No split that was given changes here, also where two
-    documents are one now (see `parted`); a new query of such a document goes into test if both
-    splits know it.
+    documents are one now (see `split_changes`); a new query of such a document goes into test if
+    both splits know it.
 
     Args:
         staged: The version that is made, with its documents.
-        settled: Its queries, new ones included; not changed.
+        updated: Its queries, new ones included; not changed.
         survey: Of its corpus.
         settings: With the share of dev.
     """
-    if all(query.split or query.split_before for query in settled.queries):
+    if all(query.split or query.split_before for query in updated.queries):
         return []
-    documents = with_names(documents_of(settled.queries, survey), names_of(staged.documents()))
-    split = assign_splits(settled.queries, documents, settings.generate.dev_share)
+    documents = with_names(documents_of(updated.queries, survey), names_of(staged.documents()))
+    split = assign_splits(updated.queries, documents, settings.generate.dev_share)
     return [
         replace(item, query=query)
-        for item, query in zip(settled.items, split, strict=True)
+        for item, query in zip(updated.items, split, strict=True)
         if item.query.split is None and item.query.split_before is None
     ]
 
 
 def connections(
-    staged: Dataset, settled: SettledSet, survey: Survey, diff: CorpusDiff
+    staged: Dataset, updated: UpdatedQueries, survey: Survey, diff: CorpusDiff
 ) -> Connections:
     """Return what the queries of a version rest on, and of which that is news.
 
     Args:
         staged: The version that is made, with its documents.
-        settled: Its queries, with their splits.
+        updated: Its queries, with their splits.
         survey: Of its corpus.
         diff: What changed in it.
     """
     names = names_of(staged.documents())
-    documents = with_names(documents_of(settled.queries, survey), names)
-    before = with_names(_documents_before(settled, survey, diff), names)
+    documents = with_names(documents_of(updated.queries, survey), names)
+    before = with_names(_documents_before(updated, survey, diff), names)
     changed = {
         item.query.query_id
-        for item in settled.items
+        for item in updated.items
         if item.before is not None and _is_news(item, documents, before)
     }
-    added = {item.query.query_id for item in settled.items if item.before is None}
+    added = {item.query.query_id for item in updated.items if item.before is None}
     return Connections(documents, changed, added)
 
 
-def parted(settled: SettledSet, connected: Connections, version: int) -> Parting:
+def split_changes(updated: UpdatedQueries, connected: Connections, version: int) -> SplitChanges:
     """Return the queries that are in no split from now on, and those that are back in theirs.
 
     Args:
-        settled: The queries of the version; not changed.
+        updated: The queries of the version; not changed.
         connected: What they rest on.
         version: Its number.
     """
-    clashes = connected.clashes(settled.queries)
-    parting = Parting([], [])
-    for item in settled.items:
+    clashes = connected.clashes(updated.queries)
+    found = SplitChanges([], [])
+    for item in updated.items:
         query = item.query
         other = clashes.get(query.query_id, "")
         if query.pinned is not None or query.status != "accepted":
@@ -112,8 +112,8 @@ def parted(settled: SettledSet, connected: Connections, version: int) -> Parting
             action = _BACK
         else:
             continue
-        parting.items.append(replace(item, query=query.model_copy(update=update)))
-        parting.changes.append(
+        found.items.append(replace(item, query=query.model_copy(update=update)))
+        found.changes.append(
             ItemChange(
                 version=version,
                 query_id=query.query_id,
@@ -122,11 +122,11 @@ def parted(settled: SettledSet, connected: Connections, version: int) -> Parting
                 causes=(cause,),
             )
         )
-    return parting
+    return found
 
 
 def _is_news(
-    item: SettledItem, documents: Mapping[str, set[str]], before: Mapping[str, set[str]]
+    item: UpdatedQuery, documents: Mapping[str, set[str]], before: Mapping[str, set[str]]
 ) -> bool:
     name = item.query.query_id
     was_in_use = item.before is not None and item.before.status == "accepted"
@@ -134,9 +134,11 @@ def _is_news(
     return left or not was_in_use or not documents[name] <= before[name]
 
 
-def _documents_before(settled: SettledSet, survey: Survey, diff: CorpusDiff) -> dict[str, set[str]]:
+def _documents_before(
+    updated: UpdatedQueries, survey: Survey, diff: CorpusDiff
+) -> dict[str, set[str]]:
     """Return what queries rested on before; near-duplicates in documents that did not change."""
-    earlier = [item.before for item in settled.items if item.before is not None]
+    earlier = [item.before for item in updated.items if item.before is not None]
     gone = {chunk_id for query in earlier for chunk_id in query.source_chunk_ids}
     homes = {chunk.chunk_id: chunk.doc_id for chunk in diff.removed() if chunk.chunk_id in gone}
     by_query = {}

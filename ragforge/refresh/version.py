@@ -26,20 +26,20 @@ from ragforge.records import (
     Provenance,
     VersionDiff,
 )
-from ragforge.refresh.conflicts import doubted_queries, find_conflicts
+from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
 from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
-from ragforge.refresh.grades.labelled_documents import settle_labelled
+from ragforge.refresh.grades.labelled_documents import update_labelled
 from ragforge.refresh.grades.moved_chunks import with_sources
-from ragforge.refresh.queries.decisions import Ledger, ledger_of
+from ragforge.refresh.queries.decisions import QueryHistory, query_history
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import Recheckers
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
-from ragforge.refresh.queries.updating import settle_items
-from ragforge.refresh.quotes.locations import ItemSight, sight_items
-from ragforge.refresh.splits import connections, parted, with_splits
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
+from ragforge.refresh.queries.updating import update_queries
+from ragforge.refresh.quotes.locations import LocatedQuery, locate_queries
+from ragforge.refresh.splits import connections, split_changes, with_splits
 from ragforge.refresh.version_checks import check_version
 from ragforge.report.refresh import with_entry
 from ragforge.retrieval import Retriever
@@ -51,7 +51,7 @@ POOLED_ANEW: Final[frozenset[Action]] = frozenset(
 or nobody looked at new chunks for it."""
 
 
-class Counting:
+class BoughtCalls:
     """An observer that passes events on, and counts calls that were bought.
 
     A refresh opens its models several times; a note about one is passed on once.
@@ -92,7 +92,7 @@ class Counting:
         )
 
 
-def in_all(parent: Spent, known: Spent, bought: Spent) -> Spent:
+def spent_in_all(parent: Spent, known: Spent, bought: Spent) -> Spent:
     """Return what a version and those before it took.
 
     Args:
@@ -122,9 +122,9 @@ class Version:
         job: As given; in earnest, or counting only.
         bought: Knows what was bought.
         team: Who writes, checks and judges.
-        who: Checks queries again.
+        recheckers: Checks queries again.
         stack: Closes what was opened on the way.
-        settled: The queries as they are now.
+        updated: The queries as they are now.
         judgments: What became of grades.
         calls: By purpose.
         shortfall: What could not be added, and why.
@@ -134,11 +134,11 @@ class Version:
     staged: Dataset
     diff: CorpusDiff
     job: Job
-    bought: Counting
+    bought: BoughtCalls
     team: Team
-    who: Recheckers
+    recheckers: Recheckers
     stack: AsyncExitStack
-    settled: SettledSet = field(default_factory=SettledSet)
+    updated: UpdatedQueries = field(default_factory=UpdatedQueries)
     judgments: JudgmentsDiff = field(default_factory=JudgmentsDiff)
     calls: Counter[str] = field(default_factory=Counter)
     shortfall: str = ""
@@ -163,50 +163,54 @@ class Version:
             DataError: A file cannot be read or written.
         """
         await self.settle()
-        if self.settled.broken_pins:
+        if self.updated.broken_pins:
             return None
         await self.carry()
         changed = {
             item.query.query_id
-            for item in self.settled.items
+            for item in self.updated.items
             if item.change is not None and item.change.action in POOLED_ANEW
         }
-        edited = without_judge(self.staged, self.settled.queries)
+        edited = without_judge(self.staged, self.updated.queries)
         await self._pool(self.new_chunks(), changed | edited)
-        if self.settled.broken_pins:
+        if self.updated.broken_pins:
             return None
         await self._fill()
         return self._finish()
 
     async def settle(self) -> None:
         """Say what becomes of each query."""
-        sights = self.sights()
-        self.settled = await settle_items(
-            [sight for sight in sights if sight.quotes],
-            [sight.query for sight in sights if not sight.quotes],
+        located_queries = self.located_queries()
+        self.updated = await update_queries(
+            [located for located in located_queries if located.quotes],
+            [located.query for located in located_queries if not located.quotes],
             CorpusNow(self.staged.chunks_path, self.survey),
-            self.who,
+            self.recheckers,
             self.settings,
-            self.ledger(sights),
+            self.history(located_queries),
         )
-        self.settled.replace(with_sources(self.settled.items, self.diff))
-        self.settled.replace(settle_labelled(self.settled, self.parent, self.diff, self.number))
-        self.calls["verify"] += self.settled.n_calls
-        self.staged.replace_failures("recheck", self.settled.failures, _is_query)
+        self.updated.replace(with_sources(self.updated.items, self.diff))
+        self.updated.replace(update_labelled(self.updated, self.parent, self.diff, self.number))
+        self.calls["verify"] += self.updated.n_calls
+        self.staged.replace_failures("recheck", self.updated.failures, _is_query)
         self._write_queries()
 
-    def sights(self) -> list[ItemSight]:
+    def located_queries(self) -> list[LocatedQuery]:
         """Return where the quotes of each query stand now."""
-        return sight_items(self.parent.all_queries(), self.parent, self.diff, self.settings.refresh)
+        return locate_queries(
+            self.parent.all_queries(), self.parent, self.diff, self.settings.refresh
+        )
 
-    def ledger(self, sights: list[ItemSight]) -> Ledger:
+    def history(self, located_queries: list[LocatedQuery]) -> QueryHistory:
         """Return what refreshes did to the queries so far."""
-        return ledger_of(self.parent, self.number, sights, self.diff, self.settings.refresh)
+        return query_history(
+            self.parent, self.number, located_queries, self.diff, self.settings.refresh
+        )
 
     async def carry(self) -> None:
         """Bring grades and pools along."""
         judges = await self._judges()
-        self.judgments = carry_judgments(self.staged, self.parent, self.diff, self.settled, judges)
+        self.judgments = carry_judgments(self.staged, self.parent, self.diff, self.updated, judges)
 
     def survey(self) -> Surveyed:
         """Return what is known of the corpus; it takes as long as the corpus is large."""
@@ -244,7 +248,7 @@ class Version:
 
     async def estimate_pools(self) -> DeltaPools:
         """Return what judging the new chunks would take, in a dry run."""
-        new_chunks, edited = self.new_chunks(), without_judge(self.staged, self.settled.queries)
+        new_chunks, edited = self.new_chunks(), without_judge(self.staged, self.updated.queries)
         if not self.judges_pools or not (new_chunks or edited):
             return DeltaPools()
         return await self._judged(new_chunks, edited)
@@ -268,27 +272,27 @@ class Version:
         conflicts = await find_conflicts(
             self.staged,
             self.survey(),
-            self.settled,
-            self.who,
-            doubted=doubted_queries(
-                self.staged, self.parent, self.settled, new_chunks, whole, diff=self.diff
+            self.updated,
+            self.recheckers,
+            possible=possible_conflicts(
+                self.staged, self.parent, self.updated, new_chunks, whole, diff=self.diff
             ),
             version=self.number,
         )
         self.calls["conflicts"] += conflicts.n_calls
-        self.settled.broken_pins += conflicts.broken_pins
-        self.settled.replace(conflicts.items)
+        self.updated.broken_pins += conflicts.broken_pins
+        self.updated.replace(conflicts.items)
         self._write_queries()
 
     async def _fill(self) -> None:
         """Generate what is missing; what a new query's pool refutes is quarantined."""
         plan = plan_coverage(
-            self.parent, self.settled, self.survey(), self.diff, self.settings, self.number
+            self.parent, self.updated, self.survey(), self.diff, self.settings, self.number
         )
         filled = await fill_coverage(
             self.staged,
             self.survey(),
-            self.settled,
+            self.updated,
             plan,
             self.team,
             self.diff,
@@ -296,59 +300,59 @@ class Version:
         )
         self.calls["generate"] += filled.n_calls
         self.shortfall = filled.shortfall
-        self.settled.replace(filled.items)
+        self.updated.replace(filled.items)
         self._part_splits()
         self._write_queries()
         await self._pool((), {item.query.query_id for item in filled.items})
 
     def _part_splits(self) -> None:
         """Give new queries their split, and take out of theirs what connects the two."""
-        staged, settled, survey = self.staged, self.settled, self.survey()
-        settled.replace(with_splits(staged, settled, survey, self.settings))
-        settled.connections = connections(staged, settled, survey, self.diff)
-        parting = parted(settled, settled.connections, self.number)
-        settled.replace(parting.items)
-        settled.splits = parting.changes
+        staged, updated, survey = self.staged, self.updated, self.survey()
+        updated.replace(with_splits(staged, updated, survey, self.settings))
+        updated.connections = connections(staged, updated, survey, self.diff)
+        parting = split_changes(updated, updated.connections, self.number)
+        updated.replace(parting.items)
+        updated.splits = parting.changes
 
     def _finish(self) -> VersionDiff:
         """Write what tells of the version, and check it."""
-        staged, settled = self.staged, self.settled
+        staged, updated = self.staged, self.updated
         self.team.note_in(staged)
         before, now = self.parent.manifest, staged.manifest
-        spent = in_all(before.spent, now.spent, self.bought.spent)
+        spent = spent_in_all(before.spent, now.spent, self.bought.spent)
         staged.write_manifest(now.model_copy(update={"cutting": self.diff.cutting, "spent": spent}))
-        changes = [item.change for item in settled.items if item.change is not None]
-        changes += settled.splits
+        changes = [item.change for item in updated.items if item.change is not None]
+        changes += updated.splits
         staged.past.write_events([*self.parent.past.events(), *changes])
         renew_card(staged)
         diff = VersionDiff(
             version=self.number,
             parent=before.version,
             documents=self.diff.documents,
-            items=_counts(settled.items),
+            items=_counts(updated.items),
             changes=tuple(sorted(changes, key=lambda one: (one.query_id, one.action))),
             judgments=count_grades(self.parent, staged, self.judgments.dropped),
             calls=CallCounts(**self.calls),
             bridge=bridge_of(self.parent, staged),
             shortfall=self.shortfall,
-            checks=tuple(check_version(self.parent, staged, settled, self.diff, self.settings)),
+            checks=tuple(check_version(self.parent, staged, updated, self.diff, self.settings)),
         )
         staged.past.write_diff(diff)
         staged.past.write_changelog(with_entry(self.parent.past.changelog(), diff))
         return diff
 
     def _write_queries(self) -> None:
-        self.staged.write_queries(self.settled.queries)
+        self.staged.write_queries(self.updated.queries)
         revised = [
             item.before
-            for item in self.settled.items
+            for item in self.updated.items
             if item.before is not None and item.query.revision > item.before.revision
         ]
         if revised:
             self.staged.past.write_revisions([*self.parent.past.revisions(), *revised])
 
 
-def _counts(items: Iterable[SettledItem]) -> dict[str, int]:
+def _counts(items: Iterable[UpdatedQuery]) -> dict[str, int]:
     counts = Counter[str]()
     for item in items:
         was_accepted = item.before is not None and item.before.status == "accepted"

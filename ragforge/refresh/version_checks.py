@@ -13,12 +13,12 @@ from ragforge.errors import ChurnError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.array_files import Array
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import Key, key_of, query_and_chunk
+from ragforge.files.set.sorted_records import Key, each_chunk, key_of, query_and_chunk
 from ragforge.pipeline.generation.inputs import is_kept
 from ragforge.records import Chunk, Query, VersionCheck
 from ragforge.refresh.conflicts import is_found_relevant
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.generate.gates.repeated_questions import Taken, normal_question
 
 _HEX = 16
@@ -79,7 +79,7 @@ def _texts(chunks: Iterable[Chunk]) -> Array:
 def check_version(
     parent: Dataset,
     staged: Dataset,
-    settled: SettledSet,
+    updated: UpdatedQueries,
     diff: CorpusDiff,
     settings: Settings,
 ) -> list[VersionCheck]:
@@ -92,30 +92,30 @@ def check_version(
     Args:
         parent: The version before.
         staged: The version, its files written.
-        settled: Its queries.
+        updated: Its queries.
         diff: What changed in its corpus.
         settings: With the limits.
 
     Raises:
         DataError: A file of a version cannot be read.
     """
-    ids = {query.query_id for query in settled.queries if query.status == "accepted"}
+    ids = {query.query_id for query in updated.queries if query.status == "accepted"}
     pools = graded_pools(staged, ids)
     return [
-        _accepted(settled, settings.refresh.accepted_least),
-        _churn(settled, settings.refresh.churn_most),
-        _duplicates(parent, settled),
+        _accepted(updated, settings.refresh.accepted_least),
+        _churn(updated, settings.refresh.churn_most),
+        _duplicates(parent, updated),
         _holes(pools.n_pairs, pools.n_holes, settings.refresh.holes_most),
-        _evidence(staged, settled, diff),
-        _unanswerable(parent, settled, pools.relevant),
-        _splits(settled),
+        _evidence(staged, updated, diff),
+        _unanswerable(parent, updated, pools.relevant),
+        _splits(updated),
         _precision(staged, settings.refresh.precision_least),
     ]
 
 
-def _accepted(settled: SettledSet, least: float) -> VersionCheck:
-    before = len(_accepted_before(settled))
-    now = sum(query.status == "accepted" for query in settled.queries)
+def _accepted(updated: UpdatedQueries, least: float) -> VersionCheck:
+    before = len(_accepted_before(updated))
+    now = sum(query.status == "accepted" for query in updated.queries)
     share = now / before if before else None
     return VersionCheck(
         name="accepted queries",
@@ -126,12 +126,12 @@ def _accepted(settled: SettledSet, least: float) -> VersionCheck:
     )
 
 
-def _churn(settled: SettledSet, most: float) -> VersionCheck:
+def _churn(updated: UpdatedQueries, most: float) -> VersionCheck:
     """Check how many of the parent's queries ask or expect something else now, or are out.
 
     One that was remapped, verified again or proven by another quote asks and expects what it did.
     """
-    before = _accepted_before(settled)
+    before = _accepted_before(updated)
     changed = [item for item in before if _is_another(item)]
     kinds = Counter(_what_happened(item) for item in changed)
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
@@ -146,15 +146,15 @@ def _churn(settled: SettledSet, most: float) -> VersionCheck:
     )
 
 
-def _accepted_before(settled: SettledSet) -> list[SettledItem]:
+def _accepted_before(updated: UpdatedQueries) -> list[UpdatedQuery]:
     return [
         item
-        for item in settled.items
+        for item in updated.items
         if item.before is not None and item.before.status == "accepted"
     ]
 
 
-def _is_another(item: SettledItem) -> bool:
+def _is_another(item: UpdatedQuery) -> bool:
     assert item.before is not None
     return item.query.status != "accepted" or _meaning(item.before) != _meaning(item.query)
 
@@ -163,28 +163,28 @@ def _meaning(query: Query) -> tuple[str, str | None, bool]:
     return query.asked, query.expected_answer, query.answerable
 
 
-def _what_happened(item: SettledItem) -> str:
+def _what_happened(item: UpdatedQuery) -> str:
     if item.change is not None:
         return item.change.action.replace("_", " ")
     return item.query.status if item.query.status != "accepted" else "changed"
 
 
-def _duplicates(parent: Dataset, settled: SettledSet) -> VersionCheck:
-    found = [f"{new} as {old}" for new, old in _doubled(parent, settled)]
+def _duplicates(parent: Dataset, updated: UpdatedQueries) -> VersionCheck:
+    found = [f"{new} as {old}" for new, old in _doubled(parent, updated)]
     return _none(
         "duplicates",
         "asked twice",
         found,
-        f"{plural(len(settled.items), 'query', 'queries')} of any status, each asked once",
+        f"{plural(len(updated.items), 'query', 'queries')} of any status, each asked once",
     )
 
 
-def _doubled(parent: Dataset, settled: SettledSet) -> Iterator[tuple[str, str]]:
+def _doubled(parent: Dataset, updated: UpdatedQueries) -> Iterator[tuple[str, str]]:
     """Yield each new query that is asked already with the one that asks for the same."""
-    new = [item.query for item in settled.items if item.before is None]
+    new = [item.query for item in updated.items if item.before is None]
     if not new:
         return
-    old = [item.query for item in settled.items if item.before is not None]
+    old = [item.query for item in updated.items if item.before is not None]
     taken = Taken((query.query_id, query.asked) for query in (*old, *parent.past.revisions()))
     for query in new:
         clash = taken.clash(query.asked)
@@ -212,9 +212,9 @@ def _holes(n_pairs: int, n_holes: int, most: float) -> VersionCheck:
     )
 
 
-def _evidence(staged: Dataset, settled: SettledSet, diff: CorpusDiff) -> VersionCheck:
+def _evidence(staged: Dataset, updated: UpdatedQueries, diff: CorpusDiff) -> VersionCheck:
     looked_at = sorted(
-        (item.query for item in settled.items if _rests_on_change(item, diff)),
+        (item.query for item in updated.items if _rests_on_change(item, diff)),
         key=lambda query: (sorted({one.doc_id for one in query.evidence}), query.query_id),
     )
     documents = {one.doc_id for query in looked_at for one in query.evidence}
@@ -233,7 +233,7 @@ def _evidence(staged: Dataset, settled: SettledSet, diff: CorpusDiff) -> Version
     )
 
 
-def _rests_on_change(item: SettledItem, diff: CorpusDiff) -> bool:
+def _rests_on_change(item: UpdatedQuery, diff: CorpusDiff) -> bool:
     """Whether the quotes of a query have to be looked up: it or one of its documents changed."""
     query = item.query
     if query.status != "accepted" or not query.answerable or not query.evidence:
@@ -242,17 +242,19 @@ def _rests_on_change(item: SettledItem, diff: CorpusDiff) -> bool:
     return is_touched or any(one.doc_id in diff.moves for one in query.evidence)
 
 
-def _unanswerable(parent: Dataset, settled: SettledSet, relevant: frozenset[str]) -> VersionCheck:
+def _unanswerable(
+    parent: Dataset, updated: UpdatedQueries, relevant: frozenset[str]
+) -> VersionCheck:
     """Check that no query without an answer has a relevant chunk, unless a person vouches for it.
 
     Args:
         parent: The version before.
-        settled: The queries.
+        updated: The queries.
         relevant: Ids of the accepted ones that a chunk of grade 2 or 3 is known of.
     """
     suspects = {
         item.query.query_id: item
-        for item in settled.items
+        for item in updated.items
         if item.query.query_id in relevant and not item.query.answerable and not is_kept(item.query)
     }
     if suspects:
@@ -271,19 +273,19 @@ def _unanswerable(parent: Dataset, settled: SettledSet, relevant: frozenset[str]
     )
 
 
-def _splits(settled: SettledSet) -> VersionCheck:
+def _splits(updated: UpdatedQueries) -> VersionCheck:
     moved = [
         item.query.query_id
-        for item in settled.items
+        for item in updated.items
         if item.before is not None
         and item.before.split is not None
         and item.before.split != (item.query.split or item.query.split_before)
     ]
     if moved:
         return _none("splits", "in another split", moved, "")
-    in_one = [query for query in settled.queries if query.split is not None]
-    clashes = settled.connections.clashes(in_one)
-    n_out = sum(query.split_before is not None for query in settled.queries)
+    in_one = [query for query in updated.queries if query.split is not None]
+    clashes = updated.connections.clashes(in_one)
+    n_out = sum(query.split_before is not None for query in updated.queries)
     left = f"; {plural(n_out, 'query is', 'queries are')} in none" if n_out else ""
     return _none(
         "splits",

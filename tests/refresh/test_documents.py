@@ -62,11 +62,11 @@ def test_an_unchanged_document_is_not_cut(diff, docs, monkeypatch):
     cut = []
     whole = reading.configured_chunker
 
-    def counting(settings):
+    def bought(settings):
         chunker = whole(settings)
         return lambda document: cut.append(document.doc_id) or chunker(document)
 
-    monkeypatch.setattr(reading, "configured_chunker", counting)
+    monkeypatch.setattr(reading, "configured_chunker", bought)
     edit(docs, "bee", "It says", "It now says")
     diff()
 

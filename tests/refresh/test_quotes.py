@@ -19,14 +19,14 @@ PAGE = (
 OTHER = "An unrelated page on the colours of ducks, which are many and bright, and on their ponds."
 
 
-def sight(tmp_path, now, quote=QUOTE, *, before=None, doc_id="a.md", options=None, **query):
+def located(tmp_path, now, quote=QUOTE, *, before=None, doc_id="a.md", options=None, **query):
     change = Change(tmp_path, before or {"a.md": PAGE, "z.md": OTHER}, now)
-    return change.sight(quote, doc_id, options, **query)
+    return change.located(quote, doc_id, options, **query)
 
 
 def test_quote_of_a_document_that_did_not_change_is_kept_unread(tmp_path):
     """What did not change must cost nothing."""
-    found = sight(tmp_path, {"a.md": PAGE, "z.md": OTHER + " More."})
+    found = located(tmp_path, {"a.md": PAGE, "z.md": OTHER + " More."})
 
     assert (found.state, found.placement, found.causes) == ("kept", None, ())
 
@@ -45,14 +45,14 @@ def test_nothing_is_read_where_no_document_with_evidence_changed(tmp_path):
 
 def test_quote_in_an_unchanged_chunk_is_kept(tmp_path):
     """An edit behind its chunk leaves all that the set says of it true."""
-    found = sight(tmp_path, {"a.md": f"{PAGE}\n\nAn end.", "z.md": OTHER})
+    found = located(tmp_path, {"a.md": f"{PAGE}\n\nAn end.", "z.md": OTHER})
 
     assert (found.state, found.causes) == ("kept", ())
 
 
 def test_quote_in_a_chunk_at_another_offset_is_moved(tmp_path):
     """The same chunk further down needs new offsets, and no check."""
-    found = sight(tmp_path, {"a.md": f"A new beginning of it.\n\n{PAGE}", "z.md": OTHER})
+    found = located(tmp_path, {"a.md": f"A new beginning of it.\n\n{PAGE}", "z.md": OTHER})
 
     assert found.state == "moved"
     assert found.placement.start == len("A new beginning of it.\n\n") + PAGE.index(QUOTE)
@@ -63,7 +63,7 @@ def test_quote_with_the_same_text_around_it_is_moved(tmp_path):
     text = f"{'Word ' * 60}end. {QUOTE} And on."
     now = text.replace("Word Word", "Wort Word", 1)
     options = RefreshSettings(near_chars=40)
-    found = sight(tmp_path, {"a.md": now}, before={"a.md": text}, options=options)
+    found = located(tmp_path, {"a.md": now}, before={"a.md": text}, options=options)
 
     assert (found.state, [cause.kind for cause in found.causes]) == ("moved", ["document changed"])
 
@@ -71,7 +71,7 @@ def test_quote_with_the_same_text_around_it_is_moved(tmp_path):
 def test_change_beside_a_quote_is_told(tmp_path):
     """A sentence beside it may take the answer back."""
     now = PAGE.replace("Pass None", "Since 2.0 this is ignored. Pass None")
-    found = sight(tmp_path, {"a.md": now, "z.md": OTHER})
+    found = located(tmp_path, {"a.md": now, "z.md": OTHER})
 
     assert found.state == "nearby change"
     assert found.causes[0].detail == "the text within 300 characters of the quote changed"
@@ -79,7 +79,7 @@ def test_change_beside_a_quote_is_told(tmp_path):
 
 def test_causes_name_the_digests_of_both_texts(tmp_path):
     """A reader of the diff must find the two texts."""
-    found = sight(tmp_path, {"a.md": PAGE.replace("Pass None", "Pass 0"), "z.md": OTHER})
+    found = located(tmp_path, {"a.md": PAGE.replace("Pass None", "Pass 0"), "z.md": OTHER})
 
     assert [len(digest) for digest in (found.causes[0].before, found.causes[0].after)] == [16, 16]
 
@@ -87,7 +87,7 @@ def test_causes_name_the_digests_of_both_texts(tmp_path):
 def test_change_just_beyond_the_reach_is_no_nearby_change(tmp_path):
     """The setting says exactly how far a change counts."""
     text, now = f"xy {QUOTE}", f"zy {QUOTE}"
-    found = sight(
+    found = located(
         tmp_path, {"a.md": now}, before={"a.md": text}, options=RefreshSettings(near_chars=2)
     )
 
@@ -97,7 +97,7 @@ def test_change_just_beyond_the_reach_is_no_nearby_change(tmp_path):
 def test_change_just_within_the_reach_is_a_nearby_change(tmp_path):
     """The setting says exactly how far a change counts."""
     text, now = f"xy {QUOTE}", f"zy {QUOTE}"
-    found = sight(
+    found = located(
         tmp_path, {"a.md": now}, before={"a.md": text}, options=RefreshSettings(near_chars=3)
     )
 
@@ -107,7 +107,7 @@ def test_change_just_within_the_reach_is_a_nearby_change(tmp_path):
 def test_surroundings_of_no_length_never_change(tmp_path):
     """Who sets 0 wants a check of lost quotes alone."""
     now = PAGE.replace("Clients wait for a while.", "Rewritten.").replace("Pass None", "Pass 0")
-    found = sight(tmp_path, {"a.md": now, "z.md": OTHER}, options=RefreshSettings(near_chars=0))
+    found = located(tmp_path, {"a.md": now, "z.md": OTHER}, options=RefreshSettings(near_chars=0))
 
     assert found.state == "moved"
 
@@ -115,7 +115,7 @@ def test_surroundings_of_no_length_never_change(tmp_path):
 def test_other_blanks_are_no_change_around_a_quote(tmp_path):
     """A reflow of the whole document says nothing new."""
     now = PAGE.replace(". ", ".\n").replace("of ", "of  ")
-    found = sight(tmp_path, {"a.md": now, "z.md": OTHER})
+    found = located(tmp_path, {"a.md": now, "z.md": OTHER})
 
     assert (found.state, found.placement.text) == ("moved", QUOTE.replace("of ", "of  "))
 
@@ -123,7 +123,7 @@ def test_other_blanks_are_no_change_around_a_quote(tmp_path):
 def test_quote_under_a_renamed_heading_far_above_is_moved(tmp_path):
     """Headings are text: far from the quote they are as far as any."""
     before = f"# Timeouts\n\n{PAGE}"
-    found = sight(tmp_path, {"a.md": f"# Limits\n\n{PAGE}"}, before={"a.md": before})
+    found = located(tmp_path, {"a.md": f"# Limits\n\n{PAGE}"}, before={"a.md": before})
 
     assert found.state == "moved"
 
@@ -132,7 +132,7 @@ def test_quote_under_a_renamed_heading_is_a_nearby_change(tmp_path):
     """A title right above a sentence can change what it speaks of."""
     before = f"{FILLER}\n\n# Clients\n\n{QUOTE}\n"
     now = f"{FILLER}\n\n# Servers\n\n{QUOTE}\n"
-    found = sight(tmp_path, {"a.md": now}, before={"a.md": before})
+    found = located(tmp_path, {"a.md": now}, before={"a.md": before})
 
     assert found.state == "nearby change"
 
@@ -140,7 +140,7 @@ def test_quote_under_a_renamed_heading_is_a_nearby_change(tmp_path):
 def test_quotes_of_a_corpus_that_was_cut_anew_are_moved(tmp_path):
     """Another chunk size changes no word."""
     texts = {"a.md": PAGE, "z.md": OTHER}
-    found = Change(tmp_path, texts, texts, max_chars_now=60).sight(QUOTE, "a.md")
+    found = Change(tmp_path, texts, texts, max_chars_now=60).located(QUOTE, "a.md")
 
     assert (found.state, found.causes[0].kind) == ("moved", "document cut anew")
 
@@ -149,7 +149,7 @@ def test_quote_over_a_border_of_chunks_is_found_in_all_of_them(tmp_path):
     """Evidence may run from the end of one chunk into the next."""
     quote = "Clients wait for a while. The default timeout of a client is 5 seconds."
     texts = {"a.md": PAGE, "z.md": OTHER}
-    found = Change(tmp_path, texts, texts, max_chars_now=50).sight(quote, "a.md")
+    found = Change(tmp_path, texts, texts, max_chars_now=50).located(quote, "a.md")
 
     assert (found.state, len(found.placement.chunks)) == ("moved", 2)
 
@@ -159,7 +159,7 @@ def test_quote_over_a_border_is_moved_where_its_second_chunk_changed(tmp_path):
     quote = FILLER[330:420]
     before = {"a.md": FILLER}
     now = {"a.md": FILLER.replace("Paragraph 8 speaks", "Paragraph 8 tells")}
-    found = sight(tmp_path, now, quote, before=before, options=RefreshSettings(near_chars=30))
+    found = located(tmp_path, now, quote, before=before, options=RefreshSettings(near_chars=30))
 
     assert found.state == "moved"
 
@@ -167,7 +167,7 @@ def test_quote_over_a_border_is_moved_where_its_second_chunk_changed(tmp_path):
 def test_quote_of_a_renamed_document_is_moved_to_its_new_id(tmp_path):
     """A document whose text is the same is the same."""
     change = Change(tmp_path, {"a.md": PAGE}, {"b.md": PAGE}, renamed={"a.md": "b.md"})
-    found = change.sight(QUOTE, "a.md")
+    found = change.located(QUOTE, "a.md")
     [cause] = found.causes
 
     assert (found.state, found.doc_id) == ("moved", "b.md")
@@ -181,14 +181,14 @@ def test_quotes_of_a_document_split_in_two_are_found_in_the_part_that_has_them(
     """A split loses no sentence."""
     half = PAGE.index("Clients wait")
     now = {"a.md": PAGE[:half], "b.md": PAGE[half:]}
-    found = sight(tmp_path, now, quote, before={"a.md": PAGE})
+    found = located(tmp_path, now, quote, before={"a.md": PAGE})
 
     assert (found.state in {"kept", "elsewhere"}, found.doc_id) == (True, doc_id)
 
 
 def test_quote_of_a_document_merged_into_another_stands_elsewhere(tmp_path):
     """A merge loses no sentence; the other page may speak of something else, so it is checked."""
-    found = sight(tmp_path, {"z.md": f"{OTHER}\n\n{PAGE}"})
+    found = located(tmp_path, {"z.md": f"{OTHER}\n\n{PAGE}"})
     [cause] = found.causes
 
     assert (found.state, found.doc_id) == ("elsewhere", "z.md")
@@ -198,7 +198,7 @@ def test_quote_of_a_document_merged_into_another_stands_elsewhere(tmp_path):
 def test_quote_that_also_stands_in_an_unchanged_document_is_found_there(tmp_path):
     """All documents count, not only those that changed."""
     before = {"a.md": PAGE, "z.md": f"{OTHER} {QUOTE}"}
-    found = sight(tmp_path, {"a.md": FILLER, "z.md": before["z.md"]}, before=before)
+    found = located(tmp_path, {"a.md": FILLER, "z.md": before["z.md"]}, before=before)
 
     assert (found.state, found.doc_id) == ("elsewhere", "z.md")
 
@@ -209,7 +209,7 @@ def test_quote_over_a_border_is_found_in_another_document(tmp_path):
     quote = f"{sentence.strip()} It ends {QUOTE}"
     found = Change(
         tmp_path, {"a.md": quote}, {"b.md": f"{FILLER[:200]}\n\n{quote}"}, max_chars_now=150
-    ).sight(quote, "a.md")
+    ).located(quote, "a.md")
 
     assert (found.state, found.doc_id, len(found.placement.chunks) > 1) == (
         "elsewhere",
@@ -223,14 +223,14 @@ def test_of_several_documents_the_one_with_the_same_surroundings_is_taken(tmp_pa
     before = {"a.md": f"Of clients. {QUOTE} So wait."}
     now = {"b.md": f"Of servers. {QUOTE} So go.", "c.md": f"Of clients. {QUOTE} So wait."}
 
-    assert sight(tmp_path, now, before=before).doc_id == "c.md"
+    assert located(tmp_path, now, before=before).doc_id == "c.md"
 
 
 def test_of_equal_documents_the_first_by_id_is_taken(tmp_path):
     """Same inputs, same bytes."""
     now = {"c.md": f"Of servers. {QUOTE}", "b.md": f"Of servers. {QUOTE}"}
 
-    assert sight(tmp_path, now).doc_id == "b.md"
+    assert located(tmp_path, now).doc_id == "b.md"
 
 
 def test_of_equal_quotes_the_one_in_the_same_surroundings_is_taken(tmp_path):
@@ -255,7 +255,7 @@ def test_quote_in_other_words_is_similar_and_no_more(tmp_path, old, new):
     """A number or a "not" turns an answer round, whatever the likeness: it must be read."""
     quote = f"{QUOTE} It counts for each of the phases of a request on its own, as you would think."
     before, now = f"{FILLER}\n\n{quote}", f"{FILLER}\n\n{quote.replace(old, new)}"
-    found = sight(tmp_path, {"a.md": now}, quote, before={"a.md": before})
+    found = located(tmp_path, {"a.md": now}, quote, before={"a.md": before})
 
     assert (found.state, found.placement.text) == ("similar", quote.replace(old, new))
     assert 0.9 <= found.likeness < 1
@@ -265,7 +265,7 @@ def test_quote_in_other_words_of_another_document_is_similar(tmp_path):
     """A page may be moved and touched up at once."""
     quote = f"{QUOTE} It counts for each of the phases of a request on its own, as you would think."
     other = f"{OTHER}\n\n{quote.replace('as you', 'as one')}"
-    found = sight(tmp_path, {"z.md": other}, quote, before={"a.md": f"{FILLER}\n\n{quote}"})
+    found = located(tmp_path, {"z.md": other}, quote, before={"a.md": f"{FILLER}\n\n{quote}"})
 
     assert (found.state, found.doc_id) == ("similar", "z.md")
     assert found.causes[0].detail == "98 % of the quote stands in z.md now"
@@ -273,7 +273,7 @@ def test_quote_in_other_words_of_another_document_is_similar(tmp_path):
 
 def test_quote_that_stands_nowhere_is_gone(tmp_path):
     """What cannot be found must never stay as evidence."""
-    found = sight(tmp_path, {"a.md": FILLER, "z.md": OTHER})
+    found = located(tmp_path, {"a.md": FILLER, "z.md": OTHER})
 
     assert (found.state, found.doc_id, found.placement, found.likeness) == ("gone", "a.md", None, 0)
     assert found.causes[0].detail == "the quote stands nowhere now"
@@ -282,7 +282,7 @@ def test_quote_that_stands_nowhere_is_gone(tmp_path):
 def test_verbatim_elsewhere_goes_before_other_words_at_home(tmp_path):
     """Nothing about the wording is then in doubt."""
     now = {"a.md": PAGE.replace("5 seconds", "6 seconds"), "z.md": f"{OTHER} {QUOTE}"}
-    found = sight(tmp_path, now, options=RefreshSettings(similar_least=0.8))
+    found = located(tmp_path, now, options=RefreshSettings(similar_least=0.8))
 
     assert (found.state, found.doc_id) == ("elsewhere", "z.md")
 
@@ -300,7 +300,7 @@ def test_verbatim_elsewhere_goes_before_other_words_at_home(tmp_path):
 def test_quotes_of_any_script_are_found(tmp_path, quote, doc_id):
     """Blanks between words and plain letters are no rule of the world."""
     now = {doc_id: f"{OTHER}\n\n{quote} {OTHER}", "c.md": OTHER}
-    found = sight(tmp_path, now, quote, before={"a.md": f"{FILLER}\n\n{quote}"})
+    found = located(tmp_path, now, quote, before={"a.md": f"{FILLER}\n\n{quote}"})
 
     assert (found.doc_id, quote in found.placement.text) == (doc_id, True)
 
@@ -310,7 +310,7 @@ def test_line_of_a_megabyte_without_blanks_is_searched(tmp_path):
     signs = [chr(0x4E00 + number) for number in range(20_000)]
     line = "".join(Random(1).choices(signs, k=1_000_000))
     now = f"{line[:500_000]}X{line[500_000:]}"
-    found = sight(tmp_path, {"a.md": now}, line[499_950:500_050], before={"a.md": line})
+    found = located(tmp_path, {"a.md": now}, line[499_950:500_050], before={"a.md": line})
 
     assert (found.state, "X" in found.placement.text) == ("similar", True)
 
@@ -339,7 +339,7 @@ def test_queries_come_back_in_their_order(tmp_path):
 def test_what_a_person_rejected_is_not_looked_at(tmp_path):
     """Nothing brings it back."""
     review = Review(decision="reject", by="ann")
-    found = sight(tmp_path, {"a.md": FILLER}, status="retired", reviewed=review)
+    found = located(tmp_path, {"a.md": FILLER}, status="retired", reviewed=review)
 
     assert found.state == "kept"
 
@@ -348,7 +348,7 @@ def test_what_a_person_rejected_is_not_looked_at(tmp_path):
 def test_quote_that_was_lost_before_stays_lost_in_an_unchanged_document(tmp_path, status):
     """A document that did not change since gives no query its quote back."""
     now = {"a.md": FILLER, "z.md": "New."}
-    found = sight(tmp_path, now, before={"a.md": FILLER, "z.md": OTHER}, status=status)
+    found = located(tmp_path, now, before={"a.md": FILLER, "z.md": OTHER}, status=status)
 
     assert found.state == "gone"
 
@@ -356,7 +356,7 @@ def test_quote_that_was_lost_before_stays_lost_in_an_unchanged_document(tmp_path
 def test_quote_that_comes_back_is_found(tmp_path):
     """A query that had lost it can be revived; what stands around it was not known."""
     before = {"a.md": FILLER, "z.md": OTHER}
-    found = sight(tmp_path, {"a.md": PAGE, "z.md": OTHER}, before=before, status="retired")
+    found = located(tmp_path, {"a.md": PAGE, "z.md": OTHER}, before=before, status="retired")
 
     assert (found.state, found.placement.text) == ("nearby change", QUOTE)
 
@@ -364,7 +364,7 @@ def test_quote_that_comes_back_is_found(tmp_path):
 def test_quote_that_comes_back_in_a_new_document_is_found(tmp_path):
     """The cause is the document that has it, as its own did not change."""
     before = {"a.md": FILLER}
-    found = sight(tmp_path, {"a.md": FILLER, "n.md": PAGE}, before=before, status="retired")
+    found = located(tmp_path, {"a.md": FILLER, "n.md": PAGE}, before=before, status="retired")
 
     assert (found.state, found.doc_id) == ("elsewhere", "n.md")
     assert (found.causes[0].kind, found.causes[0].doc_id) == ("document added", "n.md")
@@ -372,7 +372,7 @@ def test_quote_that_comes_back_in_a_new_document_is_found(tmp_path):
 
 def test_quote_of_a_quarantined_query_that_still_stands_is_kept(tmp_path):
     """It was quarantined for something else."""
-    found = sight(tmp_path, {"a.md": PAGE, "z.md": "New."}, status="quarantined")
+    found = located(tmp_path, {"a.md": PAGE, "z.md": "New."}, status="quarantined")
 
     assert (found.state, found.placement) == ("kept", None)
 
@@ -385,7 +385,7 @@ WORDS = st.text(alphabet="abc .\n5é客", min_size=1, max_size=40)
 def test_edit_far_away_gives_nothing_worse_than_moved(tmp_path_factory, edit, place):
     """A refresh must ask no model about what nobody touched."""
     now = PAGE[:place] + edit + PAGE[place:]
-    found = sight(tmp_path_factory.mktemp("far"), {"a.md": now, "z.md": OTHER})
+    found = located(tmp_path_factory.mktemp("far"), {"a.md": now, "z.md": OTHER})
 
     assert found.state in {"kept", "moved"}
 
@@ -400,7 +400,7 @@ def test_quote_that_stands_in_another_document_is_never_gone(tmp_path_factory, s
     quote = PAGE[start : start + size].strip() or QUOTE
     now = {"n.md": f"{OTHER}\n\n{PAGE}"}
     change = Change(tmp_path_factory.mktemp("else"), {"a.md": PAGE}, now, max_chars_now=cut)
-    found = change.sight(quote, "a.md")
+    found = change.located(quote, "a.md")
 
     assert found.state == "elsewhere"
 
@@ -410,7 +410,7 @@ def test_quote_that_stands_in_another_document_is_never_gone(tmp_path_factory, s
 def test_quote_that_was_deleted_never_stays(tmp_path_factory, left, right):
     """Evidence that is gone must never pass for true."""
     now = PAGE.replace(QUOTE, "").replace("Clients", left).replace("Pass", right)
-    found = sight(tmp_path_factory.mktemp("gone"), {"a.md": now, "z.md": OTHER})
+    found = located(tmp_path_factory.mktemp("gone"), {"a.md": now, "z.md": OTHER})
 
     assert found.state == "gone"
 

@@ -17,13 +17,13 @@ from ragforge.corpus.source_documents import carry_history, rows_of_chunks
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.manifest import FileEntry, digest_file
-from ragforge.files.set.chunk_lines import DocumentLines, each_chunk
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import DocumentLines, each_chunk
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, DocumentsDiff, RenamedDocument, SourceDocument
 from ragforge.refresh.corpus.chunk_merge import ChunkFiles, Merged, merge_chunks
-from ragforge.refresh.corpus.reading import KnownDocuments, Past, Reading
+from ragforge.refresh.corpus.reading import EarlierDocuments, KnownDocuments, Reading
 
 CUT_BY: Final = ", cut by "
 """Between the digest of a document's text and how it was cut, where others are cut anew."""
@@ -265,8 +265,10 @@ def diff_corpus(
     """
     cutting = describe_chunking(settings)
     with _all_or_nothing(place):
-        comparison = _Comparison(parent, place, cutting, version, _past(parent, cutting, place))
-        with Reading(comparison.past, place) as reading:
+        comparison = _Comparison(
+            parent, place, cutting, version, _earlier_documents(parent, cutting, place)
+        )
+        with Reading(comparison.earlier, place) as reading:
             reading.read_documents(documents, settings, observer)
             found = comparison.diff(reading)
         if not found.chunks.records:
@@ -284,9 +286,9 @@ def diff_chunks(
         DataError: A file cannot be read or written.
     """
     with _all_or_nothing(place):
-        past = _past(parent, READY_MADE, place)
-        comparison = _Comparison(parent, place, READY_MADE, version, past)
-        with Reading(past, place) as reading:
+        earlier = _earlier_documents(parent, READY_MADE, place)
+        comparison = _Comparison(parent, place, READY_MADE, version, earlier)
+        with Reading(earlier, place) as reading:
             reading.read_chunks(chunk_file)
             found = comparison.diff(reading)
     _note_result(comparison, found, observer)
@@ -299,7 +301,7 @@ class _Comparison:
     place: Path
     cutting: str
     version: int
-    past: Past
+    earlier: EarlierDocuments
 
     def diff(self, reading: Reading) -> CorpusDiff:
         """Return what changed, written to the place unless it is nothing."""
@@ -308,7 +310,7 @@ class _Comparison:
         place = self.place
         files = ChunkFiles(place / _CHUNKS, place / _ADDED, place / _REMOVED)
         touched: set[str] = set()
-        note = touched.add if not self.past.by_digest else lambda doc_id: None
+        note = touched.add if not self.earlier.by_digest else lambda doc_id: None
         merged = merge_chunks(
             self.parent.chunks_path, reading.chunks(), reading.is_replaced(), files, note
         )
@@ -318,13 +320,13 @@ class _Comparison:
         self, reading: Reading, merged: Merged, files: ChunkFiles, touched: set[str]
     ) -> CorpusDiff:
         removed, added = reading.removed(), reading.added()
-        by_digest = self.past.by_digest
+        by_digest = self.earlier.by_digest
         changed = reading.reworded() if by_digest else frozenset(touched - {*removed, *added})
         renamed = renames(removed, added)
-        ids = None if self.past.is_cut_anew else frozenset((*removed, *added, *changed))
+        ids = None if self.earlier.is_cut_anew else frozenset((*removed, *added, *changed))
         path = self.place / _DOCUMENTS
-        cut_by = self.parent.manifest.cutting if self.past.is_cut_anew else ""
-        rows = DocumentRows(self.past.known, renamed, changed, self.version, cut_by)
+        cut_by = self.parent.manifest.cutting if self.earlier.is_cut_anew else ""
+        rows = DocumentRows(self.earlier.known, renamed, changed, self.version, cut_by)
         entry, now = rows.write(path, reading.kept(), reading.rows(), ids)
         present = set(renamed.values())
         return CorpusDiff(
@@ -334,14 +336,14 @@ class _Comparison:
                 removed=tuple(sorted(removed.keys() - renamed.keys())),
                 renamed=tuple(RenamedDocument(before=a, after=b) for a, b in renamed.items()),
                 unreadable=reading.unreadable(),
-                n_before=len(self.past.known),
+                n_before=len(self.earlier.known),
                 n_now=reading.n_documents,
                 chunks_kept=merged.kept,
                 chunks_added=merged.added,
                 chunks_removed=merged.removed,
-                is_cut_anew=self.past.is_cut_anew,
+                is_cut_anew=self.earlier.is_cut_anew,
             ),
-            moves=Moves(self.past.known, now, renamed, ids),
+            moves=Moves(self.earlier.known, now, renamed, ids),
             chunks_path=files.chunks,
             chunks=merged.entry,
             documents_path=path,
@@ -353,7 +355,7 @@ class _Comparison:
         )
 
     def _nothing(self, reading: Reading) -> CorpusDiff:
-        entries, n = self.parent.manifest.files, len(self.past.known)
+        entries, n = self.parent.manifest.files, len(self.earlier.known)
         return CorpusDiff(
             documents=DocumentsDiff(
                 unreadable=reading.unreadable(),
@@ -372,12 +374,12 @@ class _Comparison:
         )
 
 
-def _past(parent: Dataset, cutting: str, place: Path) -> Past:
+def _earlier_documents(parent: Dataset, cutting: str, place: Path) -> EarlierDocuments:
     before = parent.manifest.cutting
     if before and _is_recorded(parent):
         known = KnownDocuments.of(parent.files / _DOCUMENTS)
         is_alike, is_ready_made = before == cutting, cutting == READY_MADE
-        return Past(
+        return EarlierDocuments(
             known,
             by_digest=not (is_alike and is_ready_made),
             is_cut_alike=is_alike and not is_ready_made,
@@ -387,7 +389,7 @@ def _past(parent: Dataset, cutting: str, place: Path) -> Past:
     write_rows(path, rows_of_chunks((chunk for _, chunk in each_chunk(parent.chunks_path)), place))
     known = KnownDocuments.of(path)
     path.unlink()
-    return Past(known, by_digest=False, is_cut_alike=False, is_cut_anew=False)
+    return EarlierDocuments(known, by_digest=False, is_cut_alike=False, is_cut_anew=False)
 
 
 def _is_recorded(parent: Dataset) -> bool:

@@ -30,8 +30,8 @@ from ragforge.corpus.source_documents import (
 )
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array
-from ragforge.files.external_sort import ExternalSorter
 from ragforge.files.formats.chunks import read_chunks
+from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.sorted_records import each_document
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, SourceDocument
@@ -133,7 +133,7 @@ class KnownDocuments:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class EarlierDocuments:
     """What a version knows of its documents.
 
     Args:
@@ -153,14 +153,14 @@ class Reading(AbstractContextManager["Reading"]):
     """What was read: which known documents are as they were, and all that the others are now.
 
     Args:
-        past: What is known.
+        earlier: What is known.
         folder: Where to sort what memory should not hold.
     """
 
-    def __init__(self, past: Past, folder: Path) -> None:
-        self._past = past
+    def __init__(self, earlier: EarlierDocuments, folder: Path) -> None:
+        self._earlier = earlier
         self._folder = folder
-        self._states = bytearray(len(past.known))
+        self._states = bytearray(len(earlier.known))
         self._unread: set[str] = set()
         self._contents: dict[str, str] = {}
         self._stack = ExitStack()
@@ -182,7 +182,7 @@ class Reading(AbstractContextManager["Reading"]):
         chunker = configured_chunker(settings)
         empty = EmptyDocuments(settings, observer)
         every = corpus_documents(documents, settings, observer, self._unread.add, named_must=True)
-        for document in _watched(every, len(self._past.known), observer):
+        for document in _watched(every, len(self._earlier.known), observer):
             if self._is_as_it_was(document):
                 continue
             chunks = chunker(document)
@@ -191,7 +191,7 @@ class Reading(AbstractContextManager["Reading"]):
                 self._contents[document.doc_id] = chunks_sha256(chunks)
             for chunk in chunks:
                 self._chunks.add(chunk)
-        self._settle_unread()
+        self._note_unread()
         empty.report(any_kept=_SAME in self._states)
 
     def read_chunks(self, chunk_file: Path) -> None:
@@ -247,8 +247,8 @@ class Reading(AbstractContextManager["Reading"]):
 
     def added(self) -> dict[str, str]:
         """Return the ids of the documents that are new, with digests as those of removed ones."""
-        known = self._past.known
-        if not self._past.by_digest:
+        known = self._earlier.known
+        if not self._earlier.by_digest:
             return self._contents
         return {row.doc_id: row.sha256 for row in self.rows() if known.find(row.doc_id) is None}
 
@@ -258,7 +258,7 @@ class Reading(AbstractContextManager["Reading"]):
 
     def is_replaced(self) -> Callable[[str], bool]:
         """Return what tells whether the chunks that a known document had are no longer valid."""
-        if self._past.is_cut_alike:
+        if self._earlier.is_cut_alike:
             stale = frozenset(row.doc_id for row in self._known(_UNMET, _FRESH))
             return stale.__contains__
         unread = frozenset(self.unreadable())
@@ -266,15 +266,15 @@ class Reading(AbstractContextManager["Reading"]):
 
     def _known(self, *states: int) -> Iterator[SourceDocument]:
         found = (at for at, state in enumerate(self._states) if state in states)
-        return map(self._past.known.row, found)
+        return map(self._earlier.known.row, found)
 
     def _is_reworded(self, row: SourceDocument) -> bool:
-        number = self._past.known.find(row.doc_id)
-        return number is not None and not self._past.known.says(number, row.sha256)
+        number = self._earlier.known.find(row.doc_id)
+        return number is not None and not self._earlier.known.says(number, row.sha256)
 
     def _is_as_it_was(self, document: Document) -> bool:
         """Take note of a document that is known and says what it said."""
-        number = self._past.known.find(document.doc_id)
+        number = self._earlier.known.find(document.doc_id)
         if number is None:
             return False
         if self._states[number] != _UNMET:
@@ -283,23 +283,23 @@ class Reading(AbstractContextManager["Reading"]):
                 "rename the file or the row"
             )
         digest = document_sha256(document)
-        is_same = self._past.is_cut_alike and self._past.known.says(number, digest)
+        is_same = self._earlier.is_cut_alike and self._earlier.known.says(number, digest)
         self._states[number] = _SAME if is_same else _FRESH
         return is_same
 
     def _take(self, row: SourceDocument) -> bool:
         """Take a row, and say whether it is of a new document that its chunks tell apart."""
-        number = self._past.known.find(row.doc_id)
+        number = self._earlier.known.find(row.doc_id)
         if number is not None:
             self._states[number] = _FRESH
         self._rows.add(row)
-        return number is None and not self._past.by_digest
+        return number is None and not self._earlier.by_digest
 
-    def _settle_unread(self) -> None:
+    def _note_unread(self) -> None:
         if not self._unread:
             return
         for number, state in enumerate(self._states):
-            if state == _UNMET and _is_of(self._past.known.row(number).doc_id, self._unread):
+            if state == _UNMET and _is_of(self._earlier.known.row(number).doc_id, self._unread):
                 self._states[number] = _UNREAD
 
 

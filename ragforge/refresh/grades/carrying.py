@@ -1,4 +1,8 @@
-"""What became of grades and pools when the corpus changed: they follow their chunks, and count."""
+"""What becomes of grades and pools when the corpus changed: they follow their chunks.
+
+A judge can be asked again, and its replies are stored; a person cannot. So no grade of a person is
+given up: it stands where its text or its quote does, and waits where that is gone.
+"""
 
 import heapq
 from collections import Counter
@@ -39,7 +43,7 @@ from ragforge.refresh.grades.moved_chunks import (
     named_chunks,
     new_places,
 )
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.similar import likeness_of
 from ragforge.stages.generate.truth import derive
 
@@ -55,7 +59,7 @@ def carry_judgments(
     staged: Dataset,
     parent: Dataset,
     diff: CorpusDiff,
-    settled: SettledSet,
+    updated: UpdatedQueries,
     judges: Sequence[Provenance],
 ) -> JudgmentsDiff:
     """Write the grades and pools of a version that follow from those of its parent; no call.
@@ -73,7 +77,7 @@ def carry_judgments(
             `moved_chunks.jsonl`.
         parent: The version before.
         diff: What changed in the corpus.
-        settled: The queries as they are now.
+        updated: The queries as they are now.
         judges: Who would judge today; see `Bench.provenances`.
 
     Returns:
@@ -84,8 +88,8 @@ def carry_judgments(
     records = moved_since(earlier, moves, diff)
     if records or earlier:
         staged.past.write_moved_chunks(records)
-    touched = _touched(settled.items, parent, diff, moves)
-    people = peoples_grades(parent, diff, settled.items, moves)
+    touched = _touched(updated.items, parent, diff, moves)
+    people = peoples_grades(parent, diff, updated.items, moves)
     theirs = frozenset(people.documents)
     doc_ids = {item.doc_id for query in touched.values() for item in query.evidence}
     with DocumentChunks(diff.chunks_path, doc_ids | theirs) as documents:
@@ -211,7 +215,7 @@ class PeoplesGrades:
     gone: Sequence[DormantGrade]
     dormant: Sequence[DormantGrade]
     quotes: GradedQuotes
-    items: Mapping[str, SettledItem]
+    items: Mapping[str, UpdatedQuery]
     moves: MovedChunks
     back: Mapping[tuple[str, str], tuple[str, ...]]
     changed: Container[str]
@@ -234,9 +238,9 @@ class PeoplesGrades:
             self._returned(),
             self.quotes.place(index),
         ]
-        settled = {pair for placed in places for pair in placed.pairs}
-        settled |= {pair_of(grade) for grade in self.gone if self.moves.of(grade.judgment.chunk_id)}
-        open_ = [grade for grade in (*self.dormant, *self.gone) if pair_of(grade) not in settled]
+        updated = {pair for placed in places for pair in placed.pairs}
+        updated |= {pair_of(grade) for grade in self.gone if self.moves.of(grade.judgment.chunk_id)}
+        open_ = [grade for grade in (*self.dormant, *self.gone) if pair_of(grade) not in updated]
         # What stands verbatim says more than what reads alike, so that it comes last.
         places = [place_grades(self._reworded(open_), index), *places]
         pairs = {pair for placed in places for pair in placed.pairs}
@@ -275,7 +279,7 @@ class PeoplesGrades:
 
 
 def peoples_grades(
-    parent: Dataset, diff: CorpusDiff, items: Iterable[SettledItem], moves: MovedChunks
+    parent: Dataset, diff: CorpusDiff, items: Iterable[UpdatedQuery], moves: MovedChunks
 ) -> PeoplesGrades:
     """Return the grades that people gave to chunks that a changed corpus does not have.
 
@@ -338,7 +342,7 @@ def _text_of(one: DormantGrade) -> tuple[str, str]:
     return one.doc_id, one.text_sha256
 
 
-def _wordings(item: SettledItem, judgment: Judgment) -> Iterator[Evidence]:
+def _wordings(item: UpdatedQuery, judgment: Judgment) -> Iterator[Evidence]:
     """Yield the evidence of a query that says what a person graded, where the answer is the same.
 
     That is the same quote, or one that stands for it in other words.
@@ -366,7 +370,7 @@ def _wordings(item: SettledItem, judgment: Judgment) -> Iterator[Evidence]:
 
 
 def _touched(
-    items: Iterable[SettledItem], parent: Dataset, diff: CorpusDiff, moves: MovedChunks
+    items: Iterable[UpdatedQuery], parent: Dataset, diff: CorpusDiff, moves: MovedChunks
 ) -> dict[str, Query]:
     """Return the queries whose evidence is told anew, by id."""
     lost = {

@@ -14,7 +14,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment
 from ragforge.refresh.corpus.diff import CUT_BY, CorpusDiff
 from ragforge.refresh.grades.moved_chunks import MovedChunks
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import is_rejected
 
 _DIGEST_CHARS: Final = 16
@@ -68,23 +68,23 @@ def waiting_label(judgment: Judgment, doc_id: str, diff: CorpusDiff) -> DormantG
     return DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
 
 
-def settle_labelled(
-    settled: SettledSet, parent: Dataset, diff: CorpusDiff, version: int
-) -> list[SettledItem]:
+def update_labelled(
+    updated: UpdatedQueries, parent: Dataset, diff: CorpusDiff, version: int
+) -> list[UpdatedQuery]:
     """Return the queries that are out as their documents are gone, or back as these are.
 
     Only queries without evidence are looked at: of others the quotes decide. A pinned one that
     would be lost becomes one of the `broken_pins`.
 
     Args:
-        settled: The queries as their quotes settled them.
+        updated: The queries as their quotes leave them.
         parent: The version before.
         diff: What changed in its corpus.
         version: The number of the one that is made.
     """
     if parent.manifest.level is None or diff.is_empty:
         return []
-    plain = {item.query.query_id: item for item in settled.items if not item.query.evidence}
+    plain = {item.query.query_id: item for item in updated.items if not item.query.evidence}
     lost = _without_label(parent, diff)
     back = _with_label_again(parent, diff)
     items = []
@@ -93,7 +93,7 @@ def settle_labelled(
         if query.status == "accepted" and query.answerable and query_id in lost:
             out = _changed(item, "retired", lost[query_id], version)
             if query.pinned is not None and out.change is not None:
-                settled.broken_pins.append(out.change)
+                updated.broken_pins.append(out.change)
             else:
                 items.append(out)
         elif query.status == "retired" and query_id in back and not is_rejected(query):
@@ -101,11 +101,11 @@ def settle_labelled(
     return items
 
 
-def counts_of_labelled(items: Iterable[SettledItem], plan: Mapping[str, int]) -> dict[str, int]:
+def counts_of_labelled(items: Iterable[UpdatedQuery], plan: Mapping[str, int]) -> dict[str, int]:
     """Return what of a plan changes as documents that labels name are gone or back.
 
     Args:
-        items: As `settle_labelled` returns them.
+        items: As `update_labelled` returns them.
         plan: Queries by what they need.
     """
     counts = Counter(item.change.action for item in items if item.change is not None)
@@ -173,8 +173,8 @@ def _cause(kind: str, doc_id: str, diff: CorpusDiff) -> Cause:
 
 
 def _changed(
-    item: SettledItem, action: Action, causes: Iterable[Cause], version: int
-) -> SettledItem:
+    item: UpdatedQuery, action: Action, causes: Iterable[Cause], version: int
+) -> UpdatedQuery:
     status = "retired" if action == "retired" else "accepted"
     query = item.query.model_copy(update={"status": status})
     change = ItemChange(

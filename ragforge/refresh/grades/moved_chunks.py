@@ -7,7 +7,7 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import MovedChunk, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.queries.updates import SettledItem
+from ragforge.refresh.queries.updates import UpdatedQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def named_chunks(dataset: Dataset) -> set[str]:
     return chunk_ids
 
 
-def with_sources(items: Iterable[SettledItem], diff: CorpusDiff) -> list[SettledItem]:
+def with_sources(items: Iterable[UpdatedQuery], diff: CorpusDiff) -> list[UpdatedQuery]:
     """Return the items of which a source chunk is gone, with what they have of sources now.
 
     A chunk that reads the same under another id goes by that; one that does not is left out, so
@@ -129,7 +129,7 @@ def with_sources(items: Iterable[SettledItem], diff: CorpusDiff) -> list[Settled
     they were. The sources of a query with quotes are the chunks of these, which follow the quotes.
 
     Args:
-        items: As they are settled.
+        items: As their quotes leave them.
         diff: What changed in the corpus.
     """
     named = [item for item in items if item.query.source_chunk_ids and _is_in_use(item.query)]

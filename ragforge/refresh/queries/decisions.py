@@ -1,4 +1,4 @@
-"""Which way a query goes in a refresh, by where its quotes stand and how it stood before."""
+"""What a refresh has to do about a query, by where its quotes stand and what earlier ones did."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from ragforge.records import Action, Cause, Evidence, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.quotes.locations import (
     VERBATIM,
-    ItemSight,
-    QuoteSight,
+    LocatedQuery,
+    LocatedQuote,
     QuoteState,
     in_place,
     is_rejected,
-    sight_items,
+    locate_queries,
 )
 
-Way = Literal["kept", "remapped", "revived", "to_verify", "to_search", "broken_pins"]
+Decision = Literal["kept", "remapped", "revived", "to_verify", "to_search", "broken_pins"]
 _PLAIN: Final[frozenset[QuoteState]] = frozenset({"kept", "moved"})
 """Nothing near the quote changed."""
 _OUT: Final[frozenset[Action]] = frozenset({"retired", "quarantined"})
@@ -29,7 +29,7 @@ _OF_SPLITS: Final[frozenset[Action]] = frozenset({"out_of_split", "back_in_split
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class QueryHistory:
     """What refreshes did to queries so far.
 
     Args:
@@ -45,40 +45,44 @@ class Ledger:
     version: int
     last: Mapping[str, ItemChange] = field(default_factory=dict)
     cleared: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
-    earlier: Mapping[str, ItemSight] = field(default_factory=dict)
+    earlier: Mapping[str, LocatedQuery] = field(default_factory=dict)
     texts: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
 
-    def is_as_before(self, sight: ItemSight) -> bool:
+    def is_as_before(self, located: LocatedQuery) -> bool:
         """Whether documents that lost the quotes of a query read again as they did before."""
-        before = self.texts.get((sight.query.query_id, sight.query.revision), frozenset())
-        back = [one for one in sight.quotes if one.state not in _PLAIN]
-        return sight.state in VERBATIM and bool(back) and all(_reads(one, before) for one in back)
+        before = self.texts.get((located.query.query_id, located.query.revision), frozenset())
+        back = [one for one in located.quotes if one.state not in _PLAIN]
+        return located.state in VERBATIM and bool(back) and all(_reads(one, before) for one in back)
 
 
-def decide_return(sight: ItemSight, ledger: Ledger) -> Literal["revived", "to_verify"] | None:
+def decide_return(
+    located: LocatedQuery, history: QueryHistory
+) -> Literal["revived", "to_verify"] | None:
     """Return how an earlier revision of a query comes back; None where it does not.
 
     Where the documents are as they were, no call is needed. One that a person decided on stays as
     it is.
 
     Args:
-        sight: Of the query as it is.
-        ledger: Says which revision stands again.
+        located: Of the query as it is.
+        history: Says which revision stands again.
     """
-    query, last = sight.query, ledger.last.get(sight.query.query_id)
-    earlier = ledger.earlier.get(query.query_id)
+    query, last = located.query, history.last.get(located.query.query_id)
+    earlier = history.earlier.get(query.query_id)
     if earlier is None or query.pinned or query.reviewed:
         return None
     if query.status != "accepted" and (last is None or last.action not in _OUT):
         return None
-    if ledger.is_as_before(earlier) and all(gate.verdict == "pass" for gate in earlier.query.gates):
+    if history.is_as_before(earlier) and all(
+        gate.verdict == "pass" for gate in earlier.query.gates
+    ):
         return "revived"
     is_open = any(gate.verdict == "unknown" for gate in query.gates)
-    is_lost_now = query.status == "accepted" and bool(sight.causes)
+    is_lost_now = query.status == "accepted" and bool(located.causes)
     return "to_verify" if earlier.causes or is_open or is_lost_now else None
 
 
-def decide_item(sight: ItemSight, ledger: Ledger) -> Way:
+def decide_query(located: LocatedQuery, history: QueryHistory) -> Decision:
     """Return what a query needs.
 
     A pinned one is never asked about. One that a person rejected stays out, and so does what asks
@@ -88,54 +92,54 @@ def decide_item(sight: ItemSight, ledger: Ledger) -> Way:
     as a conflict of its pool, stays out.
 
     Args:
-        sight: Of the query.
-        ledger: What refreshes did to it.
+        located: Of the query.
+        history: What refreshes did to it.
     """
-    query = sight.query
+    query = located.query
     if is_rejected(query):
-        return _in_place(sight)
-    if not query.answerable or not sight.quotes:
-        is_back = query.pinned is None and query.query_id in ledger.cleared
-        return "revived" if is_back else _in_place(sight)
+        return _kept_or_remapped(located)
+    if not query.answerable or not located.quotes:
+        is_back = query.pinned is None and query.query_id in history.cleared
+        return "revived" if is_back else _kept_or_remapped(located)
     if query.status == "accepted":
-        return _of_pinned(sight) if query.pinned else _of_accepted(sight)
-    return _in_place(sight) if query.pinned else _of_one_out(sight, ledger)
+        return _of_pinned(located) if query.pinned else _of_accepted(located)
+    return _kept_or_remapped(located) if query.pinned else _of_one_out(located, history)
 
 
-def _of_pinned(sight: ItemSight) -> Way:
-    return _in_place(sight) if sight.state in VERBATIM else "broken_pins"
+def _of_pinned(located: LocatedQuery) -> Decision:
+    return _kept_or_remapped(located) if located.state in VERBATIM else "broken_pins"
 
 
-def _of_accepted(sight: ItemSight) -> Way:
-    if sight.state in _PLAIN:
-        return _in_place(sight)
-    return "to_search" if sight.state == "gone" else "to_verify"
+def _of_accepted(located: LocatedQuery) -> Decision:
+    if located.state in _PLAIN:
+        return _kept_or_remapped(located)
+    return "to_search" if located.state == "gone" else "to_verify"
 
 
-def _of_one_out(sight: ItemSight, ledger: Ledger) -> Way:
-    query, last = sight.query, ledger.last.get(sight.query.query_id)
+def _of_one_out(located: LocatedQuery, history: QueryHistory) -> Decision:
+    query, last = located.query, history.last.get(located.query.query_id)
     if last is None or last.action not in _OUT:
         return "kept"
-    if is_in_conflict(last) and query.query_id not in ledger.cleared:
+    if is_in_conflict(last) and query.query_id not in history.cleared:
         return "kept"
     verdicts = {gate.verdict for gate in query.gates}
     if query.status == "quarantined" and "unknown" in verdicts:
-        return "to_search" if sight.state == "gone" else "to_verify"
-    if sight.state not in VERBATIM:
+        return "to_search" if located.state == "gone" else "to_verify"
+    if located.state not in VERBATIM:
         return "kept"
     if verdicts <= {"pass"}:
-        is_plain = sight.state in _PLAIN or ledger.is_as_before(sight)
+        is_plain = located.state in _PLAIN or history.is_as_before(located)
         return "revived" if is_plain else "to_verify"
-    return "to_verify" if sight.causes else "kept"
+    return "to_verify" if located.causes else "kept"
 
 
-def _in_place(sight: ItemSight) -> Way:
+def _kept_or_remapped(located: LocatedQuery) -> Decision:
     """Return whether a quote stands at another place."""
-    moved = any(in_place(quote) != quote.evidence for quote in sight.quotes)
+    moved = any(in_place(quote) != quote.evidence for quote in located.quotes)
     return "remapped" if moved else "kept"
 
 
-def _reads(quote: QuoteSight, before: frozenset[str]) -> bool:
+def _reads(quote: LocatedQuote, before: frozenset[str]) -> bool:
     return any(cause.kind in DIGESTED and cause.after in before for cause in quote.causes)
 
 
@@ -150,21 +154,21 @@ def is_in_conflict(last: ItemChange) -> bool:
     return any(cause.kind == "new chunk" for cause in last.causes)
 
 
-def ledger_of(
+def query_history(
     parent: Dataset,
     version: int,
-    sights: Sequence[ItemSight],
+    located_queries: Sequence[LocatedQuery],
     diff: CorpusDiff,
     settings: RefreshSettings,
-) -> Ledger:
+) -> QueryHistory:
     """Return what refreshes did to the queries of a version, of which another one is made.
 
     Args:
         parent: The version before.
         version: The number of the new one.
-        sights: Where the quotes of its queries stand now.
+        located_queries: Where the quotes of its queries stand now.
         diff: How the corpus differs.
-        settings: As for `sight_items`.
+        settings: As for `locate_queries`.
 
     Raises:
         DataError: A file cannot be read.
@@ -172,20 +176,20 @@ def ledger_of(
     events = parent.past.events()
     last = {change.query_id: change for change in events if change.action not in _OF_SPLITS}
     contradicted = {
-        sight.query.query_id: _contradicting(sight.query, last)
-        for sight in sights
-        if sight.query.status == "quarantined"
+        located.query.query_id: _contradicting(located.query, last)
+        for located in located_queries
+        if located.query.status == "quarantined"
     }
-    doubts = [query for query in contradicted.values() if query is not None]
-    earlier = _earlier(parent, sights)
-    back = _sighted(earlier, "retired", parent, diff, settings)
-    return Ledger(
+    contradicted_queries = [query for query in contradicted.values() if query is not None]
+    earlier = _earlier(parent, located_queries)
+    back = _locate(earlier, "retired", parent, diff, settings)
+    return QueryHistory(
         version,
         last,
         cleared={
-            sight.query.query_id: _cleared(sight)
-            for sight in _sighted(doubts, "quarantined", parent, diff, settings)
-            if all(one.state not in VERBATIM for one in sight.quotes)
+            located.query.query_id: _cleared(located)
+            for located in _locate(contradicted_queries, "quarantined", parent, diff, settings)
+            if all(one.state not in VERBATIM for one in located.quotes)
         },
         # Oldest first, so that the latest is left.
         earlier={one.query.query_id: one for one in back if one.state in VERBATIM},
@@ -193,20 +197,20 @@ def ledger_of(
     )
 
 
-def _sighted(
+def _locate(
     queries: Sequence[Query],
     status: str,
     parent: Dataset,
     diff: CorpusDiff,
     settings: RefreshSettings,
-) -> list[ItemSight]:
+) -> list[LocatedQuery]:
     """Return where quotes stand; those of a retired query are looked for in new chunks alone."""
     if not queries:
         return []
     update = {"status": status, "reviewed": None}
     looked_for = [query.model_copy(update=update) for query in queries]
-    found = sight_items(looked_for, parent, diff, settings)
-    return [ItemSight(query, one.quotes) for query, one in zip(queries, found, strict=True)]
+    found = locate_queries(looked_for, parent, diff, settings)
+    return [LocatedQuery(query, one.quotes) for query, one in zip(queries, found, strict=True)]
 
 
 def _contradicting(query: Query, last: Mapping[str, ItemChange]) -> Query | None:
@@ -221,14 +225,16 @@ def _contradicting(query: Query, last: Mapping[str, ItemChange]) -> Query | None
     return query.model_copy(update={"evidence": tuple(words)})
 
 
-def _cleared(sight: ItemSight) -> tuple[Cause, ...]:
+def _cleared(located: LocatedQuery) -> tuple[Cause, ...]:
     told = {"detail": "what contradicted it stands there no longer"}
-    return tuple(cause.model_copy(update=told) for cause in sight.causes)
+    return tuple(cause.model_copy(update=told) for cause in located.causes)
 
 
-def _earlier(parent: Dataset, sights: Iterable[ItemSight]) -> list[Query]:
+def _earlier(parent: Dataset, located_queries: Iterable[LocatedQuery]) -> list[Query]:
     """Return the earlier revisions of queries that lost their answer, oldest first."""
-    lost = {sight.query.query_id: sight.query for sight in sights if _is_lost(sight)}
+    lost = {
+        located.query.query_id: located.query for located in located_queries if _is_lost(located)
+    }
     return [
         query
         for query in parent.past.revisions()
@@ -239,11 +245,11 @@ def _earlier(parent: Dataset, sights: Iterable[ItemSight]) -> list[Query]:
     ]
 
 
-def _is_lost(sight: ItemSight) -> bool:
-    query = sight.query
+def _is_lost(located: LocatedQuery) -> bool:
+    query = located.query
     if query.revision == 1:
         return False
-    return sight.state not in VERBATIM if query.answerable else query.type == "unanswerable"
+    return located.state not in VERBATIM if query.answerable else query.type == "unanswerable"
 
 
 def _texts_before(events: Iterable[ItemChange]) -> dict[tuple[str, int], frozenset[str]]:

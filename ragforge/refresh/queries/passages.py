@@ -9,7 +9,7 @@ from ragforge.corpus.quote_locations import CONTEXT_CHARS, Location
 from ragforge.files.set.sorted_records import each_chunk
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Chunk, Evidence
-from ragforge.refresh.quotes.locations import ItemSight, QuoteSight
+from ragforge.refresh.quotes.locations import LocatedQuery, LocatedQuote
 from ragforge.stages.generate.checks.absence import window
 from ragforge.stages.recheck.subject import Passage, touching, widened
 
@@ -69,26 +69,26 @@ class Surroundings:
 
     Args:
         chunks_path: All chunks as they are now.
-        sights: The queries that are checked; where there are none, nothing is read.
+        located_queries: The queries that are checked; where there are none, nothing is read.
 
     Raises:
         DataError: The chunks cannot be read.
     """
 
-    def __init__(self, chunks_path: Path, sights: Sequence[ItemSight]) -> None:
+    def __init__(self, chunks_path: Path, located_queries: Sequence[LocatedQuery]) -> None:
         wanted: dict[str, list[Location]] = {}
-        for sight in sights:
-            for quote in sight.quotes:
+        for located in located_queries:
+            for quote in located.quotes:
                 region = _region(quote)
                 if region is not None:
                     wanted.setdefault(quote.doc_id, []).append(region)
         self._chunks = _read(chunks_path, wanted) if wanted else {}
 
-    def of(self, sight: ItemSight) -> list[ShownPassage]:
+    def of(self, located: LocatedQuery) -> list[ShownPassage]:
         """Return what stands around the quotes of a query; where one is gone, where it stood."""
-        return gathered(shown for quote in sight.quotes for shown in self._around(quote))
+        return gathered(shown for quote in located.quotes for shown in self._around(quote))
 
-    def _around(self, quote: QuoteSight) -> list[ShownPassage]:
+    def _around(self, quote: LocatedQuote) -> list[ShownPassage]:
         region = _region(quote)
         placed = quote.placement.chunks if quote.placement else ()
         if region is None:
@@ -109,13 +109,13 @@ def gathered(parts: Iterable[ShownPassage]) -> list[ShownPassage]:
     return [part for part in by_chunk.values() if part.passage.text.strip()]
 
 
-async def searched(sight: ItemSight, expected: str, survey: Surveyed) -> list[ShownPassage]:
+async def searched(located: LocatedQuery, expected: str, survey: Surveyed) -> list[ShownPassage]:
     """Return what BM25 finds in the whole corpus for a question with its answer.
 
     Raises:
         CallError: The search failed.
     """
-    looked_for = f"{sight.query.asked} {expected}"
+    looked_for = f"{located.query.asked} {expected}"
     hits = await survey.bm25.retrieve(looked_for, HITS)
     return [best_part(survey.chunk(hit.chunk_id), looked_for) for hit in hits]
 
@@ -127,7 +127,7 @@ def best_part(chunk: Chunk, looked_for: str) -> ShownPassage:
     return ShownPassage(chunk, start, start + len(text))
 
 
-def _region(quote: QuoteSight) -> Location | None:
+def _region(quote: LocatedQuote) -> Location | None:
     """Return where a quote stands or stood, with what is shown around; None where unknown."""
     at = quote.placement or quote.evidence
     if at.start is None or at.end is None:

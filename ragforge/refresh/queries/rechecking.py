@@ -1,4 +1,9 @@
-"""Checking queries again: first around their quotes, then wherever the corpus may answer them."""
+"""Checking queries again: first around their quotes, then wherever the corpus may answer them.
+
+Quotes of one step each prove it; the steps of an answer are all needed. What stands verbatim is
+kept as it is. A step that lost its quotes is proved again by a check of its own, whose words must
+not be those that prove another step: so no evidence is ever left that does not prove its step.
+"""
 
 import functools
 from collections import Counter
@@ -20,7 +25,7 @@ from ragforge.refresh.queries.passages import (
     gathered,
     searched,
 )
-from ragforge.refresh.quotes.locations import VERBATIM, ItemSight, QuoteSight, in_place
+from ragforge.refresh.quotes.locations import VERBATIM, LocatedQuery, LocatedQuote, in_place
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.checks.absence import Corpus, near, search
 from ragforge.stages.generate.checks.batches import item_of_query
@@ -41,38 +46,38 @@ class Step:
     """A step of an answer.
 
     Args:
-        sights: The quotes that proved it.
+        quotes: The quotes that proved it.
         evidence: What proves it now; () for nothing.
     """
 
-    sights: tuple[QuoteSight, ...]
+    quotes: tuple[LocatedQuote, ...]
     evidence: tuple[Evidence, ...] = ()
 
     @property
     def hop(self) -> int:
         """Its number in the evidence."""
-        return self.sights[0].evidence.hop
+        return self.quotes[0].evidence.hop
 
     @property
     def is_gone(self) -> bool:
         """Whether nothing like its quotes is known to stand anywhere."""
-        return all(sight.state == "gone" for sight in self.sights)
+        return all(located.state == "gone" for located in self.quotes)
 
 
-def steps_of(sight: ItemSight) -> list[Step]:
+def steps_of(located: LocatedQuery) -> list[Step]:
     """Return the steps of an answer: its hops, or the quotes of a multi-hop query with one hop."""
-    hops = sorted({one.evidence.hop for one in sight.quotes})
-    parts: list[tuple[QuoteSight, ...]] = [(one,) for one in sight.quotes]
-    if len(hops) > 1 or sight.query.type not in _MULTI_HOP:
-        parts = [tuple(one for one in sight.quotes if one.evidence.hop == hop) for hop in hops]
+    hops = sorted({one.evidence.hop for one in located.quotes})
+    parts: list[tuple[LocatedQuote, ...]] = [(one,) for one in located.quotes]
+    if len(hops) > 1 or located.query.type not in _MULTI_HOP:
+        parts = [tuple(one for one in located.quotes if one.evidence.hop == hop) for hop in hops]
     return [
         Step(part, tuple(in_place(one) for one in part if one.state in VERBATIM)) for part in parts
     ]
 
 
 @dataclass(slots=True)
-class Draft:
-    """A query that is checked again.
+class QueryDraft:
+    """The next revision of a query that is checked again, as far as it is proved.
 
     Args:
         query: As it was.
@@ -99,7 +104,7 @@ class Draft:
     def expected(self) -> str:
         """The answer to be confirmed; of a query without one what its quotes say."""
         said = self.query.expected_answer or ""
-        told = " ".join(one.evidence.quote for step in self.steps for one in step.sights)
+        told = " ".join(one.evidence.quote for step in self.steps for one in step.quotes)
         return self.answer or (said if said.strip() else told)
 
     @property
@@ -159,7 +164,7 @@ class Draft:
 
     def _before(self, focus: int | None) -> list[Evidence]:
         steps = self.steps if focus is None else [self.steps[focus]]
-        return [one.evidence for step in steps for one in step.sights]
+        return [one.evidence for step in steps for one in step.quotes]
 
     def _put(self, at: int, new: Evidence) -> bool:
         step = self.steps[at]
@@ -170,12 +175,12 @@ class Draft:
 
     def _wording(self, focus: int, new: Evidence) -> Evidence:
         """Return the new wording of an old quote where a proof is a part of it, else the proof."""
-        for sight in self.steps[focus].sights:
-            placed = sight.placement
-            if placed is None or not placed.is_whole or sight.doc_id != new.doc_id:
+        for located in self.steps[focus].quotes:
+            placed = located.placement
+            if placed is None or not placed.is_whole or located.doc_id != new.doc_id:
                 continue
             if fold(new.quote) in fold(placed.text):
-                return standing_at(sight.evidence, placed)
+                return standing_at(located.evidence, placed)
         return new
 
     def _has(self, new: Evidence) -> bool:
@@ -232,15 +237,15 @@ class Checked:
     """What came of checking a query.
 
     Args:
-        sight: Of the query.
+        located: Of the query.
         outcome: How it ended.
         draft: With what was found.
         by: Who said the last of it; None where there was nothing to look at.
     """
 
-    sight: ItemSight
+    located: LocatedQuery
     outcome: Outcome
-    draft: Draft
+    draft: QueryDraft
     by: Provenance | None
 
     @property
@@ -255,13 +260,13 @@ class Rechecking:
 
     Args:
         corpus: As it is now.
-        who: Checks.
+        recheckers: Checks.
         calls: By query id.
         failures: Of checks that gave nothing, by query id.
     """
 
     corpus: CorpusNow
-    who: Recheckers
+    recheckers: Recheckers
     calls: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Failure] = field(default_factory=dict)
     _surroundings: Surroundings | None = None
@@ -270,87 +275,96 @@ class Rechecking:
     def __post_init__(self) -> None:
         self._survey = functools.cache(self.corpus.survey)
 
-    async def check(self, sights: Sequence[ItemSight]) -> list[Checked]:
+    async def check(self, located_queries: Sequence[LocatedQuery]) -> list[Checked]:
         """Return what came of each query that could be checked, sorted by id.
 
         Raises:
             EndpointError, BudgetError: Nothing can be asked any more; replies are in the call
                 store, so that a rerun has them for nothing.
         """
-        if not sights:
+        if not located_queries:
             return []
-        self._surroundings = Surroundings(self.corpus.chunks_path, sights)
-        return await self._each(sights, self._check)
+        self._surroundings = Surroundings(self.corpus.chunks_path, located_queries)
+        return await self._each(located_queries, self._check)
 
-    async def look_for(self, sights: Sequence[ItemSight]) -> list[Checked]:
+    async def look_for(self, located_queries: Sequence[LocatedQuery]) -> list[Checked]:
         """Return likewise what came of looking for answers that should not be there.
 
         Where one is found, the query is checked once more by it.
         """
-        return await self._each(sights, self._look) if sights else []
+        return await self._each(located_queries, self._look) if located_queries else []
 
-    def near(self, sight: ItemSight) -> list[ShownPassage]:
+    def near(self, located: LocatedQuery) -> list[ShownPassage]:
         """Return what stands around the quotes of a query, or where they stood."""
-        return self._surroundings.of(sight) if self._surroundings else []
+        return self._surroundings.of(located) if self._surroundings else []
 
     async def _each(
-        self, sights: Sequence[ItemSight], do: Callable[[ItemSight], Awaitable[Checked]]
+        self,
+        located_queries: Sequence[LocatedQuery],
+        do: Callable[[LocatedQuery], Awaitable[Checked]],
     ) -> list[Checked]:
-        work: Work[ItemSight, Checked] = Work(
+        work: Work[LocatedQuery, Checked] = Work(
             stage="recheck",
             key=_key,
             do=do,
-            workers=Workers(self.who.concurrency, self.who.observer, self.who.on_stop),
+            workers=Workers(
+                self.recheckers.concurrency, self.recheckers.observer, self.recheckers.on_stop
+            ),
         )
-        done: Collected[Checked] = await collect(sights, work, blank=None, keep=_nothing)
+        done: Collected[Checked] = await collect(located_queries, work, blank=None, keep=_nothing)
         self.failures |= {failure.key: failure for failure in done.failures}
-        return sorted(done.results, key=lambda one: _key(one.sight))
+        return sorted(done.results, key=lambda one: _key(one.located))
 
-    async def _check(self, sight: ItemSight) -> Checked:
-        draft = Draft(sight.query, steps_of(sight))
+    async def _check(self, located: LocatedQuery) -> Checked:
+        draft = QueryDraft(located.query, steps_of(located))
         for focus in draft.focuses:
-            outcome = await self._settle(sight, draft, focus)
+            outcome = await self._settle(located, draft, focus)
             if outcome != "answered":
-                return Checked(sight, outcome, draft, draft.by)
-        return Checked(sight, "answered", draft, draft.by)
+                return Checked(located, outcome, draft, draft.by)
+        return Checked(located, "answered", draft, draft.by)
 
-    async def _settle(self, sight: ItemSight, draft: Draft, focus: int | None) -> Outcome:
+    async def _settle(self, located: LocatedQuery, draft: QueryDraft, focus: int | None) -> Outcome:
         """Check a step around the quotes, unless they are gone, and then by what a search finds."""
-        around = self.near(sight)
+        around = self.near(located)
         is_gone = focus is not None and draft.steps[focus].is_gone
         if not is_gone:
             outcome = await self._ask(draft, focus, around, is_found=False)
             if outcome != "none":
                 return outcome
-        hits = await searched(sight, draft.expected, self._survey())
+        hits = await searched(located, draft.expected, self._survey())
         shown = gathered([*around, *hits])
         if shown == around and not is_gone:
             return "none"
         return await self._ask(draft, focus, shown, is_found=True)
 
-    async def _look(self, sight: ItemSight) -> Checked:
-        find, survey = self.who.find, self._survey()
+    async def _look(self, located: LocatedQuery) -> Checked:
+        find, survey = self.recheckers.find, self._survey()
         assert find is not None
-        around = self.near(sight)
+        around = self.near(located)
         update = {"source_chunk_ids": tuple(passages.chunk.chunk_id for passages in around)}
-        item = item_of_query(sight.query.model_copy(update=update), ())
+        item = item_of_query(located.query.model_copy(update=update), ())
         corpus = Corpus(survey.bm25, lambda name: survey.chunk(name).text, survey.neighbours)
         texts = await near(item, corpus)
-        self._count(sight.query.query_id)
+        self._count(located.query.query_id)
         found = await search(item, texts, find)
-        draft = Draft(sight.query, steps_of(sight))
+        draft = QueryDraft(located.query, steps_of(located))
         if not found.chunk_id:
-            return Checked(sight, "absent", draft, found.by)
+            return Checked(located, "absent", draft, found.by)
         part = best_part(survey.chunk(found.chunk_id), f"{item.asked} {found.quote}")
         passages = gathered([*around, part])
         for focus in draft.focuses:
             outcome = await self._ask(draft, focus, passages, is_found=True)
             if outcome != "answered":
-                return Checked(sight, outcome, draft, draft.by)
-        return Checked(sight, "answered", draft, draft.by)
+                return Checked(located, outcome, draft, draft.by)
+        return Checked(located, "answered", draft, draft.by)
 
     async def _ask(
-        self, draft: Draft, focus: int | None, passages: Sequence[ShownPassage], *, is_found: bool
+        self,
+        draft: QueryDraft,
+        focus: int | None,
+        passages: Sequence[ShownPassage],
+        *,
+        is_found: bool,
     ) -> Outcome:
         if not passages:
             return "none"
@@ -367,19 +381,19 @@ class Rechecking:
             around=draft.around(focus),
         )
         self._count(query.query_id)
-        finding = await self.who.recheck.judge(subject)
+        finding = await self.recheckers.recheck.judge(subject)
         draft.by = finding.by
         if finding.verdict == "none":
             return "none"
         return "answered" if draft.take(focus, finding, passages, is_found=is_found) else "open"
 
     def _count(self, query_id: str) -> None:
-        if self.who.find is not None:
+        if self.recheckers.find is not None:
             self.calls[query_id] += 1
 
 
-def _key(sight: ItemSight) -> str:
-    return sight.query.query_id
+def _key(located: LocatedQuery) -> str:
+    return located.query.query_id
 
 
 def _nothing(_: object) -> None:

@@ -1,4 +1,4 @@
-"""What a query becomes: each way to leave a refresh, and the change that tells of it."""
+"""The queries as the next version has them: what each may become, and the change that tells why."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +17,8 @@ from ragforge.records import (
     Provenance,
     Query,
 )
-from ragforge.refresh.queries.rechecking import Draft
-from ragforge.refresh.quotes.locations import VERBATIM, ItemSight, in_place
+from ragforge.refresh.queries.rechecking import QueryDraft
+from ragforge.refresh.quotes.locations import VERBATIM, LocatedQuery, in_place
 from ragforge.stages.generate.splits import Connections
 
 _OF_EVIDENCE: Final[frozenset[Gate]] = frozenset(
@@ -32,7 +32,7 @@ _LONGEST: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class SettledItem:
+class UpdatedQuery:
     """A query as the next version has it.
 
     Args:
@@ -50,7 +50,7 @@ class SettledItem:
 
 
 @dataclass(slots=True)
-class SettledSet:
+class UpdatedQueries:
     """All queries of the next version.
 
     Args:
@@ -62,7 +62,7 @@ class SettledSet:
         splits: What became of queries that came to stand between the splits.
     """
 
-    items: list[SettledItem] = field(default_factory=list)
+    items: list[UpdatedQuery] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     broken_pins: list[ItemChange] = field(default_factory=list)
     n_calls: int = 0
@@ -74,7 +74,7 @@ class SettledSet:
         """The queries as they are now."""
         return [item.query for item in self.items]
 
-    def replace(self, changed: Iterable[SettledItem]) -> None:
+    def replace(self, changed: Iterable[UpdatedQuery]) -> None:
         """Put items in the place of those with their ids; others are added."""
         by_id = {item.query.query_id: item for item in self.items}
         by_id |= {item.query.query_id: item for item in changed}
@@ -82,40 +82,40 @@ class SettledSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Changing:
+class QueryUpdate:
     """A query that is changed.
 
     Args:
-        sight: What was seen of it.
+        located: What was seen of it.
         version: The version that is made.
         calls: Calls that were needed.
         reasons: Why it is looked at, besides what was seen of its quotes.
     """
 
-    sight: ItemSight
+    located: LocatedQuery
     version: int
     calls: int = 0
     reasons: tuple[Cause, ...] = ()
 
-    def placed(self) -> SettledItem:
+    def placed(self) -> UpdatedQuery:
         """Return a query with its quotes where they stand now; no call was needed."""
-        now = with_places(self.sight)
-        return self.as_it_was() if now == self.sight.query else self._item(now, "remapped")
+        now = with_places(self.located)
+        return self.as_it_was() if now == self.located.query else self._item(now, "remapped")
 
-    def revived(self) -> SettledItem:
+    def revived(self) -> UpdatedQuery:
         """Return a query that is back because its quotes are, or what contradicted it is gone."""
-        query = with_places(self.sight).model_copy(update={"status": "accepted"})
-        back = replace(self, reasons=self.reasons or _standing_again(self.sight, ""))
+        query = with_places(self.located).model_copy(update={"status": "accepted"})
+        back = replace(self, reasons=self.reasons or _standing_again(self.located, ""))
         return back._item(query, "revived")
 
-    def restored(self, earlier: ItemSight, draft: Draft | None = None) -> SettledItem:
+    def restored(self, earlier: LocatedQuery, draft: QueryDraft | None = None) -> UpdatedQuery:
         """Return a query as it was in an earlier revision, whose quotes stand again.
 
         Args:
             earlier: That revision, and where its quotes stand now.
             draft: What a check found of it; None where none was needed.
         """
-        old = self.sight.query
+        old = self.located.query
         query = with_places(earlier) if draft is None else _proved(draft)
         update = {
             "revision": old.revision + 1,
@@ -127,37 +127,37 @@ class Changing:
         back = replace(self, reasons=causes)
         return back._item(query.model_copy(update=update), "revived")
 
-    def answered(self, draft: Draft) -> SettledItem:
+    def answered(self, draft: QueryDraft) -> UpdatedQuery:
         """Return a query that the documents answer, as before or otherwise."""
         query = _proved(draft)
-        if self.sight.query.status != "accepted":
+        if self.located.query.status != "accepted":
             query = query.model_copy(update={"status": "accepted"})
         if draft.answer:
             before = _start(draft.query.expected_answer or "") or "not given"
             after = _start(draft.answer)
             return self._item(query, "answer_changed", f"the answer was {before}, now {after}")
-        if self.sight.query.status != "accepted":
+        if self.located.query.status != "accepted":
             return self._item(query, "revived")
         return self._item(query, "relinked" if draft.is_relinked else "reverified")
 
-    def retired(self, reason: str, by: Provenance | None) -> SettledItem:
+    def retired(self, reason: str, by: Provenance | None) -> UpdatedQuery:
         """Return a query that the documents do not answer any more.
 
         Where its quotes stand all the same, they do not bring it back by themselves.
         """
-        query = self.sight.query
-        if self.sight.state in VERBATIM:
-            query = _gated(with_places(self.sight), "fail", reason, by)
+        query = self.located.query
+        if self.located.state in VERBATIM:
+            query = _gated(with_places(self.located), "fail", reason, by)
         return self._item(query.model_copy(update={"status": "retired"}), "retired", reason)
 
-    def converted(self, chunk_ids: Sequence[str], by: Provenance) -> SettledItem:
+    def converted(self, chunk_ids: Sequence[str], by: Provenance) -> UpdatedQuery:
         """Return a query that asks for what the documents do not tell any more.
 
         Args:
             chunk_ids: Of chunks that stand where its answer stood.
             by: Who looked for an answer and found none.
         """
-        old = self.sight.query
+        old = self.located.query
         update = {
             **_without_answer(old),
             "answerable": False,
@@ -174,45 +174,45 @@ class Changing:
         told = f"the answer was {before}, and no passage gives one now"
         return self._item(old.model_copy(update=update), "converted", told)
 
-    def quarantined(self, told: str, by: Provenance | None) -> SettledItem:
+    def quarantined(self, told: str, by: Provenance | None) -> UpdatedQuery:
         """Return a query with an answer that a person has to decide on."""
-        query = _gated(with_places(self.sight), "fail", told, by)
+        query = _gated(with_places(self.located), "fail", told, by)
         return self._item(query.model_copy(update={"status": "quarantined"}), "quarantined", told)
 
-    def unchecked(self, why: str, reason: str) -> SettledItem:
+    def unchecked(self, why: str, reason: str) -> UpdatedQuery:
         """Return a query that nobody could check; the next refresh tries again.
 
         Args:
             why: The kind of failure; the same whenever it fails alike.
             reason: What happened.
         """
-        query = _gated(_with_old_surroundings(self.sight), "unknown", why, None)
+        query = _gated(_with_old_surroundings(self.located), "unknown", why, None)
         query = query.model_copy(update={"status": "quarantined"})
         failed = Cause(kind="check failed", detail=_start(reason))
         return self._item(query, "quarantined", more=(failed,))
 
     def broken_pin(self) -> ItemChange:
         """Return what would have to happen to a pinned query."""
-        is_gone = self.sight.state == "gone"
+        is_gone = self.located.state == "gone"
         told = "is nowhere in the documents" if is_gone else "stands in other words only"
         action: Action = "retired" if is_gone else "quarantined"
         causes = self._causes(f"a quote of the pinned query {told}", ())
-        return self._change(self.sight.query, action, causes)
+        return self._change(self.located.query, action, causes)
 
-    def as_it_was(self) -> SettledItem:
+    def as_it_was(self) -> UpdatedQuery:
         """Return a query that stays as it was to the byte."""
-        return SettledItem(self.sight.query, self.sight.query)
+        return UpdatedQuery(self.located.query, self.located.query)
 
     def _item(
         self, query: Query, action: Action, reason: str = "", more: tuple[Cause, ...] = ()
-    ) -> SettledItem:
-        old = self.sight.query
+    ) -> UpdatedQuery:
+        old = self.located.query
         # One that is out of the set, and stays so, has no news.
         if query == old and (action != "reverified" or not self.calls):
             return self.as_it_was()
         change = self._change(query, action, self._causes(reason, more))
         is_moved = (query.evidence, query.source_chunk_ids) != (old.evidence, old.source_chunk_ids)
-        return SettledItem(old, query, change, is_moved)
+        return UpdatedQuery(old, query, change, is_moved)
 
     def _change(self, query: Query, action: Action, causes: tuple[Cause, ...]) -> ItemChange:
         return ItemChange(
@@ -234,43 +234,43 @@ class Changing:
     def _seen(self) -> tuple[Cause, ...]:
         """Return what was seen, of a document once where a reason tells more of it."""
         told = {(one.kind, one.doc_id) for one in self.reasons}
-        more = (one for one in self.sight.causes if (one.kind, one.doc_id) not in told)
+        more = (one for one in self.located.causes if (one.kind, one.doc_id) not in told)
         return (*self.reasons, *more)
 
     def _old_causes(self) -> tuple[Cause, ...]:
         """Return why a query is looked at though nothing happened to its documents now."""
-        if any(gate.verdict == "unknown" for gate in self.sight.query.gates):
+        if any(gate.verdict == "unknown" for gate in self.located.query.gates):
             return (Cause(kind="check failed", detail="could not be checked before"),)
-        documents = dict.fromkeys(one.doc_id for one in self.sight.quotes)
+        documents = dict.fromkeys(one.doc_id for one in self.located.quotes)
         return tuple(Cause(kind="document changed", doc_id=doc_id) for doc_id in documents)
 
 
-def with_places(sight: ItemSight) -> Query:
+def with_places(located: LocatedQuery) -> Query:
     """Return a query with those of its quotes that stand verbatim at their places of now."""
-    evidence = tuple(in_place(one) for one in sight.quotes)
-    if evidence == sight.query.evidence:
-        return sight.query
-    return sight.query.model_copy(update={"evidence": evidence, **_sources(evidence)})
+    evidence = tuple(in_place(one) for one in located.quotes)
+    if evidence == located.query.evidence:
+        return located.query
+    return located.query.model_copy(update={"evidence": evidence, **_sources(evidence)})
 
 
-def _with_old_surroundings(sight: ItemSight) -> Query:
+def _with_old_surroundings(located: LocatedQuery) -> Query:
     """Return a query at its places of now, with what stood around its quotes when it was checked.
 
     Who checks it later sees by that what came in since.
     """
-    query = with_places(sight)
-    pairs = zip(query.evidence, sight.query.evidence, strict=True)
+    query = with_places(located)
+    pairs = zip(query.evidence, located.query.evidence, strict=True)
     evidence = tuple(
         now.model_copy(update={"prefix": old.prefix, "suffix": old.suffix}) for now, old in pairs
     )
     return query.model_copy(update={"evidence": evidence})
 
 
-def _standing_again(sight: ItemSight, which: str) -> tuple[Cause, ...]:
+def _standing_again(located: LocatedQuery, which: str) -> tuple[Cause, ...]:
     """Return why a query is back."""
     told = {"detail": f"its quotes{which} stand again"}
-    found = sight.causes or tuple(
-        Cause(kind="document changed", doc_id=one.doc_id) for one in sight.quotes
+    found = located.causes or tuple(
+        Cause(kind="document changed", doc_id=one.doc_id) for one in located.quotes
     )
     return tuple(dict.fromkeys(cause.model_copy(update=told) for cause in found))
 
@@ -279,7 +279,7 @@ def _sources(evidence: Sequence[Evidence]) -> dict[str, object]:
     return {"source_chunk_ids": tuple(dict.fromkeys(one.chunk_id for one in evidence))}
 
 
-def _proved(draft: Draft) -> Query:
+def _proved(draft: QueryDraft) -> Query:
     """Return a query with what a check proved: other evidence, and its answer where it changed."""
     old, by = draft.query, draft.by
     assert by is not None

@@ -14,16 +14,16 @@ from typing import Final
 from ragforge.config import Settings
 from ragforge.records import Query, QueryType
 from ragforge.refresh.queries.decisions import (
-    Ledger,
-    Way,
-    decide_item,
+    Decision,
+    QueryHistory,
+    decide_query,
     decide_return,
     is_from_person,
 )
 from ragforge.refresh.queries.passages import CorpusNow
-from ragforge.refresh.queries.rechecking import Checked, Draft, Recheckers, Rechecking
-from ragforge.refresh.queries.updates import Changing, SettledItem, SettledSet
-from ragforge.refresh.quotes.locations import ItemSight
+from ragforge.refresh.queries.rechecking import Checked, QueryDraft, Recheckers, Rechecking
+from ragforge.refresh.queries.updates import QueryUpdate, UpdatedQueries, UpdatedQuery
+from ragforge.refresh.quotes.locations import LocatedQuery
 
 _NOT_CONVERTED: Final[frozenset[QueryType]] = frozenset({"keyword", "false_premise", "ambiguous"})
 """Types whose questions do not become ones to abstain from: nobody asks anything with search words
@@ -33,12 +33,12 @@ _UNPLACED: Final = "an answer was found, and not which step of it the new quote 
 _ROUNDING: Final = 1e-9
 
 
-def plan_items(sights: Iterable[ItemSight], ledger: Ledger) -> dict[str, int]:
+def plan_queries(located_queries: Iterable[LocatedQuery], history: QueryHistory) -> dict[str, int]:
     """Return how many queries will need what.
 
     Args:
-        sights: As for `settle_items`, those of queries without a quote among them.
-        ledger: Likewise.
+        located_queries: As for `update_queries`, those of queries without a quote among them.
+        history: Likewise.
 
     Returns:
         kept: nothing; one that is out of the set, and stays so, is not counted. remapped: new
@@ -47,108 +47,111 @@ def plan_items(sights: Iterable[ItemSight], ledger: Ledger) -> dict[str, int]:
         to_search: one or two calls each, and one for each further step that is gone.
         broken_pins: a person's decision.
     """
-    counts: dict[Way, int] = dict.fromkeys(
+    counts: dict[Decision, int] = dict.fromkeys(
         ("kept", "remapped", "revived", "to_verify", "to_search", "broken_pins"), 0
     )
-    for sight in sights:
-        way = decide_return(sight, ledger) or decide_item(sight, ledger)
-        counts[way] += way != "kept" or sight.query.status == "accepted"
-    return {str(way): n for way, n in counts.items()}
+    for located in located_queries:
+        decision = decide_return(located, history) or decide_query(located, history)
+        counts[decision] += decision != "kept" or located.query.status == "accepted"
+    return {str(decision): n for decision, n in counts.items()}
 
 
-async def settle_items(
-    sights: Sequence[ItemSight],
+async def update_queries(
+    located_queries: Sequence[LocatedQuery],
     others: Sequence[Query],
     corpus: CorpusNow,
-    who: Recheckers,
+    recheckers: Recheckers,
     settings: Settings,
-    ledger: Ledger,
-) -> SettledSet:
+    history: QueryHistory,
+) -> UpdatedQueries:
     """Return all queries as the next version has them; nothing is written.
 
     Args:
-        sights: Where the quotes of each query stand now, those of retired and quarantined ones
-            among them.
+        located_queries: Where the quotes of each query stand now, those of retired and
+            quarantined ones among them.
         others: Queries without a quote; they stay as they are, unless an answer that they had is
             back.
         corpus: As it is now.
-        who: Checks again.
+        recheckers: Checks again.
         settings: The seed, and how many queries may be unanswerable.
-        ledger: The version that is made, and what earlier ones did.
+        history: The version that is made, and what earlier ones did.
 
     Raises:
         EndpointError, BudgetError: Nothing can be asked any more.
         DataError: The corpus cannot be read.
     """
-    settling = _Settling(Rechecking(corpus, who), settings, ledger)
-    every = [*sights, *(ItemSight(query, ()) for query in others)]
-    rest = await settling.bring_back(every)
-    to_check = [sight for sight in rest if settling.leave(sight)]
-    await settling.check(to_check)
-    return settling.settled()
+    updating = _Updating(Rechecking(corpus, recheckers), settings, history)
+    every = [*located_queries, *(LocatedQuery(query, ()) for query in others)]
+    rest = await updating.bring_back(every)
+    to_check = [located for located in rest if updating.leave(located)]
+    await updating.check(to_check)
+    return updating.result()
 
 
 @dataclass(slots=True)
-class _Settling:
+class _Updating:
     """Queries on their way into the next version."""
 
     rechecking: Rechecking
     settings: Settings
-    ledger: Ledger
-    _items: dict[str, SettledItem] = field(default_factory=dict)
-    _result: SettledSet = field(default_factory=SettledSet)
+    history: QueryHistory
+    _items: dict[str, UpdatedQuery] = field(default_factory=dict)
+    _result: UpdatedQueries = field(default_factory=UpdatedQueries)
 
-    def take(self, items: Iterable[SettledItem]) -> None:
+    def take(self, items: Iterable[UpdatedQuery]) -> None:
         """Put items into the version."""
         self._items |= {item.query.query_id: item for item in items}
 
-    async def bring_back(self, sights: Sequence[ItemSight]) -> list[ItemSight]:
+    async def bring_back(self, located_queries: Sequence[LocatedQuery]) -> list[LocatedQuery]:
         """Settle queries whose earlier revision stands again; return the others."""
-        ways = {sight.query.query_id: decide_return(sight, self.ledger) for sight in sights}
-        to_check = [one for one in sights if ways[one.query.query_id] == "to_verify"]
-        earlier = self.ledger.earlier
+        decisions = {
+            located.query.query_id: decide_return(located, self.history)
+            for located in located_queries
+        }
+        to_check = [one for one in located_queries if decisions[one.query.query_id] == "to_verify"]
+        earlier = self.history.earlier
         done = await self.rechecking.check([earlier[one.query.query_id] for one in to_check])
-        drafts: dict[str, Draft | None] = {
-            one.sight.query.query_id: one.draft
+        drafts: dict[str, QueryDraft | None] = {
+            one.located.query.query_id: one.draft
             for one in done
             if one.outcome == "answered" and not one.draft.answer
         }
-        drafts |= {name: None for name, way in ways.items() if way == "revived"}
+        drafts |= {name: None for name, decision in decisions.items() if decision == "revived"}
         self.take(
-            self._changing(one).restored(earlier[name], drafts[name])
-            for one in sights
+            self._update(one).restored(earlier[name], drafts[name])
+            for one in located_queries
             if (name := one.query.query_id) in drafts
         )
         self._take_failures(to_check)
-        return [one for one in sights if one.query.query_id not in self._items]
+        return [one for one in located_queries if one.query.query_id not in self._items]
 
-    def leave(self, sight: ItemSight) -> bool:
+    def leave(self, located: LocatedQuery) -> bool:
         """Settle a query that needs no call; say whether it has to be checked."""
-        changing = self._changing(sight)
-        match decide_item(sight, self.ledger):
+        update = self._update(located)
+        match decide_query(located, self.history):
             case "to_verify" | "to_search":
                 return True
             case "broken_pins":
-                self._result.broken_pins.append(changing.broken_pin())
-                self.take([changing.as_it_was()])
+                self._result.broken_pins.append(update.broken_pin())
+                self.take([update.as_it_was()])
             case "revived":
-                self.take([changing.revived()])
+                self.take([update.revived()])
             case "remapped":
-                self.take([changing.placed()])
+                self.take([update.placed()])
             case "kept":
-                self.take([changing.as_it_was()])
+                self.take([update.as_it_was()])
         return False
 
-    async def check(self, sights: Sequence[ItemSight]) -> None:
+    async def check(self, located_queries: Sequence[LocatedQuery]) -> None:
         """Have queries checked, and settle them."""
-        done = await self.rechecking.check(sights)
-        self._take_failures(sights)
+        done = await self.rechecking.check(located_queries)
+        self._take_failures(located_queries)
         lost = [one for one in done if self._is_lost(one)]
-        named = {one.sight.query.query_id for one in lost}
-        self.take(self._item(one) for one in done if one.sight.query.query_id not in named)
+        named = {one.located.query.query_id for one in lost}
+        self.take(self._updated(one) for one in done if one.located.query.query_id not in named)
         await self._convert(lost)
 
-    def settled(self) -> SettledSet:
+    def result(self) -> UpdatedQueries:
         """Return the version's queries."""
         result = self._result
         result.items = [self._items[query_id] for query_id in sorted(self._items)]
@@ -157,50 +160,50 @@ class _Settling:
         result.n_calls = self.rechecking.calls.total()
         return result
 
-    def _changing(self, sight: ItemSight) -> Changing:
-        name = sight.query.query_id
-        reasons = self.ledger.cleared.get(name, ())
-        return Changing(sight, self.ledger.version, self.rechecking.calls[name], reasons)
+    def _update(self, located: LocatedQuery) -> QueryUpdate:
+        name = located.query.query_id
+        reasons = self.history.cleared.get(name, ())
+        return QueryUpdate(located, self.history.version, self.rechecking.calls[name], reasons)
 
-    def _item(self, checked: Checked) -> SettledItem:
+    def _updated(self, checked: Checked) -> UpdatedQuery:
         """Return what a query becomes that is not to be converted."""
-        changing, draft = self._changing(checked.sight), checked.draft
-        was_retired = checked.sight.query.status == "retired"
-        is_to_decide = bool(draft.answer) and is_from_person(checked.sight.query)
+        update, draft = self._update(checked.located), checked.draft
+        was_retired = checked.located.query.status == "retired"
+        is_to_decide = bool(draft.answer) and is_from_person(checked.located.query)
         if checked.outcome == "answered" and not ((was_retired and draft.answer) or is_to_decide):
-            return changing.answered(draft)
+            return update.answered(draft)
         if was_retired:
-            return changing.as_it_was()
+            return update.as_it_was()
         if checked.outcome in ("answered", "open"):
             told = f"another answer was found: {draft.answer}" if draft.answer else _UNPLACED
-            return changing.quarantined(told, checked.by)
-        if checked.is_baseline and checked.sight.state != "gone":
+            return update.quarantined(told, checked.by)
+        if checked.is_baseline and checked.located.state != "gone":
             why = "the offline baseline does not find the expected answer"
-            return changing.unchecked(why, why)
-        return changing.retired(_NOTHING_FOUND, checked.by)
+            return update.unchecked(why, why)
+        return update.retired(_NOTHING_FOUND, checked.by)
 
     def _is_lost(self, checked: Checked) -> bool:
         """Whether a query has no answer any more, and may ask for that."""
-        query = checked.sight.query
+        query = checked.located.query
         return (
             checked.outcome == "none"
-            and self.rechecking.who.find is not None
+            and self.rechecking.recheckers.find is not None
             and query.status != "retired"
             and query.expected_behaviour == "answer"
             and query.type not in _NOT_CONVERTED
             and not is_from_person(query)
         )
 
-    def _take_failures(self, sights: Iterable[ItemSight]) -> None:
-        for sight in sights:
-            failure = self.rechecking.failures.get(sight.query.query_id)
+    def _take_failures(self, located_queries: Iterable[LocatedQuery]) -> None:
+        for located in located_queries:
+            failure = self.rechecking.failures.get(located.query.query_id)
             if failure is None:
                 continue
-            changing = self._changing(sight)
-            if sight.query.status == "retired":
-                self.take([changing.as_it_was()])
+            update = self._update(located)
+            if located.query.status == "retired":
+                self.take([update.as_it_was()])
             else:
-                self.take([changing.unchecked(failure.kind, f"{failure.kind}: {failure.message}")])
+                self.take([update.unchecked(failure.kind, f"{failure.kind}: {failure.message}")])
 
     async def _convert(self, lost: Sequence[Checked]) -> None:
         """Let queries without an answer ask for that, as far as there is room; retire the rest.
@@ -212,19 +215,19 @@ class _Settling:
             room = self._room()
             now, waiting = waiting[:room], waiting[room:]
             if not now:
-                self.take(self._item(one) for one in waiting)
+                self.take(self._updated(one) for one in waiting)
                 return
-            sights = [one.sight for one in now]
-            done = await self.rechecking.look_for(sights)
-            self._take_failures(sights)
+            located_queries = [one.located for one in now]
+            done = await self.rechecking.look_for(located_queries)
+            self._take_failures(located_queries)
             self.take(self._converted(one) for one in done)
 
-    def _converted(self, checked: Checked) -> SettledItem:
+    def _converted(self, checked: Checked) -> UpdatedQuery:
         if checked.outcome != "absent":
-            return self._item(checked)
+            return self._updated(checked)
         assert checked.by is not None
-        near = [shown.chunk.chunk_id for shown in self.rechecking.near(checked.sight)]
-        return self._changing(checked.sight).converted(near, checked.by)
+        near = [shown.chunk.chunk_id for shown in self.rechecking.near(checked.located)]
+        return self._update(checked.located).converted(near, checked.by)
 
     def _room(self) -> int:
         """Return how many more queries may be unanswerable; each of them counts in the set."""
@@ -237,5 +240,5 @@ class _Settling:
         return max(0, int((most * len(accepted) - there) / (1 - most) + _ROUNDING))
 
     def _place(self, checked: Checked) -> bytes:
-        drawn = f"convert\n{self.settings.model.seed}\n{checked.sight.query.query_id}"
+        drawn = f"convert\n{self.settings.model.seed}\n{checked.located.query.query_id}"
         return hashlib.sha256(drawn.encode("utf-8", "surrogatepass")).digest()

@@ -16,8 +16,8 @@ from ragforge.corpus.quote_locations import (
     fold,
     standing_at,
 )
-from ragforge.files.set.chunk_lines import DocumentLines, each_chunk
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import DocumentLines, each_chunk
 from ragforge.records import Cause, Chunk, Evidence, Query
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.quotes.candidates import candidate_documents
@@ -43,7 +43,7 @@ VERBATIM: Final[frozenset[QuoteState]] = frozenset({"kept", "moved", "nearby cha
 
 
 @dataclass(frozen=True, slots=True)
-class QuoteSight:
+class LocatedQuote:
     """A quote, and where it stands now.
 
     Args:
@@ -65,11 +65,11 @@ class QuoteSight:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemSight:
+class LocatedQuery:
     """A query, and where its quotes stand now, in the order of its evidence."""
 
     query: Query
-    quotes: tuple[QuoteSight, ...]
+    quotes: tuple[LocatedQuote, ...]
 
     @property
     def state(self) -> QuoteState:
@@ -140,16 +140,16 @@ class LostQuote:
     place: tuple[str, QuotePlace] | None = field(default=None, init=False)
 
 
-def in_place(sight: QuoteSight) -> Evidence:
+def in_place(located: LocatedQuote) -> Evidence:
     """Return evidence where it stands now, or as it was where nothing moved it."""
-    if sight.placement is None or sight.state not in VERBATIM:
-        return sight.evidence
-    return standing_at(sight.evidence, sight.placement)
+    if located.placement is None or located.state not in VERBATIM:
+        return located.evidence
+    return standing_at(located.evidence, located.placement)
 
 
-def sight_items(
+def locate_queries(
     queries: Sequence[Query], parent: Dataset, diff: CorpusDiff, settings: RefreshSettings
-) -> list[ItemSight]:
+) -> list[LocatedQuery]:
     """Say where each quote of a set stands now; no model is asked.
 
     Read are the documents that changed and hold evidence, and, for quotes that are not in their
@@ -167,7 +167,7 @@ def sight_items(
     Returns:
         One for each query, in their order; of one without evidence it has no quotes.
     """
-    sights: dict[tuple[int, int], QuoteSight] = {}
+    located_quotes: dict[tuple[int, int], LocatedQuote] = {}
     sought: dict[str, list[_Sought]] = {}
     for number, query in enumerate(queries):
         for place, evidence in enumerate(query.evidence):
@@ -176,10 +176,12 @@ def sight_items(
                 one = _Sought((number, place), query, evidence, move)
                 sought.setdefault(evidence.doc_id, []).append(one)
             else:
-                sights[number, place] = QuoteSight(evidence, "kept", evidence.doc_id)
-    sights |= _look(sought, parent, diff, settings)
+                located_quotes[number, place] = LocatedQuote(evidence, "kept", evidence.doc_id)
+    located_quotes |= _look(sought, parent, diff, settings)
     return [
-        ItemSight(query, tuple(sights[number, place] for place in range(len(query.evidence))))
+        LocatedQuery(
+            query, tuple(located_quotes[number, place] for place in range(len(query.evidence)))
+        )
         for number, query in enumerate(queries)
     ]
 
@@ -225,8 +227,8 @@ def is_rejected(query: Query) -> bool:
 
 def _look(
     sought: dict[str, list[_Sought]], parent: Dataset, diff: CorpusDiff, settings: RefreshSettings
-) -> dict[tuple[int, int], QuoteSight]:
-    sights: dict[tuple[int, int], QuoteSight] = {}
+) -> dict[tuple[int, int], LocatedQuote]:
+    located_quotes: dict[tuple[int, int], LocatedQuote] = {}
     lost: list[tuple[_Sought, LostQuote]] = []
     now_ids = {one.document_now for quotes in sought.values() for one in quotes}
     with (
@@ -239,17 +241,19 @@ def _look(
                 Page(now.chunks_of(sought[doc_id][0].document_now)),
             )
             for one, found in _on_page(sought[doc_id], was, now_page, settings):
-                if isinstance(found, QuoteSight):
-                    sights[one.key] = found
+                if isinstance(found, LocatedQuote):
+                    located_quotes[one.key] = found
                 else:
                     lost.append((one, found))
-    found_again = sight_lost([quote for _, quote in lost], diff, settings)
-    return sights | {one.key: sight for (one, _), sight in zip(lost, found_again, strict=True)}
+    found_again = locate_lost([quote for _, quote in lost], diff, settings)
+    return located_quotes | {
+        one.key: located for (one, _), located in zip(lost, found_again, strict=True)
+    }
 
 
 def _on_page(
     quotes: Sequence[_Sought], was: Page, now: Page, settings: RefreshSettings
-) -> Iterator[tuple[_Sought, QuoteSight | LostQuote]]:
+) -> Iterator[tuple[_Sought, LocatedQuote | LostQuote]]:
     for one in quotes:
         stood = former_place(one.evidence, was, settings.near_chars)
         yield one, _verbatim(one, stood, now, settings) or _lost(one, stood, now, settings)
@@ -257,7 +261,7 @@ def _on_page(
 
 def _verbatim(
     sought: _Sought, was: FormerPlace, now: Page, settings: RefreshSettings
-) -> QuoteSight | None:
+) -> LocatedQuote | None:
     place = likeliest(sought.evidence.quote, was, now, settings.near_chars)
     if place is None:
         return None
@@ -266,21 +270,21 @@ def _verbatim(
     state = state_at(sought.evidence, place, is_same_text=sought.is_same_text)
     doc_id = place.placement.chunks[0].doc_id
     if state == "kept":
-        return QuoteSight(sought.evidence, state, doc_id, place.placement)
+        return LocatedQuote(sought.evidence, state, doc_id, place.placement)
     near = f"the text within {settings.near_chars} characters of the quote changed"
     if was.placement is None:
         detail = "the quote stands again"
     else:
         detail = near if state == "nearby change" else ""
     causes = (cause_of(sought.evidence.doc_id, sought.move, detail),)
-    return QuoteSight(sought.evidence, state, doc_id, place.placement, causes=causes)
+    return LocatedQuote(sought.evidence, state, doc_id, place.placement, causes=causes)
 
 
-def _as_it_stands(evidence: Evidence, now: Placement) -> QuoteSight:
+def _as_it_stands(evidence: Evidence, now: Placement) -> LocatedQuote:
     """Return a quote in a document that did not change; it may have gone elsewhere long since."""
     at = standing_at(evidence, now)
     is_there = (at.chunk_id, at.start, at.end) == (evidence.chunk_id, evidence.start, evidence.end)
-    return QuoteSight(evidence, "kept", evidence.doc_id, None if is_there else now)
+    return LocatedQuote(evidence, "kept", evidence.doc_id, None if is_there else now)
 
 
 def _lost(sought: _Sought, was: FormerPlace, now: Page, settings: RefreshSettings) -> LostQuote:
@@ -390,9 +394,9 @@ def _one_sided(doc_id: str, move: DocumentMove, detail: str) -> Cause:
     return Cause(kind="document added", doc_id=doc_id, after=digest, detail=detail)
 
 
-def sight_lost(
+def locate_lost(
     lost: Sequence[LostQuote], diff: CorpusDiff, settings: RefreshSettings
-) -> list[QuoteSight]:
+) -> list[LocatedQuote]:
     """Say of each lost quote where it stands now: elsewhere, in other words, or nowhere.
 
     New chunks are searched first, then in one stream all chunks for the quotes that are not among
@@ -404,7 +408,7 @@ def sight_lost(
     rest = [quote for quote in lost if quote.is_sought_everywhere and not quote.place]
     chunks = (chunk for _, chunk in each_chunk(diff.chunks_path))
     _search(rest, chunks, diff, settings, is_last=True)
-    return [_sight(quote, diff) for quote in lost]
+    return [_located(quote, diff) for quote in lost]
 
 
 def _search(
@@ -463,20 +467,20 @@ def _note_similar(quote: LostQuote, doc_id: str, page: Page, least: float) -> No
         quote.similar = (doc_id, similar)
 
 
-def _sight(quote: LostQuote, diff: CorpusDiff) -> QuoteSight:
+def _located(quote: LostQuote, diff: CorpusDiff) -> LocatedQuote:
     if quote.place:
         doc_id, place = quote.place
         causes = (_cause(quote, diff, doc_id, f"the quote stands in {doc_id} now"),)
-        return QuoteSight(quote.evidence, "elsewhere", doc_id, place.placement, causes=causes)
+        return LocatedQuote(quote.evidence, "elsewhere", doc_id, place.placement, causes=causes)
     if quote.similar:
         doc_id, similar = quote.similar
         share = in_percent(similar.likeness)
         causes = (_cause(quote, diff, doc_id, f"{share} of the quote stands in {doc_id} now"),)
         found = similar.placement
-        return QuoteSight(quote.evidence, "similar", doc_id, found, similar.likeness, causes)
+        return LocatedQuote(quote.evidence, "similar", doc_id, found, similar.likeness, causes)
     own = quote.evidence.doc_id
     causes = (_cause(quote, diff, own, "the quote stands nowhere now"),)
-    return QuoteSight(quote.evidence, "gone", own, None, 0.0, causes)
+    return LocatedQuote(quote.evidence, "gone", own, None, 0.0, causes)
 
 
 def _cause(quote: LostQuote, diff: CorpusDiff, doc_id: str, detail: str) -> Cause:

@@ -3,7 +3,7 @@ import random
 
 import pytest
 from fakes import Recorder
-from pipeline.refreshing.two_versions import diff_of, id_of, make_parent, stage
+from refresh.two_versions import diff_of, id_of, make_parent, stage
 
 from ragforge.config import Settings
 from ragforge.errors import BudgetError
@@ -14,7 +14,7 @@ from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Evidence, Failure, Provenance, Query
 from ragforge.refresh.delta_pools import judge_new_chunks
 from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 
 THINGS = ("beeswax", "polish", "tables", "varnish", "cloth", "brush", "drying", "hours", "sanding")
 BEFORE = {
@@ -68,9 +68,9 @@ class World:
         self.n += 1
         diff = diff_of(self.before, now, self.place / f"diff{self.n}")
         staged = stage(self.parent, self.place / f"staged{self.n}", diff)
-        items = [SettledItem(query, query) for query in self.parent.all_queries()]
+        items = [UpdatedQuery(query, query) for query in self.parent.all_queries()]
         judge = Provenance(kind="llm", model="m")
-        carry_judgments(staged, self.parent, diff, SettledSet(items), (judge,))
+        carry_judgments(staged, self.parent, diff, UpdatedQueries(items), (judge,))
         self.new = {chunk.chunk_id for chunk in diff.added()}
         return staged
 

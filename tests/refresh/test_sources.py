@@ -1,9 +1,9 @@
 import pytest
-from pipeline.refreshing.two_versions import asking, diff_of, id_of
+from refresh.two_versions import asking, diff_of, id_of
 
 from ragforge.records import Query
 from ragforge.refresh.grades.moved_chunks import with_sources
-from ragforge.refresh.queries.updates import SettledItem
+from ragforge.refresh.queries.updates import UpdatedQuery
 
 ONE, TWO = "Herons fish at dawn.", "Owls sleep by day."
 BEFORE = {"a": (ONE, TWO), "b": (ONE,)}
@@ -20,7 +20,7 @@ def open_query(*sources, status="accepted"):
 
 
 def sources_of(query, now, place):
-    found = with_sources([SettledItem(query, query)], diff_of(BEFORE, now, place / "diff"))
+    found = with_sources([UpdatedQuery(query, query)], diff_of(BEFORE, now, place / "diff"))
     return [item.query.source_chunk_ids for item in found]
 
 

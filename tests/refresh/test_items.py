@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from endpoint import datum
 from fakes import FunctionModel
-from pipeline.refreshing.seen_queries import (
+from refresh.seen_queries import (
     CHANGED,
     HOP,
     NEW,
@@ -15,9 +15,9 @@ from pipeline.refreshing.seen_queries import (
     REWORDED,
     chunk,
     evidence,
+    located,
     query,
     seen,
-    sight,
 )
 
 from ragforge.config import ModelSettings, RefreshSettings, Settings
@@ -38,11 +38,11 @@ from ragforge.records import (
     Pin,
     Review,
 )
-from ragforge.refresh.queries.decisions import Ledger
+from ragforge.refresh.queries.decisions import QueryHistory
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import recheckers_of
-from ragforge.refresh.queries.updating import plan_items, settle_items
-from ragforge.refresh.quotes.locations import ItemSight
+from ragforge.refresh.queries.updating import plan_queries, update_queries
+from ragforge.refresh.quotes.locations import LocatedQuery
 from ragforge.stages.asking import Asker
 
 
@@ -59,7 +59,7 @@ class Desk:
     earlier: dict = field(default_factory=dict)
     offline: bool = False
 
-    def settle(self, sights, chunks=(), others=()):
+    def settle(self, located_queries, chunks=(), others=()):
         """Settle queries, and return all that came of it."""
         lines = sorted(chunks, key=lambda one: one.chunk_id)
         chunks_path = self.path / "chunks.jsonl"
@@ -77,11 +77,13 @@ class Desk:
         backend = Backend() if self.offline else Backend(asker)
         who = recheckers_of(backend, self.settings, silent)
         try:
-            corpus, ledger = (
+            corpus, history = (
                 CorpusNow(chunks_path, survey),
-                Ledger(2, self.last, earlier=self.earlier),
+                QueryHistory(2, self.last, earlier=self.earlier),
             )
-            return asyncio.run(settle_items(sights, others, corpus, who, self.settings, ledger))
+            return asyncio.run(
+                update_queries(located_queries, others, corpus, who, self.settings, history)
+            )
         finally:
             for one in opened:
                 one.__exit__()
@@ -139,7 +141,7 @@ NOW = [chunk("new", f"Before. {OLD} Behind."), chunk("other", "Nothing of it.", 
 
 def test_a_query_whose_chunk_is_as_it_was_is_kept_to_the_byte(desk):
     """Most of a set is, each night."""
-    item = desk.one([sight("kept")])
+    item = desk.one([located("kept")])
 
     assert (item.query, item.change, item.is_moved) == (query(), None, False)
     assert desk.asked == []
@@ -148,14 +150,14 @@ def test_a_query_whose_chunk_is_as_it_was_is_kept_to_the_byte(desk):
 def test_queries_without_a_quote_stay_as_they_are(desk):
     """Nothing says anything about them."""
     other = query("q0", answerable=False, evidence=())
-    result = desk.settle([sight("kept")], others=[other])
+    result = desk.settle([located("kept")], others=[other])
 
     assert result.queries == [other, query()]
 
 
 def test_a_quote_that_moved_is_remapped_without_a_call(desk):
     """Its answer cannot have changed."""
-    item = desk.one([sight("moved", NOW)])
+    item = desk.one([located("moved", NOW)])
 
     assert plain(item) == ("remapped", "accepted", 0)
     [now] = item.query.evidence
@@ -167,7 +169,7 @@ def test_a_quote_that_moved_is_remapped_without_a_call(desk):
 @pytest.mark.parametrize("state", ["nearby change", "elsewhere"])
 def test_a_quote_in_other_surroundings_is_verified_by_one_call(desk, state):
     """The sentence before may say that it holds no longer."""
-    item = desk.one([sight(state, NOW)], NOW)
+    item = desk.one([located(state, NOW)], NOW)
 
     assert plain(item) == ("reverified", "accepted", 1)
     assert item.query.evidence[0].quote == OLD
@@ -183,7 +185,7 @@ def test_what_stands_around_a_quote_is_shown(desk):
         chunk("c", OLD, 2800),
         chunk("d", "Behind it.", 2850),
     ]
-    desk.one([sight("nearby change", now)], now)
+    desk.one([located("nearby change", now)], now)
     shown = datum(desk.asked[0].messages[1].content, "passages")
 
     assert [one["text"][:8] for one in shown] == ["Far away", "Just bef", OLD[:8], "Behind i"]
@@ -193,7 +195,7 @@ def test_what_stands_around_a_quote_is_shown(desk):
 def test_another_wording_of_the_same_becomes_the_evidence(desk):
     """The old words stand nowhere, so they prove nothing any more."""
     now = [chunk("new", f"Before. {REWORDED} Behind.")]
-    item = desk.one([sight("similar", now, REWORDED)], now)
+    item = desk.one([located("similar", now, REWORDED)], now)
 
     assert plain(item) == ("reverified", "accepted", 1)
     assert (item.query.evidence[0].quote, item.query.expected_answer) == (REWORDED, "5 seconds")
@@ -205,7 +207,7 @@ def test_another_answer_makes_a_new_revision(desk):
     """Facts, grades and checks of the old one do not hold for it."""
     old = query(facts=(Fact(fact_id="f1", text="It is 5 s."),))
     now = [chunk("new", f"Before. {NEW} Behind.")]
-    item = desk.one([sight("similar", now, NEW, old)], now)
+    item = desk.one([located("similar", now, NEW, old)], now)
     after = item.query
 
     assert plain(item) == ("answer_changed", "accepted", 1)
@@ -228,7 +230,7 @@ OF_PEOPLE = [
 def test_another_answer_is_never_written_over_that_of_a_person(desk, by):
     """A person decides between the two."""
     now = [chunk("new", f"Before. {NEW} Behind.")]
-    item = desk.one([sight("similar", now, NEW, query(**by))], now)
+    item = desk.one([located("similar", now, NEW, query(**by))], now)
     after = item.query
 
     assert plain(item) == ("quarantined", "quarantined", 1)
@@ -242,7 +244,7 @@ def test_what_a_person_wrote_is_never_converted(desk, by):
     """What it asks for, a person said."""
     desk.settings = _unanswerable(1.0)
     desk.says = none_found
-    item = desk.one([sight("gone", of=query(**by))], NOW)
+    item = desk.one([located("gone", of=query(**by))], NOW)
 
     assert plain(item) == ("retired", "retired", 1)
     assert item.query == query(status="retired", **by)
@@ -251,7 +253,7 @@ def test_what_a_person_wrote_is_never_converted(desk, by):
 def test_other_evidence_leaves_the_word_of_a_person(desk):
     """The answer is the same."""
     now = [chunk("x", REWORDED, doc_id="d9")]
-    item = desk.one([sight("gone", of=query(**OF_PEOPLE[2]))], now)
+    item = desk.one([located("gone", of=query(**OF_PEOPLE[2]))], now)
 
     assert plain(item) == ("relinked", "accepted", 1)
     assert item.query.reviewed == OF_PEOPLE[2]["reviewed"]
@@ -260,7 +262,7 @@ def test_other_evidence_leaves_the_word_of_a_person(desk):
 def test_another_answer_is_traced_to_who_gave_it(desk):
     """Its author is not who wrote the question."""
     now = [chunk("new", NEW)]
-    after = desk.one([sight("similar", now, NEW)], now).query
+    after = desk.one([located("similar", now, NEW)], now).query
 
     assert (after.lineage.model, after.lineage.prompt) == ("m", "recheck_answer")
     assert (after.lineage.slot, after.lineage.call_keys) == ("settled", ("a", "k"))
@@ -269,7 +271,7 @@ def test_another_answer_is_traced_to_who_gave_it(desk):
 def test_a_quote_that_is_gone_is_looked_for_in_the_corpus(desk):
     """Another document may prove the same answer."""
     now = [chunk("x", f"Top. {REWORDED}", doc_id="d9"), chunk("y", "Nothing.", doc_id="d8")]
-    item = desk.one([sight("gone")], now)
+    item = desk.one([located("gone")], now)
 
     assert plain(item) == ("relinked", "accepted", 1)
     assert [(one.doc_id, one.quote) for one in item.query.evidence] == [("d9", REWORDED)]
@@ -282,7 +284,7 @@ def test_a_proof_is_widened_to_its_sentence(desk):
     now = [chunk("x", f"Top. {REWORDED}", doc_id="d9")]
     desk.says = lambda _: {"quote": "5 seconds", "verdict": "same", "answer": ""}
 
-    [now_evidence] = desk.one([sight("gone")], now).query.evidence
+    [now_evidence] = desk.one([located("gone")], now).query.evidence
 
     assert (now_evidence.quote, now_evidence.start, now_evidence.prefix) == (REWORDED, 5, "Top. ")
 
@@ -291,7 +293,7 @@ def test_a_lost_answer_makes_a_query_to_abstain_from(desk):
     """Users ask on, whatever the documents say."""
     desk.settings = _unanswerable(1.0)
     desk.says = none_found
-    item = desk.one([sight("gone")], NOW)
+    item = desk.one([located("gone")], NOW)
     after = item.query
 
     assert plain(item) == ("converted", "accepted", 2)
@@ -309,7 +311,7 @@ def test_beyond_their_share_lost_queries_are_retired(desk):
     """A set of unanswerable queries measures nothing else."""
     desk.settings = _unanswerable(0.0)
     desk.says = none_found
-    item = desk.one([sight("gone")], NOW)
+    item = desk.one([located("gone")], NOW)
 
     assert plain(item) == ("retired", "retired", 1)
     assert item.query.evidence == query().evidence
@@ -319,8 +321,8 @@ def test_as_many_are_converted_as_there_is_room_for_by_the_seed(desk):
     """The share is that of the set as it then is, and no order of files decides who comes."""
     desk.settings = _unanswerable(0.25)
     desk.says = none_found
-    lost = [sight("gone", of=query(f"q{number}")) for number in range(4)]
-    kept = [sight("kept", of=query(f"k{number}")) for number in range(3)]
+    lost = [located("gone", of=query(f"q{number}")) for number in range(4)]
+    kept = [located("kept", of=query(f"k{number}")) for number in range(3)]
     result = desk.settle([*lost, *kept], NOW)
     other = desk.settle([*kept, *reversed(lost)], NOW)
 
@@ -338,7 +340,7 @@ def test_an_answer_that_is_found_after_all_is_taken(desk):
     replies = iter([nothing, None, other])
     desk.says = lambda request: next(replies) or finding(NEW, request)
     now = [chunk("x", NEW, doc_id="d9")]
-    item = desk.one([sight("gone")], now)
+    item = desk.one([located("gone")], now)
 
     assert plain(item) == ("answer_changed", "accepted", 3)
     assert item.query.expected_answer == "10 seconds"
@@ -350,14 +352,14 @@ def test_some_types_are_retired_and_never_converted(desk, kind):
     desk.settings = _unanswerable(1.0)
     desk.says = none_found
 
-    assert plain(desk.one([sight("gone", of=query(type=kind))], NOW))[0] == "retired"
+    assert plain(desk.one([located("gone", of=query(type=kind))], NOW))[0] == "retired"
 
 
 @pytest.mark.parametrize("behaviour", ["correct_premise", "clarify"])
 def test_another_answer_to_a_question_that_is_to_be_corrected_needs_a_person(desk, behaviour):
     """Whether it still takes something wrong for granted cannot be read off an answer."""
     now = [chunk("new", NEW)]
-    item = desk.one([sight("similar", now, NEW, query(expected_behaviour=behaviour))], now)
+    item = desk.one([located("similar", now, NEW, query(expected_behaviour=behaviour))], now)
 
     assert plain(item) == ("quarantined", "quarantined", 1)
     assert item.query.expected_answer == "5 seconds"
@@ -368,7 +370,7 @@ def test_a_quote_that_stands_and_answers_no_more_is_searched_for_then_retired(de
     """A note beside it may take it back."""
     desk.settings = _unanswerable(0.0)
     desk.says = none_found
-    item = desk.one([sight("nearby change", NOW)], [*NOW, chunk("z", OLD, doc_id="d3")])
+    item = desk.one([located("nearby change", NOW)], [*NOW, chunk("z", OLD, doc_id="d3")])
 
     assert plain(item) == ("retired", "retired", 2)
     assert item.query.gates[-1].verdict == "fail"
@@ -385,7 +387,7 @@ def test_a_quote_that_stands_and_answers_no_more_is_searched_for_then_retired(de
 def test_a_check_that_fails_changes_no_answer(desk, said):
     """It is told, and tried again; the query is out until somebody knows."""
     desk.says = lambda _: said
-    result = desk.settle([sight("nearby change", NOW)], NOW)
+    result = desk.settle([located("nearby change", NOW)], NOW)
     [item] = result.items
 
     assert plain(item) == ("quarantined", "quarantined", 1)
@@ -403,7 +405,7 @@ def test_a_passage_that_orders_a_verdict_does_not_get_it(desk):
     desk.says = lambda _: said
     now = [chunk("new", text)]
 
-    assert plain(desk.one([sight("gone", of=query())], now))[0] == "quarantined"
+    assert plain(desk.one([located("gone", of=query())], now))[0] == "quarantined"
 
 
 def _out(status="quarantined", verdict="unknown", **changes):
@@ -419,7 +421,7 @@ def _last(action, *kinds):
 def test_a_check_that_failed_is_tried_again(desk):
     """Nothing changed since, and nobody ever knew."""
     desk.last = _last("quarantined", "check failed")
-    item = desk.one([sight("kept", NOW, of=_out())], NOW)
+    item = desk.one([located("kept", NOW, of=_out())], NOW)
 
     assert plain(item) == ("revived", "accepted", 1)
     assert [gate.verdict for gate in item.query.gates] == ["pass"]
@@ -431,8 +433,8 @@ def test_a_check_that_fails_again_leaves_no_trace(desk):
     desk.last = _last("quarantined", "check failed")
     desk.says = lambda _: "no JSON"
     out = _out(evidence=(evidence(chunk_id="new", start=8, end=8 + len(OLD)),))
-    first = desk.one([sight("nearby change", NOW, of=out)], NOW).query
-    again = desk.settle([sight("kept", NOW, of=first)], NOW)
+    first = desk.one([located("nearby change", NOW, of=out)], NOW).query
+    again = desk.settle([located("kept", NOW, of=first)], NOW)
 
     assert again.items[0].change is None
     assert len(again.failures) == 1
@@ -442,7 +444,7 @@ def test_a_check_that_fails_again_leaves_no_trace(desk):
 def test_a_query_comes_back_with_its_quotes(desk, status):
     """A document that was gone for a night must not cost its queries."""
     desk.last = _last(status)
-    item = desk.one([sight("moved", NOW, of=query(status=status))], NOW)
+    item = desk.one([located("moved", NOW, of=query(status=status))], NOW)
 
     assert plain(item) == ("revived", "accepted", 0)
     assert item.query.evidence[0].chunk_id == "new"
@@ -453,7 +455,7 @@ def test_a_query_comes_back_into_other_surroundings_by_a_check(desk):
     """They may say that it holds no longer."""
     desk.last = _last("retired")
 
-    item = desk.one([sight("nearby change", NOW, of=query(status="retired"))], NOW)
+    item = desk.one([located("nearby change", NOW, of=query(status="retired"))], NOW)
 
     assert plain(item) == ("revived", "accepted", 1)
 
@@ -471,7 +473,7 @@ def test_a_query_comes_back_into_other_surroundings_by_a_check(desk):
 def test_what_something_else_put_out_stays_out(desk, out, last):
     """A person, a conflict or a check decided, and quotes do not speak against them."""
     desk.last = last
-    unchanged = ItemSight(out, (replace(seen(out.evidence[0], "kept")),))
+    unchanged = LocatedQuery(out, (replace(seen(out.evidence[0], "kept")),))
 
     assert desk.one([unchanged], NOW).change is None
     assert desk.asked == []
@@ -480,7 +482,7 @@ def test_what_something_else_put_out_stays_out(desk, out, last):
 def test_what_a_check_put_out_is_checked_when_its_documents_change(desk):
     """They may answer again."""
     desk.last = _last("retired")
-    item = desk.one([sight("moved", NOW, of=_out("retired", "fail"))], NOW)
+    item = desk.one([located("moved", NOW, of=_out("retired", "fail"))], NOW)
 
     assert plain(item) == ("revived", "accepted", 1)
 
@@ -492,7 +494,7 @@ CONVERTED = query(
 
 def test_an_earlier_revision_that_a_check_confirms_is_back(desk):
     """Its quotes stand, and something came in beside them."""
-    desk.earlier = {"q1": sight("nearby change", NOW)}
+    desk.earlier = {"q1": located("nearby change", NOW)}
     item = desk.one([], NOW, others=[CONVERTED])
 
     assert plain(item) == ("revived", "accepted", 1)
@@ -501,7 +503,7 @@ def test_an_earlier_revision_that_a_check_confirms_is_back(desk):
 
 def test_an_earlier_revision_that_a_check_refuses_stays_away(desk):
     """Its quotes stand, and the text beside them takes them back."""
-    desk.earlier = {"q1": sight("nearby change", NOW)}
+    desk.earlier = {"q1": located("nearby change", NOW)}
     desk.says = none_found
 
     assert desk.one([], NOW, others=[CONVERTED]).query == CONVERTED
@@ -509,7 +511,7 @@ def test_an_earlier_revision_that_a_check_refuses_stays_away(desk):
 
 def test_a_refused_revision_is_not_asked_about_each_night(desk):
     """Nothing changed since."""
-    desk.earlier = {"q1": sight("kept", NOW)}
+    desk.earlier = {"q1": located("kept", NOW)}
 
     assert desk.one([], NOW, others=[CONVERTED]).query == CONVERTED
     assert desk.asked == []
@@ -517,11 +519,11 @@ def test_a_refused_revision_is_not_asked_about_each_night(desk):
 
 def test_a_return_that_nobody_could_check_is_tried_again(desk):
     """The query asks for what may well be there."""
-    desk.earlier = {"q1": sight("nearby change", NOW)}
+    desk.earlier = {"q1": located("nearby change", NOW)}
     desk.says = lambda _: "no JSON"
     out = desk.one([], NOW, others=[CONVERTED])
     desk.says, desk.last = None, {"q1": out.change}
-    desk.earlier = {"q1": sight("kept", NOW)}
+    desk.earlier = {"q1": located("kept", NOW)}
 
     assert plain(out) == ("quarantined", "quarantined", 1)
     assert plain(desk.one([], NOW, others=[out.query])) == ("revived", "accepted", 1)
@@ -533,7 +535,7 @@ def test_a_query_that_is_out_is_not_looked_for(desk, state):
     desk.last = _last("retired")
     now = [chunk("new", REWORDED)]
 
-    assert desk.one([sight(state, now, REWORDED, query(status="retired"))], now).change is None
+    assert desk.one([located(state, now, REWORDED, query(status="retired"))], now).change is None
     assert desk.asked == []
 
 
@@ -544,7 +546,7 @@ PINNED = {"pinned": Pin(by="Ann")}
 @pytest.mark.parametrize("state", ["moved", "nearby change", "elsewhere"])
 def test_a_pinned_query_is_never_asked_about(desk, state):
     """A person answers for it; only its places follow."""
-    item = desk.one([sight(state, NOW, of=query(**PINNED))], NOW)
+    item = desk.one([located(state, NOW, of=query(**PINNED))], NOW)
 
     assert plain(item) == ("remapped", "accepted", 0)
     assert desk.asked == []
@@ -554,7 +556,7 @@ def test_a_pinned_query_is_never_asked_about(desk, state):
 def test_a_pin_that_breaks_is_told_and_the_query_stays(desk, state, action):
     """What a person fixed is neither edited nor dropped silently."""
     now = [chunk("new", REWORDED)] if state == "similar" else None
-    result = desk.settle([sight(state, now, REWORDED, query(**PINNED))])
+    result = desk.settle([located(state, now, REWORDED, query(**PINNED))])
 
     assert [(one.query_id, one.action) for one in result.broken_pins] == [("q1", action)]
     assert result.queries == [query(**PINNED)]
@@ -568,7 +570,7 @@ def two_hops(first, second, now):
     item = query(type="multi_hop", evidence=TWO, expected_answer="5 seconds, as in A")
     states = zip(TWO, (first, second), strict=True)
     quotes = tuple(seen(one, state, now if state != "gone" else None) for one, state in states)
-    return ItemSight(item, quotes)
+    return LocatedQuery(item, quotes)
 
 
 HOPS = [chunk("new", OLD), chunk("n2", f"Top. {HOP}", doc_id="d2")]
@@ -623,7 +625,7 @@ def test_a_quote_of_a_step_that_another_one_proves_is_dropped(desk):
     other = evidence("Five seconds it waits.", chunk_id="old2", start=500, end=522)
     item = query(evidence=(evidence(), other))
     quotes = (seen(evidence(), "moved", NOW), seen(other, "gone"))
-    after = desk.one([ItemSight(item, quotes)], NOW)
+    after = desk.one([LocatedQuery(item, quotes)], NOW)
 
     assert plain(after) == ("reverified", "accepted", 1)
     assert [one.quote for one in after.query.evidence] == [OLD]
@@ -632,14 +634,14 @@ def test_a_quote_of_a_step_that_another_one_proves_is_dropped(desk):
 def test_a_follow_up_is_checked_as_it_stands_on_its_own(desk):
     """ "How long is it?" has no answer anywhere."""
     asked = query(query="How long is it?", standalone="How long is the timeout?")
-    desk.one([sight("nearby change", NOW, of=asked)], NOW)
+    desk.one([located("nearby change", NOW, of=asked)], NOW)
 
     assert datum(desk.asked[0].messages[1].content, "question") == "How long is the timeout?"
 
 
 def test_a_query_without_an_expected_answer_is_checked_by_its_quotes(desk):
     """They are all that is known to be true of it."""
-    item = desk.one([sight("nearby change", NOW, of=query(expected_answer=None))], NOW)
+    item = desk.one([located("nearby change", NOW, of=query(expected_answer=None))], NOW)
 
     assert plain(item) == ("reverified", "accepted", 1)
     assert datum(desk.asked[0].messages[1].content, "expected answer") == OLD
@@ -649,7 +651,7 @@ def test_the_baseline_finds_the_same_words_for_nothing(desk):
     """A set without a model can be refreshed too."""
     desk.offline = True
     item = desk.one(
-        [sight("similar", [chunk("new", REWORDED)], REWORDED)], [chunk("new", REWORDED)]
+        [located("similar", [chunk("new", REWORDED)], REWORDED)], [chunk("new", REWORDED)]
     )
 
     assert plain(item) == ("reverified", "accepted", 0)
@@ -659,7 +661,7 @@ def test_the_baseline_finds_the_same_words_for_nothing(desk):
 def test_what_the_baseline_does_not_find_waits_for_a_model(desk):
     """It knows too few words to say that there is no answer."""
     desk.offline = True
-    item = desk.one([sight("nearby change", NOW, of=query(expected_answer="half a dozen"))], NOW)
+    item = desk.one([located("nearby change", NOW, of=query(expected_answer="half a dozen"))], NOW)
 
     assert plain(item) == ("quarantined", "quarantined", 0)
     assert item.query.gates[-1].verdict == "unknown"
@@ -670,7 +672,7 @@ def test_the_baseline_retires_what_is_gone_and_never_converts(desk):
     desk.offline = True
     desk.settings = _unanswerable(1.0)
 
-    assert plain(desk.one([sight("gone")], [chunk("y", "Nothing.")]))[0] == "retired"
+    assert plain(desk.one([located("gone")], [chunk("y", "Nothing.")]))[0] == "retired"
 
 
 def test_a_budget_that_is_spent_stops_the_refresh(desk):
@@ -678,34 +680,34 @@ def test_a_budget_that_is_spent_stops_the_refresh(desk):
     desk.says = lambda _: BudgetError("--max-calls 1 is reached")
 
     with pytest.raises(BudgetError, match="max-calls"):
-        desk.settle([sight("nearby change", NOW)], NOW)
+        desk.settle([located("nearby change", NOW)], NOW)
 
 
 def test_the_same_inputs_come_to_the_same(desk):
     """A refresh that was killed finishes the version that it began."""
     now = [*NOW, chunk("x", NEW, doc_id="d3")]
-    sights = [
-        sight("nearby change", NOW, of=query("q3")),
-        sight("gone", of=query("q1")),
-        sight("similar", now[2:], NEW, query("q2", evidence=(evidence(doc_id="d3"),))),
+    located_queries = [
+        located("nearby change", NOW, of=query("q3")),
+        located("gone", of=query("q1")),
+        located("similar", now[2:], NEW, query("q2", evidence=(evidence(doc_id="d3"),))),
     ]
 
-    assert desk.settle(sights, now).items == desk.settle(sights[::-1], now).items
+    assert desk.settle(located_queries, now).items == desk.settle(located_queries[::-1], now).items
 
 
 def test_a_plan_says_what_each_query_needs():
     """It is known before any call is made."""
-    sights = [
-        sight("kept"),
-        sight("moved", NOW),
-        sight("nearby change", NOW),
-        sight("similar", NOW, OLD),
-        sight("gone"),
-        sight("gone", of=query(**PINNED)),
-        sight("moved", NOW, of=query(status="retired")),
+    located_queries = [
+        located("kept"),
+        located("moved", NOW),
+        located("nearby change", NOW),
+        located("similar", NOW, OLD),
+        located("gone"),
+        located("gone", of=query(**PINNED)),
+        located("moved", NOW, of=query(status="retired")),
     ]
 
-    assert plan_items(sights, Ledger(2, _last("retired"))) == {
+    assert plan_queries(located_queries, QueryHistory(2, _last("retired"))) == {
         "kept": 1,
         "remapped": 1,
         "revived": 1,
@@ -718,9 +720,9 @@ def test_a_plan_says_what_each_query_needs():
 @pytest.mark.parametrize("status", ["quarantined", "retired"])
 def test_what_is_out_of_the_set_and_stays_so_is_not_kept(status):
     """The plan is to count as the diff does."""
-    sights = [sight("kept"), sight("kept", of=query(status=status))]
+    located_queries = [located("kept"), located("kept", of=query(status=status))]
 
-    assert plan_items(sights, Ledger(2, {}))["kept"] == 1
+    assert plan_queries(located_queries, QueryHistory(2, {}))["kept"] == 1
 
 
 def _unanswerable(share):

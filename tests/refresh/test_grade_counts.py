@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from nights import SIX, make_night
 from pipeline.generation.making import endpoint
-from pipeline.refreshing.two_versions import JUDGE, OTHER, graded, make_parent
+from refresh.two_versions import JUDGE, OTHER, graded, make_parent
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import open_version

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from pipeline.refreshing.two_versions import diff_of, id_of
+from refresh.two_versions import diff_of, id_of
 
 from ragforge.refresh.conflicts import with_new_text
 

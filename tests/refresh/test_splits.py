@@ -9,8 +9,8 @@ from ragforge.observe import silent
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
-from ragforge.refresh.splits import connections, parted, with_splits
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
+from ragforge.refresh.splits import connections, split_changes, with_splits
 
 
 def query(query_id, doc_id, split=None, status="accepted"):
@@ -46,18 +46,18 @@ class Corpus:
     def splits(self, documents, queries):
         """Return the splits of the queries; documents: id to the ids before."""
         staged = self._staged(documents)
-        settled = SettledSet([SettledItem(one if one.split else None, one) for one in queries])
+        updated = UpdatedQueries([UpdatedQuery(one if one.split else None, one) for one in queries])
         with self._survey(staged) as survey:
-            settled.replace(with_splits(staged, settled, survey, Settings()))
-        return {one.query_id: one.split for one in settled.queries}
+            updated.replace(with_splits(staged, updated, survey, Settings()))
+        return {one.query_id: one.split for one in updated.queries}
 
-    def parted(self, documents, pairs):
+    def split_changes(self, documents, pairs):
         """Return what keeps the splits apart; pairs: each query as it was and as it is."""
         staged = self._staged(documents)
-        settled = SettledSet([SettledItem(old, new) for old, new in pairs])
+        updated = UpdatedQueries([UpdatedQuery(old, new) for old, new in pairs])
         with self._survey(staged) as survey:
-            found = connections(staged, settled, survey, no_change(self.place))
-        return parted(settled, found, 2)
+            found = connections(staged, updated, survey, no_change(self.place))
+        return split_changes(updated, found, 2)
 
     def _staged(self, documents):
         self.n += 1
@@ -139,7 +139,7 @@ def test_a_query_on_a_document_of_the_other_split_is_in_none(corpus):
     """A model tuned on dev would else have seen the text that test asks about."""
     moved = query("q_2", "b.md", "test"), query("q_2", "a.md", "test")
 
-    parting = corpus.parted({"a.md": (), "b.md": ()}, [kept("q_1", "a.md", "dev"), moved])
+    parting = corpus.split_changes({"a.md": (), "b.md": ()}, [kept("q_1", "a.md", "dev"), moved])
 
     [item], [change] = parting.items, parting.changes
     assert (item.query.split, item.query.split_before) == (None, "test")
@@ -152,7 +152,7 @@ def test_a_query_on_a_document_that_was_renamed_is_parted_from_those_of_its_old_
     renamed = query("q_1", "a.md", "dev"), query("q_1", "new.md", "dev")
     moved = query("q_2", "b.md", "test"), query("q_2", "new.md", "test")
 
-    parting = corpus.parted({"new.md": ("a.md",)}, [renamed, moved])
+    parting = corpus.split_changes({"new.md": ("a.md",)}, [renamed, moved])
 
     assert [item.query.query_id for item in parting.items] == ["q_2"]
 
@@ -162,7 +162,9 @@ def test_a_query_that_stands_apart_again_is_back_in_its_split(corpus):
     left = query("q_2", "a.md").model_copy(update={"split_before": "test"})
     apart = query("q_2", "b.md").model_copy(update={"split_before": "test"})
 
-    parting = corpus.parted({"a.md": (), "b.md": ()}, [kept("q_1", "a.md", "dev"), (left, apart)])
+    parting = corpus.split_changes(
+        {"a.md": (), "b.md": ()}, [kept("q_1", "a.md", "dev"), (left, apart)]
+    )
 
     [item], [change] = parting.items, parting.changes
     assert (item.query.split, item.query.split_before) == ("test", None)
@@ -173,7 +175,7 @@ def test_a_query_that_still_stands_between_the_splits_is_told_once(corpus):
     """A line a night about nothing new would be read by nobody."""
     left = query("q_2", "a.md").model_copy(update={"split_before": "test"})
 
-    parting = corpus.parted({"a.md": ()}, [kept("q_1", "a.md", "dev"), (left, left)])
+    parting = corpus.split_changes({"a.md": ()}, [kept("q_1", "a.md", "dev"), (left, left)])
 
     assert (parting.items, parting.changes) == ([], [])
 
@@ -182,11 +184,11 @@ def test_splits_that_met_before_are_left_alone(corpus):
     """An imported set may have been split by another rule."""
     queries = [kept("q_1", "a.md", "dev"), kept("q_2", "a.md", "test")]
 
-    assert corpus.parted({"a.md": ()}, queries).items == []
+    assert corpus.split_changes({"a.md": ()}, queries).items == []
 
 
 def test_nothing_is_read_where_all_have_a_split(tmp_path):
     """Most nights bring no new query."""
-    settled = SettledSet([SettledItem(None, query("q_1", "a.md", "dev"))])
+    updated = UpdatedQueries([UpdatedQuery(None, query("q_1", "a.md", "dev"))])
 
-    assert with_splits(Dataset(tmp_path / "none"), settled, None, Settings()) == []
+    assert with_splits(Dataset(tmp_path / "none"), updated, None, Settings()) == []

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 from pipeline.generation.making import run
-from pipeline.refreshing.changed_corpora import FIRST, folder_of
+from refresh.changed_corpora import FIRST, folder_of
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import open_version

@@ -3,7 +3,7 @@ from contextlib import ExitStack
 
 import pytest
 from pipeline.generation.making import endpoint
-from pipeline.refreshing.changed_corpora import (
+from refresh.changed_corpora import (
     FIRST,
     folder_of,
     later,
@@ -60,10 +60,10 @@ def sources(filled):
 def test_lost_queries_and_new_documents_are_made_up_for(world):
     """A set that only loses is soon too small to tell anything."""
     version = world.make().later(NEW, ["privacy"])
-    settled = version.settled()
-    n_left = sum(query.status == "accepted" for query in settled.queries)
+    updated = version.updated()
+    n_left = sum(query.status == "accepted" for query in updated.queries)
 
-    filled = version.fill(settled, world.settings)
+    filled = version.fill(updated, world.settings)
 
     assert n_left < 12
     assert n_left + len(filled.items) == 14
@@ -75,7 +75,7 @@ def test_nothing_is_missing_where_nothing_was_lost(world):
     """An edit that costs no query must not make the set grow night after night."""
     version = world.make().later()
 
-    filled = version.fill(version.settled(), world.settings)
+    filled = version.fill(version.updated(), world.settings)
 
     assert filled.items == []
 
@@ -83,7 +83,7 @@ def test_nothing_is_missing_where_nothing_was_lost(world):
 def test_new_queries_stand_by_themselves_with_their_grades(world):
     """A later `generate` must not throw away what it did not write."""
     version = world.make().later(NEW)
-    filled = version.fill(version.settled(), world.settings)
+    filled = version.fill(version.updated(), world.settings)
     queries = {item.query.query_id: item.query for item in filled.items}
 
     graded = {item.query_id for item in version.staged.each_judgment()}
@@ -95,7 +95,7 @@ def test_slots_go_on_where_the_parent_ended(world):
     """Two slots of one id cannot be told apart in the plan."""
     version = world.make().later(NEW)
     before = [slot.slot_id for slot in version.parent.plan()]
-    version.fill(version.settled(), world.settings)
+    version.fill(version.updated(), world.settings)
 
     after = [slot.slot_id for slot in version.staged.plan()]
     assert after[: len(before)] == before
@@ -106,7 +106,7 @@ def test_the_causes_tell_documents_from_losses(world):
     """Whoever reads the diff wants to know why a query came."""
     world.make()
     version = world.later(NEW, ["privacy"])
-    filled = version.fill(version.settled(), world.settings)
+    filled = version.fill(version.updated(), world.settings)
 
     causes = Counter(cause.kind for item in filled.items for cause in item.change.causes)
     assert causes["document added"] == 2
@@ -117,7 +117,7 @@ def test_no_question_comes_again(world):
     """A retired query that came back would be counted twice over the versions."""
     version = world.make().later()
     ids = [query.query_id for query in version.parent.queries()]
-    filled = version.fill(version.settled(*ids[:6]), world.settings)
+    filled = version.fill(version.updated(*ids[:6]), world.settings)
 
     old = {normal_question(query.asked) for query in version.parent.all_queries()}
     new = [normal_question(item.query.asked) for item in filled.items]
@@ -130,7 +130,7 @@ def test_most_at_once_is_held_to_and_told(world):
     version = world.make().later(NEW, ["privacy"])
     settings = refreshing(world.settings, max_new=1)
 
-    filled = version.fill(version.settled(), settings)
+    filled = version.fill(version.updated(), settings)
 
     assert len(filled.items) == 1
     assert filled.shortfall.endswith("(the set is kept at 14): refresh.max_new allows 1")
@@ -141,7 +141,7 @@ def test_none_at_all_can_be_asked_for(world):
     version = world.make().later(NEW)
     settings = refreshing(world.settings, max_new=0)
 
-    filled = version.fill(version.settled(), settings)
+    filled = version.fill(version.updated(), settings)
 
     assert filled.items == []
     assert "refresh.max_new allows 0" in filled.shortfall
@@ -155,7 +155,7 @@ def test_what_a_version_fell_short_of_is_caught_up(world):
     world.parent.write_manifest(manifest.model_copy(update={"aim": aim}))
     version = world.later()
 
-    filled = version.fill(version.settled(), world.settings)
+    filled = version.fill(version.updated(), world.settings)
 
     assert len(filled.items) == 3
     assert version.staged.manifest.aim == Aim(wanted=15, accepted=15)
@@ -169,7 +169,7 @@ def test_a_surplus_of_revived_queries_is_no_new_aim(world):
     world.parent.write_manifest(manifest.model_copy(update={"aim": aim}))
     version = world.later()
 
-    plan = version.plan(version.settled(), world.settings)
+    plan = version.plan(version.updated(), world.settings)
 
     assert (plan.wanted, plan.cells) == (10, ())
 
@@ -182,7 +182,7 @@ def test_queries_that_came_by_other_ways_are_kept_up(world):
     world.parent.write_manifest(manifest.model_copy(update={"aim": aim}))
     version = world.later()
 
-    assert version.plan(version.settled(), world.settings).wanted == 12
+    assert version.plan(version.updated(), world.settings).wanted == 12
 
 
 def test_a_sparse_set_grows_as_sparsely(world):
@@ -191,7 +191,7 @@ def test_a_sparse_set_grows_as_sparsely(world):
         [*NEW, "warranty-2025"],
     )
 
-    plan = version.plan(version.settled(), world.settings)
+    plan = version.plan(version.updated(), world.settings)
 
     assert len(plan.growth) < 3
     assert plan.wanted == 1 + len(plan.growth)
@@ -204,7 +204,7 @@ def test_a_set_made_by_hand_is_left_to_its_makers(world):
     world.parent.write_queries(queries)
     version = world.later(NEW, ["privacy"])
 
-    filled = version.fill(version.settled(), world.settings)
+    filled = version.fill(version.updated(), world.settings)
 
     assert filled.items == []
     assert "none of its queries was generated" in filled.shortfall
@@ -218,7 +218,7 @@ def test_a_corpus_that_carries_no_more_is_told(world):
     world.parent.write_manifest(manifest.model_copy(update={"aim": aim}))
     version = world.later()
 
-    filled = version.fill(version.settled(), refreshing(world.settings, max_new=500))
+    filled = version.fill(version.updated(), refreshing(world.settings, max_new=500))
 
     assert "carries no more" in filled.shortfall or "source after source" in filled.shortfall
 
@@ -235,7 +235,7 @@ def test_the_kinds_of_the_whole_go_back_to_the_plan(world):
     version = world.later()
     lost = queries[3:9]
 
-    plan = version.plan(version.settled(*(query.query_id for query in lost)), world.settings)
+    plan = version.plan(version.updated(*(query.query_id for query in lost)), world.settings)
 
     assert Counter(cell.type for cell in plan.cells) == Counter(query.type for query in lost)
 
@@ -251,11 +251,11 @@ def test_a_rerun_buys_nothing_and_gives_the_same(modelled):
     """A killed refresh is simply run again."""
     world, running = modelled
     first = world.later(NEW, ["privacy"])
-    one = first.fill(first.settled(), world.settings)
+    one = first.fill(first.updated(), world.settings)
     asked = len(running.seen)
     second = world.later()
 
-    two = second.fill(second.settled(), world.settings)
+    two = second.fill(second.updated(), world.settings)
 
     assert (two, len(running.seen)) == (one, asked)
     assert one.n_calls > 0
@@ -269,7 +269,7 @@ def test_new_queries_are_checked_and_measured(modelled):
     """They stand beside those that were."""
     world, _ = modelled
     version = world.later(NEW)
-    filled = version.fill(version.settled(), world.settings)
+    filled = version.fill(version.updated(), world.settings)
 
     answerable = [item.query for item in filled.items if item.query.answerable]
     assert all(query.gates for query in answerable)
@@ -284,7 +284,7 @@ def test_a_budget_ends_it(modelled):
     settings = world.settings.model_copy(update={"budget": budget})
 
     with pytest.raises(BudgetError, match="--max-calls 1 is reached"):
-        version.fill(version.settled(), settings)
+        version.fill(version.updated(), settings)
 
 
 def test_a_dead_endpoint_ends_it(world, unused_url):
@@ -295,18 +295,18 @@ def test_a_dead_endpoint_ends_it(world, unused_url):
     settings = settings_of(generate={"n": 12}, model=model)
 
     with pytest.raises(EndpointError, match=r"127\.0\.0\.1"):
-        version.fill(version.settled(), settings)
+        version.fill(version.updated(), settings)
 
 
 def test_a_plan_tells_what_it_takes_without_a_call(modelled):
     """Somebody decides by it whether to start."""
     world, running = modelled
     version = world.later(NEW, ["privacy"])
-    settled, asked = version.settled(), len(running.seen)
+    updated, asked = version.updated(), len(running.seen)
 
-    found = version.estimate(settled, world.settings)
+    found = version.estimate(updated, world.settings)
 
-    n_cells = len(version.plan(settled, world.settings).cells)
+    n_cells = len(version.plan(updated, world.settings).cells)
     assert (found["queries"], found["steps"]["writing"]) == (n_cells, n_cells)
     assert found["calls"] > n_cells
     assert len(running.seen) == asked
@@ -316,6 +316,6 @@ def test_nothing_missing_takes_nothing(world):
     """Most nights bring nothing to write."""
     version = world.make().later()
 
-    found = version.estimate(version.settled(), world.settings)
+    found = version.estimate(version.updated(), world.settings)
 
     assert found == {"queries": 0, "missing": 0, "calls": 0}

@@ -29,7 +29,7 @@ from ragforge.refresh.coverage import (
     fill_coverage,
     plan_coverage,
 )
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 
 T = TypeVar("T")
 
@@ -78,31 +78,31 @@ class Later:
     diff: CorpusDiff
     survey: Surveyed
 
-    def settled(self, *retired: str) -> SettledSet:
+    def updated(self, *retired: str) -> UpdatedQueries:
         """Return the queries: without their evidence they are retired, and so are those named."""
         there = {document for document, move in _documents(self.staged.chunks()).items() if move}
-        return SettledSet([_settled(q, there, retired) for q in self.parent.all_queries()])
+        return UpdatedQueries([_settled(q, there, retired) for q in self.parent.all_queries()])
 
-    def plan(self, settled: SettledSet, settings: Settings) -> CoveragePlan:
+    def plan(self, updated: UpdatedQueries, settings: Settings) -> CoveragePlan:
         """Plan for version 2."""
-        return plan_coverage(self.parent, settled, self.survey, self.diff, settings, 2)
+        return plan_coverage(self.parent, updated, self.survey, self.diff, settings, 2)
 
-    def fill(self, settled: SettledSet, settings: Settings, mode: Mode = EARNEST) -> Filled:
+    def fill(self, updated: UpdatedQueries, settings: Settings, mode: Mode = EARNEST) -> Filled:
         """Plan for version 2, and do it."""
-        plan = self.plan(settled, settings)
+        plan = self.plan(updated, settings)
 
         job = Job(settings, silent, mode)
 
         async def work(team: Team) -> Filled:
             return await fill_coverage(
-                self.staged, self.survey, settled, plan, team, self.diff, job
+                self.staged, self.survey, updated, plan, team, self.diff, job
             )
 
         return asyncio.run(_with_team(self.parent, job, work))
 
-    def estimate(self, settled: SettledSet, settings: Settings) -> dict[str, object]:
+    def estimate(self, updated: UpdatedQueries, settings: Settings) -> dict[str, object]:
         """Count what the plan for version 2 would take."""
-        plan = self.plan(settled, settings)
+        plan = self.plan(updated, settings)
 
         async def work(team: Team) -> dict[str, object]:
             return await estimate_coverage(plan, team, self.survey, settings, ())
@@ -128,10 +128,10 @@ def later(parent: Dataset, documents: Path, place: Path) -> Iterator[Later]:
         yield Later(parent, Dataset(staged, store_of=parent.path), diff, survey)
 
 
-def _settled(query: Query, there: Iterable[str], retired: Iterable[str]) -> SettledItem:
+def _settled(query: Query, there: Iterable[str], retired: Iterable[str]) -> UpdatedQuery:
     lost = any(item.doc_id not in there for item in query.evidence) or query.query_id in retired
     now = query.model_copy(update={"status": "retired"}) if lost else query
-    return SettledItem(query, now)
+    return UpdatedQuery(query, now)
 
 
 def _documents(chunks: Iterable[Chunk]) -> dict[str, SourceDocument]:

@@ -1,5 +1,5 @@
 import pytest
-from pipeline.refreshing.two_versions import (
+from refresh.two_versions import (
     JUDGE,
     asking,
     chunks_of,
@@ -18,7 +18,7 @@ from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, run_histories
 from ragforge.records import Hit, Ranking
 from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.version import bridge_of
 
 TEXTS = tuple(f"Part {n} of the manual." for n in range(8))
@@ -49,10 +49,10 @@ class Versions:
         staged = stage(self.parent, self.place / "staged", diff)
         staged.write_queries(queries(doc_id))
         items = [
-            SettledItem(old, new, is_moved=old != new)
+            UpdatedQuery(old, new, is_moved=old != new)
             for old, new in zip(queries("old"), queries(doc_id), strict=True)
         ]
-        carry_judgments(staged, self.parent, diff, SettledSet(items), (JUDGE,))
+        carry_judgments(staged, self.parent, diff, UpdatedQueries(items), (JUDGE,))
         return staged
 
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from fakes import Recorder
-from pipeline.refreshing.two_versions import (
+from refresh.two_versions import (
     JUDGE,
     asking,
     chunks_of,
@@ -20,10 +20,10 @@ from ragforge.mock import Script, serving
 from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.job import Job, OutputFile
 from ragforge.records import Cause, ItemChange, Pin, Provenance, Query
-from ragforge.refresh.conflicts import doubted_queries, find_conflicts
+from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.grades.carrying import carry_judgments
 from ragforge.refresh.queries.rechecking import Recheckers, recheckers_of
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.recheck.llm import PROMPT
 from ragforge.stages.recheck.subject import Finding, Proved
 
@@ -71,8 +71,8 @@ class World:
         self.parent = parent or make_parent(self.place / "set", before, [query])
         self.diff = diff = diff_of(before, now, self.place / f"diff{self.n}")
         self.staged = stage(self.parent, self.place / f"staged{self.n}", diff)
-        self.settled = SettledSet([SettledItem(query, query, change)])
-        carry_judgments(self.staged, self.parent, diff, self.settled, (JUDGE,))
+        self.updated = UpdatedQueries([UpdatedQuery(query, query, change)])
+        carry_judgments(self.staged, self.parent, diff, self.updated, (JUDGE,))
         self.staged.write_judgments([*self.staged.judgments(), *judgments])
         self.new = {chunk.chunk_id for chunk in diff.added()}
         self.survey = Survey(now)
@@ -83,11 +83,11 @@ class World:
         return asyncio.run(self._find(recheckers, whole))
 
     async def _find(self, recheckers, whole=()):
-        found = doubted_queries(
-            self.staged, self.parent, self.settled, self.new, whole, diff=self.diff
+        found = possible_conflicts(
+            self.staged, self.parent, self.updated, self.new, whole, diff=self.diff
         )
         return await find_conflicts(
-            self.staged, self.survey, self.settled, recheckers, doubted=found, version=2
+            self.staged, self.survey, self.updated, recheckers, possible=found, version=2
         )
 
     async def find_with(self, endpoint):

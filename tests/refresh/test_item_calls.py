@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from endpoint import Reply, answering, completion, serving
-from pipeline.refreshing.seen_queries import OLD, chunk, query, sight
+from refresh.seen_queries import OLD, chunk, located, query
 
 from ragforge.config import BudgetSettings, ModelSettings, Settings
 from ragforge.errors import BudgetError, EndpointError
@@ -12,10 +12,10 @@ from ragforge.mock.content import body_sha256, good_content
 from ragforge.observe import silent
 from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.job import EARNEST, Job, Mode, OutputFile
-from ragforge.refresh.queries.decisions import Ledger
+from ragforge.refresh.queries.decisions import QueryHistory
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import recheckers_of
-from ragforge.refresh.queries.updating import settle_items
+from ragforge.refresh.queries.updating import update_queries
 from ragforge.stages.recheck.llm import PROMPT
 
 N = 6
@@ -28,7 +28,7 @@ def settle(tmp_path):
     chunks = [chunk(f"c{at}", text, doc_id=f"d{at}") for at, text in enumerate(texts)]
     path = tmp_path / "chunks.jsonl"
     path.write_text("".join(f"{one.model_dump_json()}\n" for one in chunks))
-    sights = [_sight(at, one) for at, one in enumerate(chunks)]
+    located_queries = [_located(at, one) for at, one in enumerate(chunks)]
 
     async def run(url, most, mode, started):
         budget = BudgetSettings(max_calls=most)
@@ -40,8 +40,8 @@ def settle(tmp_path):
         place = OutputFile(tmp_path / "none.jsonl", tmp_path / "calls.db")
         async with open_backend(Job(settings, silent, mode), PROMPT, place) as backend:
             who = recheckers_of(backend, settings, silent)
-            found = await settle_items(
-                sights, (), CorpusNow(path, _no_survey), who, settings, Ledger(2)
+            found = await update_queries(
+                located_queries, (), CorpusNow(path, _no_survey), who, settings, QueryHistory(2)
             )
             return backend.estimate() if mode.dry_run else found
 
@@ -50,9 +50,9 @@ def settle(tmp_path):
     )
 
 
-def _sight(number, one):
+def _located(number, one):
     quote = query().evidence[0].model_copy(update={"doc_id": one.doc_id})
-    return sight("nearby change", [one], of=query(f"q{number}", evidence=(quote,)))
+    return located("nearby change", [one], of=query(f"q{number}", evidence=(quote,)))
 
 
 def _no_survey():

@@ -2,7 +2,7 @@
 
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.records import Cause, Chunk, Evidence, GateResult, Lineage, Measured, Query
-from ragforge.refresh.quotes.locations import ItemSight, QuoteSight
+from ragforge.refresh.quotes.locations import LocatedQuery, LocatedQuote
 
 OLD = "The connect timeout is 5 seconds by default."
 NEW = "The connect timeout is 10 seconds by default."
@@ -43,9 +43,9 @@ def seen(item, state, now=None, place=None):
     causes = () if state == "kept" else (CHANGED,)
     likeness = {"similar": 0.9, "gone": 0.0}.get(state, 1.0)
     doc_id = placed.chunks[0].doc_id if placed else item.doc_id
-    return QuoteSight(item, state, doc_id, placed, likeness, causes)
+    return LocatedQuote(item, state, doc_id, placed, likeness, causes)
 
 
-def sight(state, now=None, place=None, of=None):
+def located(state, now=None, place=None, of=None):
     item = of or query()
-    return ItemSight(item, tuple(seen(one, state, now, place) for one in item.evidence))
+    return LocatedQuery(item, tuple(seen(one, state, now, place) for one in item.evidence))

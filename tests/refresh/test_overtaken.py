@@ -4,7 +4,7 @@ import asyncio
 import shutil
 
 import pytest
-from pipeline.refreshing.changed_corpora import FIRST, folder_of, make_set, settings_of
+from refresh.changed_corpora import FIRST, folder_of, make_set, settings_of
 
 from ragforge.errors import ChangedMeanwhileError
 from ragforge.files.set.opening import open_dataset

@@ -18,7 +18,7 @@ from ragforge.records import (
     SourceDocument,
 )
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.version_checks import check_version
 from ragforge.stages.generate.splits import Connections
 
@@ -50,7 +50,7 @@ def query(number, **changes):
 
 
 def kept(found):
-    return SettledItem(found, found)
+    return UpdatedQuery(found, found)
 
 
 def turned(before, action="retired", **changes):
@@ -61,7 +61,7 @@ def turned(before, action="retired", **changes):
         revision=1,
         causes=(Cause(kind="document changed", doc_id="oven.md"),),
     )
-    return SettledItem(before, before.model_copy(update=changes), change)
+    return UpdatedQuery(before, before.model_copy(update=changes), change)
 
 
 class Version:
@@ -89,8 +89,8 @@ class Version:
         staged.write_pool(self.pool)
         staged.write_manifest(staged.manifest.model_copy(update={"audit": self.audit}))
         settings = Settings.model_validate({"refresh": refresh})
-        settled = SettledSet(self.items, connections=self.connections)
-        found = check_version(self.parent, staged, settled, self._diff(), settings)
+        updated = UpdatedQueries(self.items, connections=self.connections)
+        found = check_version(self.parent, staged, updated, self._diff(), settings)
         return next(check for check in found if check.name == name)
 
     def _diff(self):
@@ -166,7 +166,7 @@ def test_what_asks_and_expects_the_same_is_no_churn(version, action):
 )
 def test_no_new_query_asks_what_another_does(version, question):
     """Two of one kind count twice in every mean."""
-    version.items.append(SettledItem(None, query(0, query_id="q_new", query=question)))
+    version.items.append(UpdatedQuery(None, query(0, query_id="q_new", query=question)))
 
     check = version.check("duplicates")
 
@@ -177,7 +177,7 @@ def test_no_new_query_asks_what_another_does(version, question):
 def test_a_new_query_asks_nothing_that_was_retired(version):
     """A retired question that comes back under another id has two histories."""
     version.items[0] = turned(query(0), status="retired")
-    version.items.append(SettledItem(None, query(0, query_id="q_new")))
+    version.items.append(UpdatedQuery(None, query(0, query_id="q_new")))
 
     assert not version.check("duplicates").passed
 
@@ -238,7 +238,7 @@ def test_what_did_not_change_is_not_looked_up(version):
 def test_quotes_of_new_queries_are_looked_up(version):
     """What a model makes up is no evidence."""
     made_up = (Evidence(doc_id="oven.md", chunk_id="c_1", quote="after two hours"),)
-    version.items[0] = SettledItem(None, query(0, evidence=made_up))
+    version.items[0] = UpdatedQuery(None, query(0, evidence=made_up))
 
     assert version.check("evidence").detail == "quotes that stand nowhere: q_0"
 

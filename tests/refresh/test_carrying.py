@@ -1,5 +1,5 @@
 import pytest
-from pipeline.refreshing.two_versions import (
+from refresh.two_versions import (
     JUDGE,
     OTHER,
     asking,
@@ -13,7 +13,7 @@ from pipeline.refreshing.two_versions import (
 
 from ragforge.records import Cause, Evidence, ItemChange, Provenance
 from ragforge.refresh.grades.carrying import carry_judgments
-from ragforge.refresh.queries.updates import SettledItem, SettledSet
+from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 
 FEES = "The fee is ten percent."
 DAYS = "Parcels arrive in three days."
@@ -39,17 +39,17 @@ class Carry:
         judges=(JUDGE,),
         pool=(),
     ):
-        items = items or [SettledItem(QUERY, QUERY)]
+        items = items or [UpdatedQuery(QUERY, QUERY)]
         self.parent = make_parent(
             self.place / "set", before, [item.before for item in items], judgments, pool
         )
         diff = diff_of(before, now, self.place / "diff", renamed)
         self.staged = stage(self.parent, self.place / "staged", diff)
-        self.diff, self.settled, self.judges = diff, SettledSet(items), judges
+        self.diff, self.updated, self.judges = diff, UpdatedQueries(items), judges
         return self.again()
 
     def again(self):
-        return carry_judgments(self.staged, self.parent, self.diff, self.settled, self.judges)
+        return carry_judgments(self.staged, self.parent, self.diff, self.updated, self.judges)
 
     @property
     def grades(self):
@@ -69,7 +69,7 @@ def changed(before, now, action="remapped", **fields):
     change = ItemChange(
         version=2, query_id="q", action=action, revision=now.revision, causes=(cause,)
     )
-    return SettledItem(before, now, change, **fields)
+    return UpdatedQuery(before, now, change, **fields)
 
 
 def counts(found):
@@ -250,7 +250,7 @@ def test_evidence_that_is_back_is_graded_again(carry, status):
     """A query that is revived must not be without the chunk that answers it."""
     was = of_two_steps(status="retired")
     now = was if status == "retired" else of_two_steps()
-    item = SettledItem(was, was) if status == "retired" else changed(was, now, "revived")
+    item = UpdatedQuery(was, was) if status == "retired" else changed(was, now, "revived")
     judgments = [graded("q", id_of("a", FEES), 2, "evidence")]
 
     carry({**BEFORE}, judgments, items=[item], before={"a": (FEES, DAYS)})
@@ -321,7 +321,7 @@ def test_moves_are_told_over_several_versions(carry):
 
     later = diff_of(now, {"a": (FEES,), "y": (COLOURS,)}, carry.place / "later", {"z": "y"})
     third = stage(carry.staged, carry.place / "third", later)
-    carry_judgments(third, carry.staged, later, carry.settled, (JUDGE,))
+    carry_judgments(third, carry.staged, later, carry.updated, (JUDGE,))
 
     assert third.past.moved_chunks() == {
         id_of("b", COLOURS): (id_of("y", COLOURS),),
