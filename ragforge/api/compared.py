@@ -8,12 +8,14 @@ from ragforge.api.results import Result, shown_html
 from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import Compared, ComparisonReport
 from ragforge.evaluating.graded_by import graded_line
-from ragforge.report.comparison.sentences import by_pair, lead_caveats, verdict
-from ragforge.report.comparison.text import (
+from ragforge.report.comparison import (
+    by_pair,
     comparison_json,
+    lead_caveats,
     means_table,
     pair_table,
     render_comparison,
+    verdict,
 )
 
 MOVED_SHOWN: Final = 5

@@ -23,11 +23,10 @@ from ragforge.pipeline.intake.reviewing import ReviewResult
 from ragforge.pipeline.retrieving import RunResult
 from ragforge.records import Failure, Grounding, JudgeAudit
 from ragforge.records.queries import Selection
-from ragforge.report.answer_tables import answers_json
-from ragforge.report.audit import audit_line, audit_tables
-from ragforge.report.completion import completion_json, completion_text
-from ragforge.report.differences import differences_text
-from ragforge.report.refresh import refresh_text
+from ragforge.report.answers import answers_json
+from ragforge.report.generation import completion_json, completion_text
+from ragforge.report.judges import audit_line, audit_tables
+from ragforge.report.versions import differences_text, refresh_text
 from ragforge.stages.ground.summary import GroundingSummary
 
 

@@ -15,7 +15,7 @@ from ragforge.measures.grader_agreement import Agreement
 from ragforge.pipeline.job import failures_beside
 from ragforge.pipeline.judge.judge_run import JudgingResult, describe_position_effect
 from ragforge.records import Failure, Judgment
-from ragforge.report.agreement import agreement_json, agreement_table
+from ragforge.report.judges import agreement_json, agreement_table
 from ragforge.stages.judge.pairs import QuerySummary
 
 

@@ -11,8 +11,7 @@ from ragforge.evaluating.history.run_history import RunHistory
 from ragforge.evaluating.history.trends import queries_needed_by
 from ragforge.evaluating.summary import Summary
 from ragforge.report.history import history_text, missing_grade_lines
-from ragforge.report.report_json import report_json
-from ragforge.report.tables import render_text
+from ragforge.report.set_report import render_text, report_json
 from ragforge.report.worst import render_worst, worst_json
 
 FORMS: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}

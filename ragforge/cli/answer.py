@@ -167,8 +167,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.evaluating.summary import summarise_system
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.answer.answering import grade_system
-    from ragforge.report.answer_tables import answers_json
-    from ragforge.report.tables import render_answers
+    from ragforge.report.answers import answers_json, render_answers
 
     settings = settings_of(arguments)
     threshold = settings.evaluate.rel_threshold

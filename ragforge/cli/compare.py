@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in report.warnings:
         say(f"warning: {warning}")
     if arguments.json:
-        from ragforge.report.comparison.text import comparison_json
+        from ragforge.report.comparison import comparison_json
 
         print(dumps(comparison_json(report)))
         return code_of(made)

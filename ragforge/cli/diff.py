@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-n {arguments.n}: expected 0 or more")
     before, after = _two(arguments)
     from ragforge.refresh.version_diffs import compare_versions
-    from ragforge.report.differences import differences_text
+    from ragforge.report.versions import differences_text
 
     found = compare_versions(before, after)
     if arguments.json:

@@ -134,7 +134,7 @@ def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
 
 def _json(result: GenerationResult) -> dict[str, object]:
     assert result.report is not None
-    from ragforge.report.completion import completion_json
+    from ragforge.report.generation import completion_json
 
     summary = result.completion.summary if result.completion else None
     return {

@@ -157,7 +157,7 @@ def _show_batches(
 
 
 def _print_batches(path: Path, batches: "list[BatchSeries]") -> None:
-    from ragforge.report.batches import batches_text
+    from ragforge.report.history import batches_text
 
     if not batches:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
@@ -166,7 +166,7 @@ def _print_batches(path: Path, batches: "list[BatchSeries]") -> None:
 
 
 def _batches_json(path: Path, notes: list[str], batches: "list[BatchSeries]") -> dict[str, object]:
-    from ragforge.report.batches import BATCH_NOTE
+    from ragforge.report.history import BATCH_NOTE
 
     return {
         "dataset": str(path),

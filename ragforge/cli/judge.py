@@ -137,7 +137,7 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
     """Complete the pools of a dataset, and print what came of it."""
     from ragforge.pipeline.complete.completing import complete_whole
     from ragforge.pipeline.holes import describe_holes, holes_of
-    from ragforge.report.completion import completion_text
+    from ragforge.report.generation import completion_text
 
     with observed(arguments) as observer:
         done = asyncio.run(complete_whole(dataset, job_of(arguments, settings, observer)))
@@ -162,7 +162,7 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
 
 
 def _completion_json(done: "Completion", summary: "CompletionSummary") -> dict[str, object]:
-    from ragforge.report.completion import completion_json
+    from ragforge.report.generation import completion_json
 
     judging = done.judging
     return {
@@ -238,7 +238,7 @@ def _print_result(result: "JudgingResult", *, per_query: bool) -> None:
     if per_query:
         show(summaries_text(result))
     if result.agreement is not None:
-        from ragforge.report.agreement import agreement_table
+        from ragforge.report.judges import agreement_table
         from ragforge.report.text import table_text
 
         show(f"{table_text(agreement_table(result.agreement))}\n")
@@ -319,7 +319,7 @@ def _check_audit(arguments: argparse.Namespace) -> None:
 
 def _print_audit(result: "AuditResult", place: Path, *, as_json: bool) -> None:
     from ragforge.evaluating.text_table import render_table
-    from ragforge.report.audit import audit_line, audit_tables
+    from ragforge.report.judges import audit_line, audit_tables
 
     assert result.audit is not None
     if as_json:

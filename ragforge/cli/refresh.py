@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> int:
     from ragforge.refresh.refreshing import RefreshOptions, refresh_dataset
-    from ragforge.report.refresh import refresh_text
+    from ragforge.report.versions import refresh_text
 
     options = RefreshOptions(
         accept_churn=arguments.accept_churn,

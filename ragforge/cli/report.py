@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
-    from ragforge.report.tables import render_text
+    from ragforge.report.set_report import render_text
 
     settings = settings_of(arguments).evaluate
     options = ReportOptions(tuple(arguments.run), arguments.base)
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in summary.run_warnings:
         say(f"warning: {warning}")
     if arguments.json:
-        from ragforge.report.report_json import report_json
+        from ragforge.report.set_report import report_json
 
         print(dumps(report_json(summary, arguments.out)))
     else:

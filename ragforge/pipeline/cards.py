@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.report.markdown import render_card
+from ragforge.report.generation import render_card
 
 
 def renew_card(dataset: Dataset) -> bool:

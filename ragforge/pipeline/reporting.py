@@ -18,9 +18,8 @@ from ragforge.pipeline.comparing.runs import compare_gathered
 from ragforge.pipeline.evaluated import evaluate_data
 from ragforge.pipeline.history import batches_now, with_now
 from ragforge.pipeline.judge.agreement import agreement_in
-from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.tables import render_text
+from ragforge.report.set_report import render_markdown, render_text
 
 RENDERERS: dict[str, Callable[[Summary], str]] = {
     "html": render_html,

@@ -41,7 +41,7 @@ from ragforge.refresh.queries.updating import update_queries
 from ragforge.refresh.quotes.locations import LocatedQuery, locate_queries
 from ragforge.refresh.splits import connections, split_changes, with_splits
 from ragforge.refresh.version_checks import check_version
-from ragforge.report.refresh import with_entry
+from ragforge.report.versions import with_entry
 from ragforge.retrieval import Retriever
 
 POOLED_ANEW: Final[frozenset[Action]] = frozenset(

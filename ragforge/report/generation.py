@@ -1,13 +1,23 @@
-"""The report on generating a set: funnel, coverage and shares, in tables and lines."""
+"""What making a set came to: the funnel of generation, the completed pools, and the set's card.
 
-from collections.abc import Iterable
+Figures of pools are over queries that the corpus answers; what is relevant to one that it should
+not answer is a conflict.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from types import MappingProxyType
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, number, plural, share
-from ragforge.evaluating.text_table import Table
-from ragforge.files.manifest import Spent
+from ragforge.evaluating.completion import CompletionSummary
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
+from ragforge.evaluating.text_table import Table, render_table
+from ragforge.files.manifest import Manifest, Spent
+from ragforge.measures.capture_recapture import Completeness
 from ragforge.measures.power import detectable_difference
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
+from ragforge.report.markdown import escape_markdown, markdown_table
 from ragforge.report.text import table_text
 
 TOO_ALIKE: Final = 0.70
@@ -23,6 +33,18 @@ _SIZES: Final = (
     (200, "enough for a check before deployment (100-200); take 200 or more to compare variants"),
 )
 _LARGE: Final = "enough to compare variants (200 or more)"
+_CONFLICTS_SHOWN: Final = 5
+
+_SIZE_CATEGORIES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+_NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
+_ORIGINS: Final = {"synthetic": "generated", "human": "by people", "log": "of a log"}
+_LIMITS: Final = (
+    "Queries that a model wrote rank systems much like those of people do, but absolute scores on "
+    "them are less trustworthy than differences.",
+    "Relevance beyond the evidence is what a judge said; `ragforge judge --on-labels` tells how "
+    "far it agrees with people.",
+    "Completeness is an upper estimate: the probes of a pool find the same easy chunks.",
+)
 
 
 def generation_text(report: GenerationReport) -> str:
@@ -191,3 +213,158 @@ def _quartiles(spread: Spread) -> str:
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def completion_json(summary: CompletionSummary) -> dict[str, object]:
+    """Return the figures for a program."""
+    figures = asdict(summary)
+    figures["grades"] = {str(grade): count for grade, count in enumerate(summary.grades)}
+    figures |= {"completeness": summary.completeness, "low": summary.low, "high": summary.high}
+    figures["depths"] = {str(depth): count for depth, count in summary.depths}
+    return figures
+
+
+def completion_text(summary: CompletionSummary) -> str:
+    """Return the figures for a reader, without a line feed at the end."""
+    rows = [[probe.probe, f"{probe.n_found:,}", f"{probe.n_only:,}"] for probe in summary.probes]
+    table = render_table(["probe", "relevant beyond the source", "found by it alone"], rows)
+    return "\n".join(
+        [table, "", *_completion_lines(summary)] if rows else [*_completion_lines(summary)]
+    )
+
+
+def _completion_lines(summary: CompletionSummary) -> Iterator[str]:
+    n = summary.n_items or 1
+    failed = f", {summary.n_ungraded:,} without a grade" if summary.n_ungraded else ""
+    yield (
+        f"pools: {plural(summary.n_items, 'query', 'queries')}, "
+        f"{plural(summary.n_pairs, 'chunk')} ({summary.n_pairs / n:.1f} each){failed}; "
+        f"{summary.n_calls / n:.1f} calls a query"
+    )
+    grades = ", ".join(f"{grade}: {count:,}" for grade, count in enumerate(summary.grades))
+    depths = ", ".join(f"{depth}: {count:,}" for depth, count in summary.depths)
+    yield f"grades {grades}; queries by depth of the pool {depths or MISSING}"
+    high = f" to {number(summary.others_high, 2)}" if summary.n_ungraded else ""
+    yield (
+        f"relevant beyond the source: {number(summary.others_mean, 2)}{high} a query; "
+        f"{share(summary.several_share)} of {summary.n_answerable:,} queries have more than one "
+        "relevant chunk"
+    )
+    yield f"completeness: {_completeness(summary)}"
+    if summary.n_outside:
+        yield f"relevant chunks known from elsewhere that no pool holds: {summary.n_outside:,}"
+    if summary.conflicts:
+        named = ", ".join(one_line(query_id) for query_id in summary.conflicts[:_CONFLICTS_SHOWN])
+        more = len(summary.conflicts) - _CONFLICTS_SHOWN
+        yield (
+            f"unanswerable, yet the corpus answers: {named}"
+            f"{f' and {more:,} more' if more > 0 else ''}"
+        )
+
+
+def _completeness(summary: CompletionSummary) -> str:
+    estimate = summary.at_most
+    if estimate.share is None:
+        return "cannot be told; it takes relevant chunks beyond the source and two probes"
+    by_all, by_two = (_estimate(each) for each in (summary.by_all, summary.by_two))
+    return (
+        f"at most {_estimate(estimate)} of the relevant chunks are in the pools, "
+        f"{number(estimate.n_missing, 0)} or more are not (by all probes {by_all}, by query "
+        f"against source {by_two})"
+    )
+
+
+def _estimate(completeness: Completeness) -> str:
+    if completeness.interval is None:
+        return number(completeness.share, 2)
+    ends = f"[{number(completeness.interval.low, 2)}, {number(completeness.interval.high, 2)}]"
+    return f"{number(completeness.share, 2)} {ends}"
+
+
+def render_card(
+    manifest: Manifest,
+    report: GenerationReport,
+    languages: Iterable[str],
+    n_judgments: int,
+    origins: Mapping[str, int] = _NO_COUNTS,
+) -> str:
+    """Return the card as Markdown with a YAML header; names in it are data, not markup.
+
+    Args:
+        manifest: Of the dataset.
+        report: What generating it came to.
+        languages: Of the queries.
+        n_judgments: Graded pairs.
+        origins: Accepted queries by where they are from; without, those of the report alone.
+    """
+    n_queries = sum(origins.values()) or report.n_accepted
+    name = escape_markdown(manifest.name)
+    counts = (
+        f"{n_queries:,} queries{_by_origin(origins)} over {report.documents.total:,} documents in "
+        f"{report.chunks.total:,} chunks, {n_judgments:,} graded pairs."
+    )
+    licence = escape_markdown(manifest.licence) or "not stated; that of the documents applies"
+    blocks = [
+        _card_header(manifest, n_queries, languages),
+        f"# {name}",
+        f"An evaluation set for retrieval-augmented generation, version {manifest.version}: "
+        f"{counts}",
+        "## Made from",
+        "\n".join(f"- {escape_markdown(key)}: {value}" for key, value in _provenance(manifest)),
+        *map(markdown_table, generation_tables(report)),
+        "## Figures",
+        "\n".join(
+            f"- {escape_markdown(line)}" for line in _card_figures(manifest, report, n_queries)
+        ),
+        "## Licence",
+        licence,
+        "## Limits",
+        "\n".join(f"- {line}" for line in _LIMITS),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _card_header(manifest: Manifest, n_queries: int, languages: Iterable[str]) -> str:
+    size = next((name for most, name in _SIZE_CATEGORIES if n_queries < most), "100K<n<1M")
+    fields: Mapping[str, object] = {
+        "pretty_name": manifest.name,
+        "language": sorted(languages),
+        "license": manifest.licence or "other",
+        "task_categories": ["text-retrieval", "question-answering"],
+        "size_categories": [size],
+        "tags": ["rag", "evaluation", "ragforge"],
+        "configs": [
+            {"config_name": name, "data_files": f"{name}.jsonl"}
+            for name in ("queries", "chunks", "judgments")
+        ],
+    }
+    # JSON is YAML; so no value can break out of the header.
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=True)}" for key, value in fields.items()]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _by_origin(origins: Mapping[str, int]) -> str:
+    """Return where queries are from, in brackets; "" where generation made all."""
+    counted = {name: n for name, n in origins.items() if n}
+    if not counted.keys() - {"synthetic"}:
+        return ""
+    return f" ({', '.join(f'{counted[name]:,} {_ORIGINS[name]}' for name in sorted(counted))})"
+
+
+def _card_figures(manifest: Manifest, report: GenerationReport, n_queries: int) -> list[str]:
+    lines = generation_lines(report)
+    if n_queries != report.n_accepted:
+        made = f"the tables and figures here are of the {report.n_accepted:,} generated queries"
+        lines = [f"{made}, as they were made", *lines[:-1], size_advice(n_queries)]
+    audit = manifest.audit
+    return lines if audit is None else [f"reviewed by people: {audit.in_words()}", *lines]
+
+
+def _provenance(manifest: Manifest) -> Iterable[tuple[str, str]]:
+    for key, value in sorted(manifest.made_from.items()):
+        yield key, escape_markdown(value) or "none"
+    yield "models", escape_markdown(", ".join(manifest.models)) or "none"
+    spent = manifest.spent
+    cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+    tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
+    yield "spent", f"{spent.calls:,} calls, {tokens}, cost {cost}"

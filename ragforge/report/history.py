@@ -14,6 +14,7 @@ from ragforge.evaluating.formatting import (
     with_ends,
 )
 from ragforge.evaluating.graded_by import judge_command, judges_text, missing_grades_text, silent_of
+from ragforge.evaluating.history.batches import BatchMean, BatchSeries, Level
 from ragforge.evaluating.history.rounds import (
     changes_since_last,
     followed_measure,
@@ -56,6 +57,14 @@ _OF_CAUSES: Final = {
 NEWER: Final = (
     "What is there now was not evaluated yet; it stands here as the last state. "
     "`ragforge evaluate` writes it down."
+)
+
+BATCH_NOTE: Final = (
+    "Batches are different questions: a difference between two may be one of the questions, and is "
+    "no trend of the set. Its interval is one of two samples, not of pairs. As asked: each query "
+    "weighs as often as it was asked, over its chance of being drawn, where the draw went by "
+    "frequency; other draws may lack what is asked most. A batch stands for what was not in the "
+    "set when it was drawn, and for nothing else that was asked."
 )
 
 
@@ -476,3 +485,66 @@ def _trend_row(history: History, trend: Trend) -> tuple[str, ...]:
         ends,
         trend.verdict,
     )
+
+
+def batches_text(series: BatchSeries) -> str:
+    """Return a series as a terminal shows it."""
+    table = batches_table(series)
+    table_text = (
+        render_table(table.headers, table.rows) if table.rows else f"{table.title}: no values"
+    )
+    return "\n".join([table_text, *_remarks(series), BATCH_NOTE])
+
+
+def batches_table(series: BatchSeries) -> Table:
+    """Return a series as rows of text, with what is to be known about it."""
+    headers = [*("batch", "draw", "run", "n"), f"{series.measure}, as asked", "over queries"]
+    headers += ["of what was asked", "against the batch before"]
+    rows = [
+        [
+            one_line(row.batch, 40),
+            row.draw,
+            one_line(row.run, 40),
+            f"{row.n:,} of {row.n_queries:,}",
+            _level_text(row.as_asked),
+            _level_text(row.over_queries),
+            f"{row.share:.1%}",
+            _batch_difference(row),
+        ]
+        for row in series.rows
+    ]
+    if any(row.evaluated_at for row in series.rows):
+        headers.append("evaluated (UTC)")
+        for cells, row in zip(rows, series.rows, strict=True):
+            cells.append(one_line(row.evaluated_at[:16].replace("T", " ")) or MISSING)
+    note = " ".join([*(f"{remark}." for remark in _remarks(series)), BATCH_NOTE])
+    title = f"{series.measure} by batch of production"
+    return Table(title, tuple(headers), tuple(map(tuple, rows)), note)
+
+
+def _remarks(series: BatchSeries) -> list[str]:
+    """Return why differences are unknown, and what is not shown."""
+    reasons: dict[str, list[str]] = {}
+    for row in series.rows:
+        if row.unknown:
+            where = f"{one_line(row.batch, 40)}, run {one_line(row.run, 40)}"
+            reasons.setdefault(row.unknown, []).append(where)
+    return [
+        *(f"UNKNOWN for {'; '.join(where)}: {reason}" for reason, where in reasons.items()),
+        *series.notes,
+    ]
+
+
+def _level_text(level: Level | None) -> str:
+    if level is None or level.interval is None:
+        return number(level.mean if level else None)
+    return with_ends(level.mean, level.interval.low, level.interval.high)
+
+
+def _batch_difference(row: BatchMean) -> str:
+    if row.unknown:
+        return "UNKNOWN"
+    if row.diff is None or row.interval is None:
+        return MISSING
+    difference = f"{row.diff:+.3f} [{row.interval.low:+.3f}, {row.interval.high:+.3f}]"
+    return difference if row.is_as_asked else f"{difference} over queries"

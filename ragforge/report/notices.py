@@ -10,9 +10,8 @@ from ragforge.evaluating.runs import RunSummary, by_document_text, missing_text,
 from ragforge.evaluating.summary import Summary
 from ragforge.measures import parse_measure
 from ragforge.measures.listed_relevance import by_grades
-from ragforge.report.agreement import beats_baseline
-from ragforge.report.audit import judge_in_words, of_another_judge
 from ragforge.report.document import Notice
+from ragforge.report.judges import beats_baseline, judge_in_words, of_another_judge
 
 BASELINE_TITLE: Final = "Judged by the offline baseline"
 MEAN_NOTE: Final = (

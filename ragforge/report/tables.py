@@ -4,26 +4,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import CAUSES
-from ragforge.evaluating.formatting import MISSING, duration, number, one_line, share, visible
-from ragforge.evaluating.graded_by import graded_line, judge_name
+from ragforge.evaluating.formatting import MISSING, duration, number, one_line, share
+from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
 from ragforge.evaluating.runs import PRIMARY, RunSummary, Slice, with_counts, with_interval
 from ragforge.evaluating.slices import DIMENSIONS
 from ragforge.evaluating.summary import Making, Summary
 from ragforge.evaluating.text_table import Table
 from ragforge.files.manifest import Spent
-from ragforge.report.agreement import agreement_table
-from ragforge.report.answer_tables import answer_tables, diagnosis, rates
-from ragforge.report.audit import audit_tables
-from ragforge.report.batches import batches_table
-from ragforge.report.comparison.sentences import by_pair, legend, verdict
-from ragforge.report.comparison.text import means_table, pair_table, survivors_table
-from ragforge.report.document import Document
-from ragforge.report.history import changes_table, trends_table
-from ragforge.report.notices import MEAN_NOTE, meaning, notices, size_line, threshold_note
-from ragforge.report.text import REPORT_LAYOUT, table_text
+from ragforge.report.comparison import (
+    by_pair,
+    legend,
+    means_table,
+    pair_table,
+    survivors_table,
+    verdict,
+)
+from ragforge.report.notices import MEAN_NOTE, meaning, threshold_note
 
 CURVE_RANKS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 CURVE_NOTE: Final = (
@@ -124,38 +122,6 @@ def _recall(run: RunSummary, k: int) -> str:
     if point.interval is None:
         return number(point.mean)
     return f"{number(point.mean)} ({number(point.interval.low)}-{number(point.interval.high)})"
-
-
-def all_tables(summary: Summary) -> list[Table]:
-    """Return the tables that have rows, in the order of the report."""
-    names = [run.name for run in summary.runs]
-    tables = [
-        changes_table(summary.history, names),
-        headline(summary),
-        patterns(summary),
-        trends_table(summary.history, names),
-        *([batches_table(summary.batches)] if summary.batches else []),
-        *comparison_tables(summary),
-        attention(summary),
-        latencies(summary),
-        spread(summary),
-        first_relevant(summary),
-        recall(summary),
-        *slices(summary),
-        causes(summary),
-        worst(summary),
-        *answer_comparison_tables(summary),
-        *answer_tables(summary.answers),
-        judged_by(summary),
-        *map(agreement_table, summary.agreement),
-        *audit_tables(summary.audit),
-        grades(summary),
-        failures(summary),
-        queries_by(summary),
-        measures(summary),
-        making(summary.making),
-    ]
-    return [table for table in tables if table.rows]
 
 
 def headline(summary: Summary) -> Table:
@@ -359,28 +325,3 @@ def _spent(spent: Spent) -> Iterable[tuple[str, str]]:
     yield "calls", f"{spent.calls:,}"
     yield "tokens", f"{spent.prompt_tokens:,} in, {spent.completion_tokens:,} out"
     yield "cost", UNKNOWN if spent.cost_usd is None else f"{spent.cost_usd:,.4f} USD"
-
-
-def report_document(summary: Summary) -> Document:
-    """Return the report as a document: what to be careful about, then all tables that have rows."""
-    return Document(
-        title=f"ragforge report: {summary.making.name}",
-        lead=(graded_line(summary.graded_by), size_line(summary)),
-        blocks=(*notices(summary), *all_tables(summary)),
-    )
-
-
-def render_text(summary: Summary) -> str:
-    """Return the report as plain text; no character of the data can steer a terminal."""
-    document = report_document(summary)
-    title = visible(document.title)
-    graded, size = document.lead
-    head = f"{title}\n{'═' * len(title)}\n{REPORT_LAYOUT.paragraph(graded)}\n{size}"
-    return "\n\n".join([head, *REPORT_LAYOUT.blocks(document)]) + "\n"
-
-
-def render_answers(item: AnswerSummary) -> str:
-    """Return the answers of one system for a terminal, without a line feed at its end."""
-    tables = [rates([item]), diagnosis([item])]
-    part = ["\n".join(item.part.lines)] if item.part else []
-    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])

@@ -48,6 +48,12 @@ class TextLayout:
         title = f"{table.title}\n" if table.title else ""
         return f"{title}{render_table(table.headers, table.rows)}{note}"
 
+    def document(self, document: Document) -> str:
+        """Return a document with its title underlined, without a line feed at its end."""
+        title = self.clean(document.title)
+        head = [title, "═" * len(title), *map(self.paragraph, document.lead)]
+        return "\n\n".join(["\n".join(head), *self.blocks(document)])
+
     def blocks(self, document: Document) -> Iterator[str]:
         """Yield the blocks of a document; notices that follow one another are one."""
         for kind, blocks in groupby(document.blocks, key=type):

@@ -4,7 +4,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from ragforge.evaluating.summary import summarise
-from ragforge.report.markdown import escape_markdown, render_markdown
+from ragforge.report.markdown import escape_markdown
+from ragforge.report.set_report import render_markdown
 
 
 def rendered(markdown):

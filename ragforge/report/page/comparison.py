@@ -8,17 +8,19 @@ from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuer
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share, signed
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.evaluating.summary import Summary
-from ragforge.report.comparison.sentences import (
+from ragforge.report.comparison import (
     SHORT,
     by_pair,
     detectable_text,
     interval_text,
     lead_caveats,
+    means_table,
     p_text,
     part_sentences,
+    survivors_table,
+    unknown_tables,
     verdict,
 )
-from ragforge.report.comparison.text import means_table, survivors_table, unknown_tables
 from ragforge.report.page.charts import Scale
 from ragforge.report.page.markup import Child, Html, element, join, query_link
 from ragforge.report.page.table import scroll_table, table_block, table_row

@@ -10,7 +10,7 @@ from ragforge.evaluating.formatting import number, plural, share
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary
 from ragforge.measures.rates import Rate
-from ragforge.report.answer_tables import (
+from ragforge.report.answers import (
     DIAGNOSIS_NOTE,
     RATE_LABELS,
     RATES_NOTE,

@@ -8,11 +8,10 @@ from ragforge.corpus.quality import ChunkQuality, Finding
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.summary import MOST_CHUNKS, Summary
-from ragforge.report.agreement import agreement_table
-from ragforge.report.audit import audit_tables
-from ragforge.report.batches import batches_table
 from ragforge.report.chunk_quality import FIXES, TITLES
 from ragforge.report.document import Notice
+from ragforge.report.history import batches_table
+from ragforge.report.judges import agreement_table, audit_tables
 from ragforge.report.notices import notices, size_line, threshold_note
 from ragforge.report.page.comparison import comparison_block
 from ragforge.report.page.diagnosis import answers_block, causes_block, diagnosis_block

@@ -1,7 +1,7 @@
 """A comparison that cannot know which is better names no winner."""
 
 from ragforge.pipeline.comparing.deciding import AS_USUAL, Contender, Contest, Doubt, decide
-from ragforge.report.comparison.text import comparison_json, render_comparison
+from ragforge.report.comparison import comparison_json, render_comparison
 
 WHY = "old was graded by one judge, and new by another"
 LOW = {f"q{n:02}": 0.1 + n / 100 for n in range(20)}

@@ -5,7 +5,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.summary import summarise, summarise_system
-from ragforge.report.answer_tables import answers_json
+from ragforge.report.answers import answers_json
 
 RATE_KEYS = ["mean", "low", "high", "n", "n_failed", "n_absent", "bound_low", "bound_high"]
 

@@ -7,7 +7,7 @@ from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.summary import summarise
 from ragforge.measures.rates import Slope
 from ragforge.records import Answer, Query
-from ragforge.report.answer_tables import (
+from ragforge.report.answers import (
     DOCUMENTS,
     answer_tables,
     contexts,
@@ -15,12 +15,12 @@ from ragforge.report.answer_tables import (
     lengths,
     p_value,
     rates,
+    render_answers,
     slices,
 )
-from ragforge.report.markdown import render_markdown
 from ragforge.report.notices import notices
 from ragforge.report.page.page import render_html
-from ragforge.report.tables import render_answers, render_text
+from ragforge.report.set_report import render_markdown, render_text
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from evaluations import JUDGE, baseline
 from ragforge.evaluating.history.batches import BatchRun, batch_series
 from ragforge.measures.rates import difference_of_means
 from ragforge.records import Baseline, LogDraw
-from ragforge.report.batches import BATCH_NOTE, batches_text
+from ragforge.report.history import BATCH_NOTE, batches_text
 
 
 def draw(count=1, inclusion=1.0, share=1.0, how="frequency"):

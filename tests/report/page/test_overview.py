@@ -12,10 +12,8 @@ from ragforge.evaluating.summary import MOST_CHUNKS, summarise
 from ragforge.files.set.history import History
 from ragforge.pipeline.reporting import ReportOptions, report_summary
 from ragforge.records import BridgeMean
-from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.report_json import report_json
-from ragforge.report.tables import render_text
+from ragforge.report.set_report import render_markdown, render_text, report_json
 
 RENDERERS = (render_text, render_markdown, render_html)
 

@@ -2,8 +2,13 @@ import pytest
 
 from ragforge.files.manifest import Manifest, ReviewAudit, Spent
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
-from ragforge.report.generation import generation_text, shortfall, size_advice, spent_line
-from ragforge.report.markdown import render_card
+from ragforge.report.generation import (
+    generation_text,
+    render_card,
+    shortfall,
+    size_advice,
+    spent_line,
+)
 
 
 def report(**changes):

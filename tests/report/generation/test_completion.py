@@ -5,7 +5,7 @@ import pytest
 from ragforge.evaluating.completion import PooledItem, summarise_completion
 from ragforge.evaluating.formatting import MISSING
 from ragforge.records import PoolEntry
-from ragforge.report.completion import completion_json, completion_text
+from ragforge.report.generation import completion_json, completion_text
 
 
 def entry(chunk_id, **probes):

@@ -1,5 +1,5 @@
+from ragforge.cli.help import GUIDE, guide_text
 from ragforge.measures import parse_measure
-from ragforge.report.measure_guide import GUIDE, guide_text
 
 
 def test_the_guide_names_measures_that_can_be_asked_for():

@@ -22,6 +22,7 @@ from ragforge.evaluating.selection import part_json
 from ragforge.evaluating.text_table import Table
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
+from ragforge.report.text import table_text
 
 ANSWERS_NOTE: Final = (
     "“No answer” counts the queries that can be graded (they have an expected answer, or are meant "
@@ -437,3 +438,10 @@ def _context(use: ContextUse) -> Iterable[tuple[str, ...]]:
         "wrong claim, with irrelevant",
         *_rate_cells(use.noisy.wrong_claims),
     )
+
+
+def render_answers(item: AnswerSummary) -> str:
+    """Return the answers of one system for a terminal, without a line feed at its end."""
+    tables = [rates([item]), diagnosis([item])]
+    part = ["\n".join(item.part.lines)] if item.part else []
+    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])

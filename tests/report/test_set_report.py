@@ -3,7 +3,7 @@ import re
 from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.summary import summarise
 from ragforge.files.manifest import Spent
-from ragforge.report.tables import render_text
+from ragforge.report.set_report import render_text
 
 
 def row(text, name):

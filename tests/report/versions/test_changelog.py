@@ -1,6 +1,6 @@
 """The changelog of a set."""
 
-from ragforge.report.refresh import with_entry
+from ragforge.report.versions import with_entry
 
 
 def test_the_newest_version_comes_first(diff):

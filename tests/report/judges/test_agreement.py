@@ -7,16 +7,15 @@ from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.evaluating.summary import summarise
 from ragforge.measures.grader_agreement import Grader, agree
-from ragforge.report.agreement import (
+from ragforge.report.judges import (
     NO_ADJECTIVES,
     agreement_json,
     agreement_note,
     agreement_table,
     beats_baseline,
 )
-from ragforge.report.markdown import render_markdown
 from ragforge.report.page.page import render_html
-from ragforge.report.tables import render_text
+from ragforge.report.set_report import render_markdown, render_text
 
 QUERIES = [f"q{n // 4}" for n in range(24)]
 HUMAN = [0, 1, 2, 3] * 6

@@ -4,10 +4,9 @@ from ragforge.evaluating.summary import summarise
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.records import Judgment, Query
-from ragforge.report.markdown import render_markdown
 from ragforge.report.notices import notices
 from ragforge.report.page.page import render_html
-from ragforge.report.tables import render_text
+from ragforge.report.set_report import render_markdown, render_text
 
 OUT_OF_REACH = "No grade reaches the threshold"
 

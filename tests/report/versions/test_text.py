@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.evaluating.refresh_result import RefreshPlan, RefreshSummary
 from ragforge.files.manifest import Spent
-from ragforge.report.refresh import refresh_text
+from ragforge.report.versions import refresh_text
 
 
 def summary(status, **more):

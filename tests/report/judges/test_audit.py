@@ -10,10 +10,9 @@ from ragforge.records import (
     Judgment,
     Provenance,
 )
-from ragforge.report.audit import audit_tables, of_another_judge
-from ragforge.report.markdown import render_markdown
+from ragforge.report.judges import audit_tables, of_another_judge
 from ragforge.report.page.page import render_html
-from ragforge.report.tables import render_text
+from ragforge.report.set_report import render_markdown, render_text
 
 LLM = Provenance(kind="llm", model="judge-1", prompt="judge_relevance", prompt_sha256="ab" * 32)
 NONE = AuditRate(mean=None, low=None, high=None, bound_low=None, bound_high=None)

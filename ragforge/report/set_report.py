@@ -1,15 +1,97 @@
-"""A report as JSON: what its overview says; the queries are in `ragforge evaluate --per-query`."""
+"""The report of a set, a document of notices and tables: as text, Markdown and JSON.
+
+The JSON has what the overview says; the queries are in `ragforge evaluate --per-query`.
+"""
 
 from dataclasses import asdict
 from pathlib import Path
 
 from ragforge.evaluating.causes.catalogue import CAUSES
-from ragforge.evaluating.graded_by import graded_json
+from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.history.rounds import changes_since_last, not_evaluated_yet, trends
 from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
+from ragforge.evaluating.text_table import Table
 from ragforge.measures.intervals import Ends
-from ragforge.report.comparison.text import comparison_json
+from ragforge.report.answers import answer_tables
+from ragforge.report.comparison import comparison_json
+from ragforge.report.document import Document
+from ragforge.report.history import batches_table, changes_table, trends_table
+from ragforge.report.judges import agreement_table, audit_tables
+from ragforge.report.markdown import document_markdown
+from ragforge.report.notices import notices, size_line
+from ragforge.report.tables import (
+    answer_comparison_tables,
+    attention,
+    causes,
+    comparison_tables,
+    failures,
+    first_relevant,
+    grades,
+    headline,
+    judged_by,
+    latencies,
+    making,
+    measures,
+    patterns,
+    queries_by,
+    recall,
+    slices,
+    spread,
+    worst,
+)
+from ragforge.report.text import REPORT_LAYOUT
+
+
+def render_text(summary: Summary) -> str:
+    """Return the report as plain text; no character of the data can steer a terminal."""
+    return REPORT_LAYOUT.document(report_document(summary)) + "\n"
+
+
+def render_markdown(summary: Summary) -> str:
+    """Return the report as Markdown; data in it is text and no markup, link or mention."""
+    return document_markdown(report_document(summary)) + "\n"
+
+
+def report_document(summary: Summary) -> Document:
+    """Return the report as a document: what to be careful about, then all tables that have rows."""
+    return Document(
+        title=f"ragforge report: {summary.making.name}",
+        lead=(graded_line(summary.graded_by), size_line(summary)),
+        blocks=(*notices(summary), *all_tables(summary)),
+    )
+
+
+def all_tables(summary: Summary) -> list[Table]:
+    """Return the tables that have rows, in the order of the report."""
+    names = [run.name for run in summary.runs]
+    tables = [
+        changes_table(summary.history, names),
+        headline(summary),
+        patterns(summary),
+        trends_table(summary.history, names),
+        *([batches_table(summary.batches)] if summary.batches else []),
+        *comparison_tables(summary),
+        attention(summary),
+        latencies(summary),
+        spread(summary),
+        first_relevant(summary),
+        recall(summary),
+        *slices(summary),
+        causes(summary),
+        worst(summary),
+        *answer_comparison_tables(summary),
+        *answer_tables(summary.answers),
+        judged_by(summary),
+        *map(agreement_table, summary.agreement),
+        *audit_tables(summary.audit),
+        grades(summary),
+        failures(summary),
+        queries_by(summary),
+        measures(summary),
+        making(summary.making),
+    ]
+    return [table for table in tables if table.rows]
 
 
 def report_json(summary: Summary, out: Path | None) -> dict[str, object]:

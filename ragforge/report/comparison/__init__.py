@@ -1,1 +1,0 @@
-"""Comparisons, as data, JSON and text."""
