@@ -15,8 +15,8 @@ from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
 from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
 from ragforge.llm.retries import AttemptError, Pause, RetryingModel, RetryPolicy
-from ragforge.llm.store import CallStore, Replay, StoredModel
-from ragforge.llm.store.models import CountingModel, leases_renewed
+from ragforge.llm.store.calls import CallStore
+from ragforge.llm.store.models import CountingModel, Replay, StoredModel, leases_renewed
 from ragforge.llm.structured import reply_wrapping
 from ragforge.llm.wire import EMBEDDINGS
 from ragforge.observe import Event, Observer

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.connect import OFFLINE, connect
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.models import CountingModel
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import CallPlace, Job

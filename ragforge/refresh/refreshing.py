@@ -33,7 +33,7 @@ from ragforge.files.set.versions import (
 )
 from ragforge.files.set.wholeness import require_whole
 from ragforge.llm.connect import OFFLINE
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.generation.team import assemble
 from ragforge.pipeline.job import Job, Mode

@@ -10,7 +10,7 @@ import pytest
 
 from ragforge.cli import cache, invocation
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.mock import serving
 
 SECRET = "sk-very-secret-0123456789"

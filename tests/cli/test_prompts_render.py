@@ -12,7 +12,7 @@ from fakes import saying
 from ragforge.cli import main
 from ragforge.config import ModelSettings
 from ragforge.files.set.opening import open_dataset
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.pipeline.rendering import STAGES
 from ragforge.prompts import load_prompt, prompt_names
 from ragforge.records import Answer, Fact, Slot

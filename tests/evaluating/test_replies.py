@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.evaluating.query_details import reply_key, stored_replies
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.records import Judgment, Provenance, Vote
 
 

@@ -10,7 +10,7 @@ from faults.commands import Commands, kill_often
 
 from ragforge.cli import main
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.sqlite_file import Row, reply_json, row_sha256
 
 pytestmark = [

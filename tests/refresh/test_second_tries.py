@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.records import Failure
 from ragforge.refresh.refreshing import try_again
 

@@ -2,8 +2,3 @@
 
 One SQLite file (WAL) per dataset, shared by concurrent processes: cache, resume and ledger in one.
 """
-
-from ragforge.llm.store.calls import CallStore
-from ragforge.llm.store.models import Replay, StoredModel
-
-__all__ = ["CallStore", "Replay", "StoredModel"]

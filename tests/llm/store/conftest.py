@@ -8,7 +8,8 @@ from contextlib import closing
 import pytest
 
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import CallStore, StoredModel
+from ragforge.llm.store.calls import CallStore
+from ragforge.llm.store.models import StoredModel
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.sqlite_file import row_sha256
 from ragforge.llm.wire import Dialect
 
@@ -46,7 +46,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 CallStore(Path(sys.argv[1])).put("k", "e", "m", ChatReply("fine"), None)
 os.kill(os.getpid(), 9)
 """
@@ -95,7 +95,7 @@ PUTTING = """
 import hashlib, sys
 from pathlib import Path
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 store = CallStore(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()

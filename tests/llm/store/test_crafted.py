@@ -9,7 +9,7 @@ import pytest
 from ragforge.cli import main
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.ledger import read_ledger
 from ragforge.llm.store.sqlite_file import reading, row_sha256
 

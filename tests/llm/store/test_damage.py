@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.damage import mending_lock, open_mended, salvage
 
 COUNT = 2000
@@ -175,7 +175,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from ragforge.errors import DataError
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 try:
     CallStore(Path(sys.argv[1]))
@@ -212,7 +212,7 @@ def test_what_another_process_has_mended_meanwhile_is_left_alone(path, key, fill
 OPENING = """
 import sys
 from pathlib import Path
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 print("ready", flush=True)
 sys.stdin.readline()
 store = CallStore(Path(sys.argv[1]))

@@ -6,8 +6,7 @@ from contextlib import closing
 import pytest
 
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
-from ragforge.llm.store.calls import HeldLease
+from ragforge.llm.store.calls import CallStore, HeldLease
 from ragforge.llm.store.leases import LEASE_S
 
 REPLY = ChatReply("fine")
@@ -92,7 +91,7 @@ def test_a_reply_that_is_put_needs_no_lease_any_more(store, other):
 CLAIMING = """
 import sys
 from pathlib import Path
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 store = CallStore(Path(sys.argv[1]))
 print(store.claim("k"), flush=True)
 sys.stdin.readline()

@@ -6,7 +6,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.ledger import (
     ActiveOwner,
     ModelLedger,

@@ -8,8 +8,7 @@ from fakes import ScriptedModel, request
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import Replay, StoredModel
-from ragforge.llm.store.models import leases_renewed
+from ragforge.llm.store.models import Replay, StoredModel, leases_renewed
 from ragforge.mock import Script, serving
 
 REPLY = ChatReply("fine", usage=Usage(100, 20), model="m-1", fingerprint="fp", latency_s=0.5)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.damage import salvage
 from ragforge.llm.store.ledger import read_ledger
 from ragforge.llm.store.open_files import connect, opened_beside_sqlite, read_head
@@ -18,7 +18,7 @@ from ragforge.llm.store.transfer import ExportCounts, export_lines
 VISITING = """
 import sys
 from pathlib import Path
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 store = CallStore(Path(sys.argv[1]))
 store.close()
 """
@@ -69,7 +69,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 path = Path(sys.argv[1])
 stores = [CallStore(path) for _ in range(3)]
 CallStore(path).close()

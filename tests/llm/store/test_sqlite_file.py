@@ -9,7 +9,8 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore, sqlite_file
+from ragforge.llm.store import sqlite_file
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.sqlite_file import open_file, reading
 
 REPLY = ChatReply("fine")
@@ -100,7 +101,7 @@ import hashlib, resource, sys
 from pathlib import Path
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 store = CallStore(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 number = 0

@@ -7,7 +7,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.sqlite_file import row_sha256
 from ragforge.llm.store.transfer import ExportCounts, SkippedLine, export_lines, import_file
 

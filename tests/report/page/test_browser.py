@@ -3,7 +3,7 @@ from devtools import FLAGS, NEEDS_BROWSER, contrast, navigate, opened
 
 from ragforge.evaluating.summary import summarise
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store import CallStore
+from ragforge.llm.store.calls import CallStore
 from ragforge.records import Judgment, Provenance
 from ragforge.report.page.page import render_html
 
