@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from ragforge.mock.draws import Draws
+from ragforge.mock.script import Draws
 
 _PROPOSALS: Final = 3
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 _HEADING = re.compile(r"^[ ]{0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _TOKEN = re.compile(r"[^\W_]+")
@@ -67,7 +67,6 @@ _STANDALONE: Final = (
 )
 NEVER: Final = " never "
 """Stands in questions that take something wrong for granted."""
-_SENTENCE_OR_LINE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 _WORD_OR_NUMBER = re.compile(r"[^\W\d_]{4,}|\d+(?:[.,:]\d+)*")
 _ALIKE: Final = 0.6
 """Share of common words from which on two sentences say something of the same."""
@@ -194,7 +193,7 @@ def _quote(text: str, others: list[str], draws: Draws) -> str:
     """
     body = _HEADING.sub("", text)
     body_or_all = body if _TOKEN.search(body) else text
-    parts = [part.strip() for part in _SENTENCE.split(body_or_all) if part.strip()]
+    parts = [part.strip() for part in _SENTENCE_END.split(body_or_all) if part.strip()]
     for is_better in (
         lambda part: part not in others,
         lambda part: _TOKEN.search(part) is not None,
@@ -315,7 +314,7 @@ def rechecked(
         if isinstance(item, Mapping) and "text" in item
     ]
     standing = [one for one in old if any(_folded(one) in _folded(text) for text in texts)]
-    asked = _Asked(data.get("question", ""), data.get("expected answer", ""), old, standing)
+    asked = _SoughtAnswer(data.get("question", ""), data.get("expected answer", ""), old, standing)
     if standing:
         return asked.verdict(standing[0])
     sentences = [one for one in _sentences_or_lines(texts) if _folded(one) not in left_out]
@@ -331,7 +330,7 @@ def rechecked(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _SoughtAnswer:
     """What is looked for."""
 
     question: str
@@ -372,7 +371,7 @@ class _Asked:
 
 def _sentences_or_lines(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
-        yield from (part for part in _SENTENCE_OR_LINE.split(text) if part.strip())
+        yield from (part for part in _SENTENCE_END.split(text) if part.strip())
 
 
 def _word_set(text: str) -> set[str]:

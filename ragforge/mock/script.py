@@ -1,6 +1,7 @@
-"""The script of the endpoint: latencies, limits, faults and refusals."""
+"""The script of the endpoint: latencies, limits, faults and refusals; and draws by its seed."""
 
 import ast
+import hashlib
 import inspect
 import math
 import re
@@ -19,6 +20,7 @@ _TAIL = 1e-6
 
 RetryAfter = Literal["none", "seconds", "ms", "date", "lie", "huge"]
 Refusable = Literal["json_schema", "json_object", "seed", "temperature", "max_tokens"]
+_MASK_64 = (1 << 64) - 1
 
 
 def parse_latency(text: str) -> Callable[[float], float]:
@@ -237,3 +239,36 @@ def _check_ranges(script: Script) -> None:
             f"--down-to-s: expected more than --down-from-s ({script.down_from_s:g}), "
             f"got {script.down_to_s:g}"
         )
+
+
+class Draws:
+    """A stream of random numbers that depends on nothing but what they are drawn for.
+
+    Args:
+        parts: What is drawn for; told apart by their text and their order.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, *parts: object) -> None:
+        text = "\x1f".join(map(str, parts)).encode()
+        self._state = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+
+    def below(self, bound: int) -> int:
+        """Return an integer in [0, bound); bound is at most 2**32."""
+        return (self._next() >> 32) * bound >> 32
+
+    def fraction(self) -> float:
+        """Return a number in [0, 1)."""
+        return (self._next() >> 11) / (1 << 53)
+
+    def _next(self) -> int:
+        """Return the next 64 bits.
+
+        Source: splitmix64, Steele, Lea and Flood 2014, OOPSLA.
+        """
+        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK_64
+        mixed = self._state
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK_64
+        return mixed ^ (mixed >> 31)

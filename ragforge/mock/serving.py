@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ragforge.mock.app import App, Plan
+from ragforge.mock.bodies import Problem
 from ragforge.mock.http_messages import BadRequestError, Parser, response
-from ragforge.mock.replies import Problem
 from ragforge.mock.script import Script
 
 T = TypeVar("T")

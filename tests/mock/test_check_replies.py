@@ -10,8 +10,8 @@ from ragforge.config import ModelSettings
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
 from ragforge.llm.wire import Dialect
-from ragforge.mock.draws import Draws
 from ragforge.mock.query_replies import asked_about
+from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.observe import silent
 from ragforge.prompts import load_prompt

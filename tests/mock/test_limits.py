@@ -4,7 +4,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from ragforge.mock.limits import Limits, RefillingBucket, duration, retry_after_headers
+from ragforge.mock.app import Limits, RefillingBucket, duration, retry_after_headers
 from ragforge.mock.script import Script
 
 

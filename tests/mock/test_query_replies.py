@@ -10,8 +10,8 @@ from fakes import FunctionModel
 
 from ragforge.config import ModelSettings
 from ragforge.llm.chat import ChatReply
-from ragforge.mock.draws import Draws
-from ragforge.mock.query_replies import NEVER, asked_about
+from ragforge.mock.query_replies import NEVER, asked_about, shortened
+from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.prompts import load_prompt
 from ragforge.records import Chunk, Difficulty, QueryType, Slot
@@ -152,3 +152,19 @@ def test_a_false_premise_is_told_by_a_word(write):
 
     assert all(NEVER in one.question for one in found)
     assert NEVER not in "".join(one.question for one in write(brief("why", TEXTS[0])))
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("one two", "one two"),
+        ("one twofold", "one"),
+        ("one two three", "one two"),
+        ("onetwothree four", "onetwothree"),
+        ("one\ttwofold", "one"),
+        ("", ""),
+    ],
+)
+def test_a_text_is_cut_between_words(text, start):
+    """Half a word is refused as a quote."""
+    assert shortened(text, 7) == start

@@ -8,8 +8,8 @@ from fakes import FunctionModel
 
 from ragforge.config import ModelSettings
 from ragforge.llm.chat import ChatReply
-from ragforge.mock.draws import Draws
 from ragforge.mock.query_replies import written_queries
+from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker

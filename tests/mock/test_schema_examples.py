@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ragforge.mock.content import SchemaError, example
-from ragforge.mock.draws import Draws
+from ragforge.mock.script import Draws
 
 DRAWS = range(25)
 

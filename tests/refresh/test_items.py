@@ -23,7 +23,7 @@ from refresh.seen_queries import (
 from ragforge.config import ModelSettings, RefreshSettings, Settings
 from ragforge.errors import BudgetError
 from ragforge.llm.chat import ChatReply
-from ragforge.mock.draws import Draws
+from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.observe import silent
 from ragforge.pipeline.backend import Backend

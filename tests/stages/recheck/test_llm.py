@@ -9,7 +9,7 @@ from fakes import FunctionModel, saying
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
-from ragforge.mock.draws import Draws
+from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
