@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError, EndpointError
-from ragforge.files.formats.answers import AnswerRow, read_answers
-from ragforge.files.formats.traffic import TrafficRow, read_traffic
+from ragforge.files.formats.answers import AnswerRow, TrafficRow, read_answers, read_traffic
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts

@@ -8,8 +8,7 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.errors import CallError, DataError, UsageError
-from ragforge.files.formats.judge_examples import load_examples
-from ragforge.files.formats.pairs import read_pairs
+from ragforge.files.formats.pairs import load_examples, read_pairs
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatReply, ChatRequest

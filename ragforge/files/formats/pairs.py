@@ -1,7 +1,11 @@
-"""Pairs to judge: a query with a chunk in one row, or with a list of chunks."""
+"""Pairs of query and text: those to judge, and graded ones that a judge is shown as examples.
+
+A row has a query with one chunk, or with a list of chunks.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +13,13 @@ from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,
     CHUNK_ROWS,
+    CONTAINS_ANSWER,
+    EVIDENCE,
+    GRADE,
     ITEM_ID,
     QUERY_ID_OF_PAIR,
     QUERY_OF_PAIR,
+    REASONING,
     TEXT,
     Field,
 )
@@ -36,6 +44,13 @@ SHAPES: Final = (
 _ID_DIGITS: Final = 16
 """Hex digits of an id that is made from a text: two of a million texts share one by a chance of
 3 in 100 million."""
+_EXAMPLE_SHAPES: Final = (
+    'JSON Lines or a JSON list: {"query": "How …?", "text": "…", "grade": 2, '
+    '"evidence": "…", "reasoning": "…"}, also with "query_id"',
+)
+MOST_EXAMPLES: Final = 20
+"""Each example is paid again with every call."""
+_CONTAINS_FROM: Final = 2
 
 
 class PairRow(Record):
@@ -168,3 +183,91 @@ def _human_grade(row: Row) -> int | None:
     if grade is None or not 0 <= grade <= _HIGHEST:
         raise row.wrong(HUMAN_GRADE, "a person's grade from 0 to 3", given)
     return grade
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A graded pair that a judge is shown before its own.
+
+    Args:
+        query_id: "" where the file gives none.
+        query, text: What was judged.
+        grade: 0-3.
+        evidence: Words of the text; never "" from grade 2 on, always "" for grade 0.
+        reasoning: Why.
+    """
+
+    query_id: str
+    query: str
+    text: str
+    grade: int
+    evidence: str
+    reasoning: str
+
+    @property
+    def contains_answer(self) -> bool:
+        """Whether the grade says that the text holds the answer or a part of it."""
+        return self.grade >= _CONTAINS_FROM
+
+
+def load_examples(path: Path) -> tuple[Example, ...]:
+    """Return the examples of a file in its order, at most `MOST_EXAMPLES`.
+
+    Raises:
+        DataError: The file cannot be read, is in another shape, or holds no example or too many; a
+            row lacks a field, holds one of a wrong type, or breaks a rule that the judge's own
+            replies must hold to; or a pair comes twice.
+    """
+    examples: dict[tuple[str, str], Example] = {}
+    for row, example in _examples(path):
+        pair = (example.query, example.text)
+        if pair in examples:
+            raise DataError(f"{row.where}: query {shown(example.query)}: this pair comes twice")
+        if len(examples) == MOST_EXAMPLES:
+            raise DataError(f"{row.where}: expected at most {MOST_EXAMPLES} examples")
+        examples[pair] = example
+    if not examples:
+        raise none_found(path, "example")
+    return tuple(examples.values())
+
+
+def _examples(path: Path) -> Iterator[tuple[Row, Example]]:
+    for row in read_rows_of(open_source(path, "example"), _EXAMPLE_SHAPES):
+        if not row.has(QUERY_OF_PAIR, TEXT, GRADE):
+            raise unknown_shape(path, _EXAMPLE_SHAPES)
+        yield row, _example(row)
+
+
+def _example(row: Row) -> Example:
+    example = Example(
+        query_id="" if row.get(QUERY_ID_OF_PAIR) is None else row.identifier(QUERY_ID_OF_PAIR),
+        query=row.text(QUERY_OF_PAIR),
+        text=row.text(TEXT),
+        grade=_grade(row),
+        evidence=row.optional_text(EVIDENCE) or "",
+        reasoning=row.text(REASONING),
+    )
+    _check_evidence(row, example)
+    given = row.get(CONTAINS_ANSWER)
+    if given is not None and given is not example.contains_answer:
+        expected = f"{str(example.contains_answer).lower()} for grade {example.grade}"
+        raise row.wrong(CONTAINS_ANSWER, expected, given)
+    return example
+
+
+def _grade(row: Row) -> int:
+    row.require(GRADE)
+    grade = parse_whole(row.get(GRADE))
+    if grade is None or not 0 <= grade <= _HIGHEST:
+        raise row.wrong(GRADE, "0, 1, 2 or 3", row.get(GRADE))
+    return grade
+
+
+def _check_evidence(row: Row, example: Example) -> None:
+    if example.grade == 0 and example.evidence:
+        raise row.wrong(EVIDENCE, '"" for grade 0', example.evidence)
+    if example.contains_answer and not example.evidence:
+        expected = f"words of the text for grade {example.grade}"
+        raise row.wrong(EVIDENCE, expected, row.get(EVIDENCE))
+    if example.evidence not in example.text:
+        raise row.wrong(EVIDENCE, "words that stand in the text exactly so", example.evidence)

@@ -11,7 +11,7 @@ from typing import Any
 from ragforge.config import JudgeSettings, Settings
 from ragforge.config.values import address
 from ragforge.errors import ConfigError, UsageError
-from ragforge.files.formats.judge_examples import Example, load_examples
+from ragforge.files.formats.pairs import Example, load_examples
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Message
 from ragforge.observe import Event, Observer, silent

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from ragforge.corpus.quote_locations import Location, fold
 from ragforge.errors import CallError, ConfigError, UsageError
-from ragforge.files.formats.judge_examples import Example
+from ragforge.files.formats.pairs import Example
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatReply, Message, Numeral
 from ragforge.llm.structured import Structured

@@ -1,10 +1,18 @@
+import gzip
 import re
 from pathlib import Path
 
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.formats.answers import AnswerRow, QuotedPassage, read_answers
+from ragforge.files.formats.answers import (
+    AnswerRow,
+    ContextRow,
+    QuotedPassage,
+    TrafficRow,
+    read_answers,
+    read_traffic,
+)
 from ragforge.files.shipped_folders import shipped
 
 
@@ -124,3 +132,125 @@ def test_answers_may_name_their_query_by_its_question(tmp_path):
     [row] = read_answers(write(tmp_path / "a.json", text))
 
     assert (row.query_id, row.question, row.answer) == ("", "Why?", "So.")
+
+
+TRAFFIC = TrafficRow("1", "Why?", "So.", (ContextRow("1", "one"), ContextRow("2", "two")))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"id": 1, "query": "Why?", "answer": "So.", "contexts": ["one", "two"]}\n'),
+        (
+            "a.jsonl",
+            '{"query_id": "1", "question": "Why?", "response": "So.", "retrieved_contexts": '
+            '[{"text": "one"}, {"content": "two"}]}\n',
+        ),
+        (
+            "a.json",
+            '[{"id": "1", "user_input": "Why?", "actual_output": "So.", "retrieval_context": '
+            '[{"page_content": "one", "metadata": {}}, "two"]}]',
+        ),
+        (
+            "a.json",
+            '{"answers": [{"id": "1", "input": "Why?", "output": "So.", "passages": '
+            '[{"id": 1, "passage": "one"}, {"chunk_id": "2", "snippet": "two"}]}]}',
+        ),
+        ("a.csv", 'id,query,answer,contexts\n1,Why?,So.,"[""one"", ""two""]"\n'),
+    ],
+)
+def test_traffic_is_read_from_near_shapes(tmp_path, name, text):
+    """Each framework logs its answers under other names."""
+    assert list(read_traffic(write(tmp_path / name, text))) == [TRAFFIC]
+
+
+@pytest.mark.parametrize(
+    ("contexts", "expected"),
+    [
+        ("[]", ()),
+        ("null", ()),
+        ('"one, two; three"', (ContextRow("1", "one, two; three"),)),
+        ('"[1] one"', (ContextRow("1", "[1] one"),)),
+        ('["one", ""]', (ContextRow("1", "one"), ContextRow("2", ""))),
+        (
+            '[{"doc_id": "d", "text": "one"}, {"doc_id": "d", "text": "two"}]',
+            (ContextRow("d", "one"), ContextRow("d", "two")),
+        ),
+    ],
+)
+def test_a_context_is_kept_in_its_order(tmp_path, contexts, expected):
+    """Footnotes count places; nothing may move, and prose is not cut at its commas."""
+    text = f'{{"id": "1", "answer": "So.", "contexts": {contexts}}}\n'
+
+    [row] = read_traffic(write(tmp_path / "a.jsonl", text))
+
+    assert row.contexts == expected
+
+
+def test_a_chunk_may_come_twice(tmp_path):
+    """Systems that search several times log what each search found."""
+    chunk = '{"chunk_id": "c", "text": "one"}'
+    text = f'{{"id": "1", "answer": "So.", "contexts": [{chunk}, {chunk}]}}\n'
+
+    [row] = read_traffic(write(tmp_path / "a.jsonl", text))
+
+    assert row.contexts == (ContextRow("c", "one"), ContextRow("c", "one"))
+
+
+def test_deep_nesting_is_refused_with_its_line(tmp_path):
+    """An attacker's log must not end in a message about the parser."""
+    deep = "[" * 100_000 + "]" * 100_000
+    text = f'[\n{{"id": "1", "answer": "[[[[\\"", "contexts": []}},\n{deep}]'
+
+    with pytest.raises(DataError, match=r"a\.json:3: is nested too deeply"):
+        list(read_traffic(write(tmp_path / "a.json", text)))
+
+
+def test_the_question_stands_in_for_an_id(tmp_path):
+    """Logs often have none."""
+    text = '{"query": "Why?", "answer": "So.", "contexts": []}\n'
+
+    assert next(read_traffic(write(tmp_path / "a.jsonl", text))).query_id == "Why?"
+
+
+def test_packed_traffic_is_read(tmp_path):
+    """Logs are kept packed."""
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"id": "1", "answer": "So.", "contexts": []}\n'))
+
+    assert [row.query_id for row in read_traffic(path)] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a.jsonl: is empty"),
+        ('{"text": "x"}\n', "accepted:\n  JSON Lines or a JSON list"),
+        ('{"id": "1", "answer": "x"}\n', "a.jsonl:1: contexts: expected one of contexts, context"),
+        ('{"id": "1", "answer": null, "contexts": []}\n', "answer: expected text, got None"),
+        ('{"id": "1", "answer": "x", "contexts": 3}\n', "contexts: expected a list of texts"),
+        ('{"id": "1", "answer": "x", "contexts": [3]}\n', "expected a text as item 1, got 3"),
+        ('{"id": "1", "answer": "x", "contexts": [{"id": 1}]}\n', "item 1: text: expected one of"),
+        ('{"id": "1", "answer": "x", "contexts": ["\\ud800"]}\n', "expected a text as item 1"),
+        ('{"answer": "x", "contexts": []}\n', "query_id: expected one of"),
+        (
+            '{"query": "Why?", "answer": "x", "contexts": []}\n' * 2,
+            "a.jsonl:2: query 'Why?' comes twice; give each answer an id of its own",
+        ),
+        ('{"id": "1", "answ', "a.jsonl:1: is not one complete JSON object"),
+        (
+            '{"id": "1", "answer": "x", "contexts": [{"id": "c", "text": "one"}, '
+            '{"id": "c", "text": "two"}]}\n',
+            "a.jsonl:1: contexts: item 2: 'c' is also the id of another text",
+        ),
+        (
+            '{"id": "1", "answer": "x", "contexts": ["one", {"chunk_id": "1", "text": "two"}]}\n',
+            "a.jsonl:1: contexts: item 1 has no id, and another has the id '1'",
+        ),
+        ("\n" + "[" * 100_000, "a.jsonl:2: is nested too deeply"),
+    ],
+)
+def test_faults_of_traffic_are_refused_with_their_place(tmp_path, text, message):
+    """An answer that is lost silently changes every mean."""
+    with pytest.raises(DataError, match=re.escape(message)):
+        list(read_traffic(write(tmp_path / "a.jsonl", text)))

@@ -9,7 +9,7 @@ from fakes import saying
 from ragforge.config import ModelSettings
 from ragforge.corpus.quote_locations import Location
 from ragforge.errors import CallError, ConfigError, UsageError
-from ragforge.files.formats.judge_examples import Example
+from ragforge.files.formats.pairs import Example
 from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.llm.openai_endpoint import OpenAIEndpoint
 from ragforge.prompts import load_prompt
