@@ -6,11 +6,10 @@ import json
 import time
 
 import pytest
-from ragforge.mock.draws import Draws
-from ragforge.mock.faults import spoil
 
 from ragforge.llm.structured import InvalidReplyError, parse_object
-from ragforge.mock.content import Content
+from ragforge.mock.content import Content, spoil
+from ragforge.mock.script import Draws
 from ragforge.stages.judge.llm import RelevanceReply
 
 VALUE = {"reasoning": "it says so", "evidence": "", "contains_answer": False, "grade": 1}
