@@ -9,8 +9,15 @@ from ragforge.evaluating.history.trends import trend
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.records import Evaluation, MeasuredMean
 from ragforge.report.page.charts import TONES, Chart, Line, Point, legend, line_chart, round_range
-from ragforge.report.page.markup import Html, element, join, site_link, site_page
-from ragforge.report.page.table import scroll_table, table_row
+from ragforge.report.page.markup import (
+    Html,
+    element,
+    join,
+    scroll_table,
+    site_link,
+    site_page,
+    table_row,
+)
 from ragforge.viewer.served import ServedDataset
 
 CSS_PATH: Final = "/view.css"

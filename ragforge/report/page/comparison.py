@@ -22,8 +22,16 @@ from ragforge.report.comparison import (
     verdict,
 )
 from ragforge.report.page.charts import Scale
-from ragforge.report.page.markup import Child, Html, element, join, query_link
-from ragforge.report.page.table import scroll_table, table_block, table_row
+from ragforge.report.page.markup import (
+    Child,
+    Html,
+    element,
+    join,
+    scroll_table,
+    table_block,
+    table_row,
+)
+from ragforge.report.page.queries import query_link
 
 MOST_BARS: Final = 176
 """Bars of a chart; of more queries, evenly spaced ones are drawn."""

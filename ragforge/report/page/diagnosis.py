@@ -27,9 +27,17 @@ from ragforge.report.answers import (
 )
 from ragforge.report.page.charts import meter
 from ragforge.report.page.comparison import answers_comparison
-from ragforge.report.page.markup import Child, Html, element, join, query_list
+from ragforge.report.page.markup import (
+    Child,
+    Html,
+    element,
+    join,
+    scroll_table,
+    table_block,
+    table_row,
+)
+from ragforge.report.page.queries import query_list
 from ragforge.report.page.runs import run_name
-from ragforge.report.page.table import scroll_table, table_block, table_row
 
 _CAUSES_NOTE = (
     f"A query is counted once, by the first cause that applies, where its {PRIMARY} is below the "

@@ -15,8 +15,15 @@ from ragforge.evaluating.history.rounds import (
 from ragforge.evaluating.summary import Summary
 from ragforge.report.history import NEWER, trends_table
 from ragforge.report.page.charts import Chart, Line, Mark, Point, legend, line_chart, round_range
-from ragforge.report.page.markup import Child, Html, element, join
-from ragforge.report.page.table import scroll_table, table_block, table_row
+from ragforge.report.page.markup import (
+    Child,
+    Html,
+    element,
+    join,
+    scroll_table,
+    table_block,
+    table_row,
+)
 
 _TICKS = 6
 _OPEN = 4

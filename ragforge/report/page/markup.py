@@ -1,15 +1,18 @@
-"""HTML that cannot be built from data by accident: text is escaped unless it is `Html` already."""
+"""HTML that cannot be built from data by accident: text is escaped unless it is `Html` already.
+
+Tables scroll sideways where they are wider than the page; their numbers are aligned.
+"""
 
 import html
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
-from urllib.parse import quote
 
-from ragforge.evaluating.formatting import one_line, visible
+from ragforge.evaluating.formatting import visible
+from ragforge.evaluating.text_table import Table, numeric_column
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})
@@ -18,9 +21,6 @@ _FORBIDDEN_TAGS: Final = frozenset({
     "script", "style", "link", "iframe", "object", "embed", "base", "form", "img", "use", "image",
 })  # fmt: skip
 _FORBIDDEN_ATTRIBUTES: Final = frozenset({"src", "srcset", "style", "action"})
-
-LISTED: Final = 40
-"""Queries of a list that are named with their text; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,47 @@ def site_page(
     return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
 
 
+def table_block(table: Table, *, titled: bool = True) -> Html | None:
+    """Return a table with its title and note; None where it has no rows."""
+    if not table.rows:
+        return None
+    columns = list(zip(*table.rows, strict=True))
+    numeric = [index > 0 and numeric_column(column) for index, column in enumerate(columns)]
+    rows = [
+        [
+            element("td", cell, class_="num" if right else None)
+            for cell, right in zip(row[1:], numeric[1:], strict=True)
+        ]
+        for row in table.rows
+    ]
+    heads = [row[0] for row in table.rows]
+    body = [table_row(head, row) for head, row in zip(heads, rows, strict=True)]
+    return element(
+        "div",
+        element("h3", table.title) if titled else None,
+        scroll_table(table.title, table.headers, body, numeric),
+        element("p", table.note, class_="note") if table.note else None,
+        class_="block",
+    )
+
+
+def scroll_table(
+    title: str, headers: Sequence[Child], body: Iterable[Html], numeric: Sequence[bool]
+) -> Html:
+    """Return a table in a region that scrolls sideways, by keyboard too."""
+    heads = [
+        element("th", text, scope="col", class_="num" if right else None)
+        for text, right in zip(headers, numeric, strict=True)
+    ]
+    table = element("table", element("thead", element("tr", *heads)), element("tbody", join(body)))
+    return element("div", table, class_="scroll", role="region", tabindex=0, aria_label=title)
+
+
+def table_row(head: Child, cells: Iterable[Html]) -> Html:
+    """Return a row that its first cell names."""
+    return element("tr", element("th", head, scope="row"), *cells)
+
+
 def _site_path(path: str) -> str:
     if not _SITE_PATH.fullmatch(path):
         raise ValueError(f"site: path {path[:40]!r} is not allowed")
@@ -160,45 +201,3 @@ def _attribute(name: str, value: str | int | bool | None) -> str:
     if value is None or value is False:
         return ""
     return f" {name}" if value is True else f' {name}="{html.escape(visible(text))}"'
-
-
-def query_link(query_id: str, text: str, *, limit: int = 110) -> Html:
-    """Return a link that opens a query in the table of queries.
-
-    Args:
-        query_id: Its id.
-        text: Its text; "" where only the id is known.
-        limit: Characters of the text that are shown.
-    """
-    shown = element("bdi", one_line(text or query_id, limit))
-    return element("a", shown, href=query_hash(query_id), class_="to-query")
-
-
-def query_hash(query_id: str) -> str:
-    """Return the fragment that opens a query."""
-    return f"#q={quote(visible(query_id), safe='')}"
-
-
-def query_list(title: str, query_ids: Sequence[str], texts: Mapping[str, str], key: str) -> Html:
-    """Return queries folded up under a title.
-
-    Args:
-        title: With their number in it.
-        query_ids: Which.
-        texts: By query id.
-        key: Id of the list, to be linked to; "" for none.
-    """
-    items = [
-        element("li", query_link(query_id, texts.get(query_id, "")))
-        for query_id in query_ids[:LISTED]
-    ]
-    n_more = len(query_ids) - len(items)
-    more = element("p", f"and {n_more:,} more, in the table of queries", class_="rest")
-    return element(
-        "details",
-        element("summary", title),
-        # Within, so that a link to it opens the list.
-        element("ul", *items, id=key or None),
-        more if n_more else None,
-        class_="ids",
-    )

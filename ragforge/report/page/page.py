@@ -16,8 +16,16 @@ from ragforge.report.notices import notices, size_line, threshold_note
 from ragforge.report.page.comparison import comparison_block
 from ragforge.report.page.diagnosis import answers_block, causes_block, diagnosis_block
 from ragforge.report.page.history import changes_block, trend_block
-from ragforge.report.page.markup import Html, document, element, join
-from ragforge.report.page.queries import queries_css, queries_script, queries_section
+from ragforge.report.page.markup import (
+    Html,
+    document,
+    element,
+    join,
+    scroll_table,
+    table_block,
+    table_row,
+)
+from ragforge.report.page.queries import queries_css, queries_script, queries_section, worst_block
 from ragforge.report.page.runs import (
     all_grades_figure,
     headline_block,
@@ -25,8 +33,6 @@ from ragforge.report.page.runs import (
     spending_block,
     spread_block,
 )
-from ragforge.report.page.table import scroll_table, table_block, table_row
-from ragforge.report.page.worst import worst_block
 from ragforge.report.tables import (
     failures,
     grades,

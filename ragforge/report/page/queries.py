@@ -1,31 +1,32 @@
-"""The table of all queries: static rows to read, and packed data by which the script does more."""
+"""The parts of the page about single queries: the table of all, and the worst of each run.
 
-import json
-import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+The table has static rows to read, and packed data by which the script does more. The worst queries
+open without the script too.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Final
+from urllib.parse import quote
 
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural
-from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell
-from ragforge.evaluating.runs import DEPTH, PRIMARY
-from ragforge.report.page.markup import Child, Html, data_block, element, join
-from ragforge.report.page.query_blocks import (
-    STATES,
-    detail_block,
-    index_of,
-    rows_block,
-    texts_block,
+from ragforge.evaluating.formatting import MISSING, Excerpt, number, one_line, plural, visible
+from ragforge.evaluating.judgments import GRADE_MEANINGS
+from ragforge.evaluating.query_details import (
+    NO_GRADE_MEANINGS,
+    NO_GRADE_SIGNS,
+    AnswerDetail,
+    ChunkDetail,
+    ChunkStart,
+    QueryDetail,
+    RunDetail,
+    Texts,
+    spans,
+    visible_pieces,
 )
-from ragforge.report.page.worst import grade_legend
-
-ROWS_A_BLOCK: Final = 10_000
-DETAILS_A_BLOCK: Final = 25
-LEAST_FOR_DETAILS: Final = 300_000
-"""Bytes that drill-downs may take, however much the rows take."""
-_SHARE_OF_RANKINGS: Final = 0.6
-"""What rankings and grades may take of the room for drill-downs; texts get the rest."""
+from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell, WorstCell
+from ragforge.evaluating.runs import DEPTH, PRIMARY
+from ragforge.report.page.markup import Child, Html, element, join
+from ragforge.report.page.packed_queries import SOURCE_MEANINGS, STATES, Packed, pack_table
 
 STATIC_ROWS: Final = 500
 """Rows that are there without the script; all of them are for the script."""
@@ -44,78 +45,16 @@ _NO_SCRIPT: Final = (
     "Sorting, filters, search and opening any query need the page's script, which is off. The "
     "worst queries of each run are further down and open without it."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of blocks."""
-
-    key: str
-    content: Callable[[QueryTable, int, int], object]
-    """Of a number of rows from some row on."""
-    size: int
-    """Rows in a block."""
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A table of queries as blocks of a page."""
-
-    blocks: tuple[Html, ...]
-    n_details: int
-    """Queries, from the worst on, whose rankings are in it."""
-    n_texts: int
-    """Those whose chunks have their texts too."""
-
-
-def pack_table(table: QueryTable, room: int) -> Packed:
-    """Pack the rows of all queries, and the drill-downs of as many of the worst as there is room.
-
-    Args:
-        table: What is to be packed.
-        room: Bytes for all blocks; rows come in any case.
-    """
-    n = len(table.rows)
-    rows = _packed(_Kind("queries-rows", rows_block, ROWS_A_BLOCK), table, n, None)
-    room = max(room - _size(rows), LEAST_FOR_DETAILS)
-    kind = _Kind("queries-detail", detail_block, DETAILS_A_BLOCK)
-    details = _packed(kind, table, n, int(room * _SHARE_OF_RANKINGS))
-    kind = _Kind("queries-texts", texts_block, DETAILS_A_BLOCK)
-    texts = _packed(kind, table, table.reach, room - _size(details))
-    n_details = min(len(details) * DETAILS_A_BLOCK, n)
-    n_texts = min(len(texts) * DETAILS_A_BLOCK, table.reach, n_details)
-    index = index_of(table) | {
-        "rowBlocks": len(rows),
-        "aBlock": DETAILS_A_BLOCK,
-        "details": n_details,
-        "texts": n_texts,
-    }
-    first = data_block("queries-index", packed(index))
-    return Packed((first, *rows, *details, *texts), n_details, n_texts)
-
-
-def packed(value: object) -> bytes:
-    """Return JSON, deflated: the same bytes for the same value."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return zlib.compress(text.encode(), 9)
-
-
-def _packed(kind: _Kind, table: QueryTable, n: int, room: int | None) -> list[Html]:
-    """Pack the first rows block by block, as long as there is room."""
-    blocks: list[Html] = []
-    for place, first in enumerate(range(0, n, kind.size)):
-        content = kind.content(table, first, min(kind.size, n - first))
-        block = data_block(f"{kind.key}-{place}", packed(content))
-        if room is not None:
-            room -= len(block.code)
-            if room < 0:
-                break
-        blocks.append(block)
-    return blocks
-
-
-def _size(blocks: list[Html]) -> int:
-    return sum(len(block.code) for block in blocks)
+_NONE_BAD: Final = (
+    "Of the queries that were measured and have a known relevant chunk, "
+    f"none is below 1 in {PRIMARY}."
+)
+_NO_TEXT: Final = "The text of this chunk is not in the dataset."
+_TOP: Final = 5
+"""Ranks shown without the script, by which a page stays half the size."""
+_TONES: Final = 6
+_LISTED: Final = 40
+"""Queries of a list that are named with their text; the others are counted."""
 
 
 def queries_section(table: QueryTable) -> Html:
@@ -292,5 +231,192 @@ def _dialog() -> Html:
     )
     body = element("div", id="query-body", tabindex=-1)
     return element(
-        "dialog", bar, body, grade_legend(), id="query-dialog", aria_label="One query, opened"
+        "dialog", bar, body, _grade_legend(), id="query-dialog", aria_label="One query, opened"
+    )
+
+
+def worst_block(table: QueryTable) -> Html:
+    """Return the worst queries of each run, folded up."""
+    groups = []
+    cells = list(table.worst_cells())
+    for place, name in enumerate(table.runs):
+        queries = [_query(table, item) for item in cells if item.run == name]
+        dot = element("span", class_=f"dot tone-{place % _TONES}")
+        heading = element("h3", dot, element("bdi", name))
+        none = None if queries else element("p", _NONE_BAD, class_="empty")
+        groups.append(element("div", heading, *queries, none, class_="block"))
+    text = f"The lowest {PRIMARY} of each run; open a query to see what came back."
+    return join([element("p", text, class_="note"), _grade_legend(), *groups])
+
+
+def _grade_legend() -> Html:
+    """Return what the badges of grades mean."""
+    items = [
+        element("li", element("span", grade, class_=f"grade g{grade}"), meaning)
+        for grade, meaning in enumerate(GRADE_MEANINGS)
+    ]
+    items.append(element("li", element("span", "?", class_="grade none"), "not judged"))
+    items.append(element("li", element("span", "!", class_="grade none"), "judging failed"))
+    return element("ul", *items, class_="legend")
+
+
+def _quoted(text: Excerpt, class_: str = "quote") -> Html:
+    """Return a text of the data: its direction and its lines kept, a note where it is cut."""
+    return element("p", text.text, _cut_note(text.cut_note), class_=class_, dir="auto")
+
+
+def _cut_note(text: str) -> Html | None:
+    return element("span", f"… {text}", class_="cut") if text else None
+
+
+def _query(table: QueryTable, item: WorstCell) -> Html:
+    detail = table.detail(item.query_id)
+    query = table.records.queries[item.query_id]
+    summary = element(
+        "summary",
+        element("span", number(item.cell.value), class_="value"),
+        element("span", one_line(detail.text.text, 160), class_="ask", dir="auto"),
+        element("span", _facts((query.difficulty, query.type), item.cell), class_="facts"),
+    )
+    run = next(run for run in detail.runs if run.name == item.run)
+    body = element("div", *_body(detail, run, table.texts), class_="inside")
+    return element("details", summary, body, class_="query")
+
+
+def _facts(tags: Iterable[str | None], cell: RunCell) -> str:
+    first = f"first relevant at rank {cell.first}" if cell.first else "no relevant chunk found"
+    return " · ".join(filter(None, (*tags, first, cell.cause)))
+
+
+def _body(detail: QueryDetail, run: RunDetail, texts: Texts) -> Iterable[Html | None]:
+    yield element("p", element("code", one_line(detail.query_id)), class_="id")
+    if detail.text.text != one_line(detail.text.text, 160):
+        yield _quoted(detail.text)
+    yield element("h4", "Expected answer")
+    if detail.expected_answer is None:
+        yield element("p", "None is recorded.", class_="empty")
+    else:
+        yield _quoted(detail.expected_answer)
+    if detail.evidence:
+        yield element("h4", "Evidence")
+        yield join(element("blockquote", _quoted(text)) for text in detail.evidence)
+    yield from map(_answer, detail.answers)
+    top = run.top[:_TOP]
+    yield element("h4", f"Retrieved: top {len(top)} of {run.n_retrieved}")
+    if top:
+        ranked = enumerate(top, start=1)
+        hits = [_chunk(detail.chunks[item], f"rank {rank}", texts) for rank, item in ranked]
+        yield element("ol", *hits, class_="hits")
+    else:
+        yield element("p", "Nothing was retrieved.", class_="empty")
+    if run.missed:
+        shown = len(run.missed)
+        some = f", {shown} shown" if shown < run.n_missed else ""
+        yield element("h4", f"Relevant, but not in the top {DEPTH}: {run.n_missed}{some}")
+        hits = [_chunk(detail.chunks[item], _place(run, item), texts) for item in run.missed]
+        yield element("ol", *hits, class_="hits missed")
+
+
+def _place(run: RunDetail, chunk_id: str) -> str:
+    return f"rank {run.ranks[chunk_id]}" if chunk_id in run.ranks else "not retrieved"
+
+
+def _answer(answer: AnswerDetail) -> Html:
+    return join(
+        [
+            element(
+                "h4",
+                "Answer of ",
+                element("bdi", answer.system),
+                f": {answer.verdict or 'no grade'}",
+            ),
+            _quoted(answer.answer) if answer.answer else element("p", "None.", class_="empty"),
+            _quoted(answer.explanation, "reason") if answer.explanation.text else None,
+        ]
+    )
+
+
+def _chunk(chunk: ChunkDetail, place: str, texts: Texts) -> Html:
+    start = texts.starts.get(chunk.chunk_id)
+    where = "" if start is None else " / ".join(filter(None, (start.doc_id, start.heading)))
+    head = element(
+        "div",
+        _badge(chunk),
+        element("span", place, class_="rank"),
+        element("code", one_line(chunk.chunk_id, 80)),
+        element("span", one_line(where, 160), class_="where", dir="auto") if where else None,
+        element("span", SOURCE_MEANINGS.get(chunk.source), class_="where"),
+        class_="hit",
+    )
+    text = element("p", _NO_TEXT, class_="empty") if start is None else _marked(start, chunk.quotes)
+    reason = _quoted(chunk.reasoning, "reason") if chunk.reasoning.text else None
+    reply = texts.replies.get(chunk.call_key)
+    return element("li", head, text, reason, _reply(reply) if reply else None)
+
+
+def _marked(start: ChunkStart, quotes: tuple[str, ...]) -> Html:
+    """Return the text of a chunk with the evidence in it marked."""
+    text = start.text.text
+    pieces = [
+        element("mark", piece) if place % 2 else piece
+        for place, piece in enumerate(visible_pieces(text, spans(text, quotes)))
+    ]
+    before = element("span", "… ", class_="cut") if start.offset else None
+    note = _cut_note(start.cut_note)
+    return element("p", before, *pieces, note, class_="quote", dir="auto")
+
+
+def _reply(reply: Excerpt) -> Html:
+    text = element("pre", reply.text, _cut_note(reply.cut_note), dir="auto")
+    return element("details", element("summary", "Raw reply of the judge"), text, class_="raw")
+
+
+def _badge(chunk: ChunkDetail) -> Html:
+    if chunk.grade is not None:
+        meaning = GRADE_MEANINGS[chunk.grade]
+        label = f"grade {chunk.grade}: {meaning}"
+        return element("span", chunk.grade, class_=f"grade g{chunk.grade}", title=label)
+    sign, label = NO_GRADE_SIGNS[chunk.state], NO_GRADE_MEANINGS[chunk.state]
+    return element("span", sign, class_="grade none", title=label)
+
+
+def query_link(query_id: str, text: str, *, limit: int = 110) -> Html:
+    """Return a link that opens a query in the table of queries.
+
+    Args:
+        query_id: Its id.
+        text: Its text; "" where only the id is known.
+        limit: Characters of the text that are shown.
+    """
+    shown = element("bdi", one_line(text or query_id, limit))
+    return element("a", shown, href=_query_hash(query_id), class_="to-query")
+
+
+def _query_hash(query_id: str) -> str:
+    """Return the fragment that opens a query."""
+    return f"#q={quote(visible(query_id), safe='')}"
+
+
+def query_list(title: str, query_ids: Sequence[str], texts: Mapping[str, str], key: str) -> Html:
+    """Return queries folded up under a title.
+
+    Args:
+        title: With their number in it.
+        query_ids: Which.
+        texts: By query id.
+        key: Id of the list, to be linked to; "" for none.
+    """
+    items = [
+        element("li", query_link(query_id, texts.get(query_id, "")))
+        for query_id in query_ids[:_LISTED]
+    ]
+    n_more = len(query_ids) - len(items)
+    more = element("p", f"and {n_more:,} more, in the table of queries", class_="rest")
+    return element(
+        "details",
+        element("summary", title),
+        # Within, so that a link to it opens the list.
+        element("ul", *items, id=key or None),
+        more if n_more else None,
+        class_="ids",
     )

@@ -9,6 +9,7 @@ from ragforge.evaluating.runs import (
     PRIMARY,
     BucketCount,
     CurvePoint,
+    Estimate,
     RunSummary,
     counts,
 )
@@ -23,10 +24,10 @@ from ragforge.report.page.charts import (
     described,
     legend,
     line_chart,
+    meter,
     round_range,
 )
-from ragforge.report.page.markup import Html, element, join
-from ragforge.report.page.table import estimate_cell, scroll_table, table_block, table_row
+from ragforge.report.page.markup import Html, element, join, scroll_table, table_block, table_row
 from ragforge.report.tables import (
     CURVE_RANKS,
     attention,
@@ -144,7 +145,7 @@ def headline_block(summary: Summary) -> Html:
             element("td", f"{run.primary.n:,}", class_="num"),
             element("td", f"{run.primary.n_failed:,}", class_="num"),
             element("td", share(run.holes.share), class_="num"),
-            *(estimate_cell(run.estimates[measure]) for measure in summary.measures),
+            *(_estimate_cell(run.estimates[measure]) for measure in summary.measures),
         ]
         body.append(table_row(run_name(summary, run.name), cells))
     headers = ["run", "n", "with failures", "unjudged@10", *summary.measures]
@@ -200,7 +201,9 @@ def _slice(summary: Summary, dimension: str) -> Html:
     body = []
     for value, parts in slices_by_value(summary, dimension).items():
         cells = [
-            estimate_cell(part.estimates[PRIMARY], counts(part.estimates[PRIMARY], "with failures"))
+            _estimate_cell(
+                part.estimates[PRIMARY], counts(part.estimates[PRIMARY], "with failures")
+            )
             if part
             else element("td", MISSING, class_="num")
             for part in parts
@@ -213,6 +216,28 @@ def _slice(summary: Summary, dimension: str) -> Html:
         title, [dimension, "queries", *names], body, [False, True, *[True] * len(names)]
     )
     return element("div", element("h3", title), table, class_="block")
+
+
+def _estimate_cell(estimate: Estimate, note: str = "") -> Html:
+    """Return a cell: a mean, its interval as a bar and in brackets, and bounds on failures."""
+    ends, bounds = estimate.interval, None
+    if estimate.is_bounded:
+        bounds = f"[{number(estimate.low)}, {number(estimate.high)}]"
+    interval = f"({number(ends.low)}\u2013{number(ends.high)})" if ends else None
+    lines = [element("span", text, class_="bounds") for text in (interval, bounds, note) if text]
+    mean = element("span", number(estimate.mean), class_="mean")
+    return element("td", mean, _estimate_meter(estimate), *lines, class_="num estimate")
+
+
+def _estimate_meter(estimate: Estimate) -> Html | None:
+    if estimate.mean is None or estimate.mean > 1:
+        return None
+    low, high = (
+        (estimate.interval.low, estimate.interval.high)
+        if estimate.interval
+        else (estimate.mean,) * 2
+    )
+    return meter(estimate.mean, low, min(high, 1.0))
 
 
 def _histogram(summary: Summary, run: RunSummary, index: int) -> Html:

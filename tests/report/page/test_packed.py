@@ -8,7 +8,7 @@ import pytest
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.query_table import QueryDraft
 from ragforge.evaluating.summary import take_census
-from ragforge.report.page.queries import pack_table
+from ragforge.report.page.packed_queries import pack_table
 
 
 @pytest.fixture

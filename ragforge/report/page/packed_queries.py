@@ -1,9 +1,12 @@
-"""What packed blocks hold: rows by column, drill-downs, and the texts that drill-downs share.
+"""The table of queries as packed blocks: rows by column, drill-downs, and texts that they share.
 
 All texts in them have their hidden characters made visible; the script puts them in as text only.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -20,6 +23,7 @@ from ragforge.evaluating.query_details import (
 )
 from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable
 from ragforge.evaluating.runs import DEPTH, PRIMARY
+from ragforge.report.page.markup import Html, data_block
 
 STATES: Final = {
     "measured": "",
@@ -31,7 +35,7 @@ STATES: Final = {
     "unanswerable": "not measured",
 }
 """The state of a cell in words."""
-SOURCES: Final = {
+SOURCE_MEANINGS: Final = {
     "human": "graded by a person",
     "evidence": "graded by the evidence",
     "judge": "graded by the judge",
@@ -39,9 +43,87 @@ SOURCES: Final = {
 }
 _DIGITS: Final = 4
 _NO_GRADE: Final[Mapping[str, int]] = {"unjudged": -1, "failed": -2, "listed": -3, "unlisted": -4}
+_ROWS_A_BLOCK: Final = 10_000
+_DETAILS_A_BLOCK: Final = 25
+_LEAST_FOR_DETAILS: Final = 300_000
+"""Bytes that drill-downs may take, however much the rows take."""
+_SHARE_OF_RANKINGS: Final = 0.6
+"""What rankings and grades may take of the room for drill-downs; texts get the rest."""
 
 
-def index_of(table: QueryTable) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class _BlockKind:
+    """A kind of blocks."""
+
+    key: str
+    content: Callable[[QueryTable, int, int], object]
+    """Of a number of rows from some row on."""
+    size: int
+    """Rows in a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A table of queries as blocks of a page."""
+
+    blocks: tuple[Html, ...]
+    n_details: int
+    """Queries, from the worst on, whose rankings are in it."""
+    n_texts: int
+    """Those whose chunks have their texts too."""
+
+
+def pack_table(table: QueryTable, room: int) -> Packed:
+    """Pack the rows of all queries, and the drill-downs of as many of the worst as there is room.
+
+    Args:
+        table: What is to be packed.
+        room: Bytes for all blocks; rows come in any case.
+    """
+    n = len(table.rows)
+    rows = _blocks_within(_BlockKind("queries-rows", _rows_block, _ROWS_A_BLOCK), table, n, None)
+    room = max(room - _size(rows), _LEAST_FOR_DETAILS)
+    kind = _BlockKind("queries-detail", _detail_block, _DETAILS_A_BLOCK)
+    details = _blocks_within(kind, table, n, int(room * _SHARE_OF_RANKINGS))
+    kind = _BlockKind("queries-texts", _texts_block, _DETAILS_A_BLOCK)
+    texts = _blocks_within(kind, table, table.reach, room - _size(details))
+    n_details = min(len(details) * _DETAILS_A_BLOCK, n)
+    n_texts = min(len(texts) * _DETAILS_A_BLOCK, table.reach, n_details)
+    index = _index_of(table) | {
+        "rowBlocks": len(rows),
+        "aBlock": _DETAILS_A_BLOCK,
+        "details": n_details,
+        "texts": n_texts,
+    }
+    first = data_block("queries-index", _deflated(index))
+    return Packed((first, *rows, *details, *texts), n_details, n_texts)
+
+
+def _deflated(value: object) -> bytes:
+    """Return JSON, deflated: the same bytes for the same value."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return zlib.compress(text.encode(), 9)
+
+
+def _blocks_within(kind: _BlockKind, table: QueryTable, n: int, room: int | None) -> list[Html]:
+    """Pack the first rows block by block, as long as there is room."""
+    blocks: list[Html] = []
+    for place, first in enumerate(range(0, n, kind.size)):
+        content = kind.content(table, first, min(kind.size, n - first))
+        block = data_block(f"{kind.key}-{place}", _deflated(content))
+        if room is not None:
+            room -= len(block.code)
+            if room < 0:
+                break
+        blocks.append(block)
+    return blocks
+
+
+def _size(blocks: list[Html]) -> int:
+    return sum(len(block.code) for block in blocks)
+
+
+def _index_of(table: QueryTable) -> dict[str, object]:
     """Return what all blocks are read by: names, and the words behind their numbers."""
     return {
         "measure": PRIMARY,
@@ -57,11 +139,11 @@ def index_of(table: QueryTable) -> dict[str, object]:
         "causes": _causes(table.rows),
         "verdicts": _verdicts(table.rows),
         "grades": list(GRADE_MEANINGS),
-        "sources": SOURCES,
+        "sources": SOURCE_MEANINGS,
     }
 
 
-def rows_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
+def _rows_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
     """Return some rows by column."""
     rows = table.rows[first : first + size]
     causes, verdicts = _places(_causes(table.rows)), _places(_verdicts(table.rows))
@@ -89,7 +171,7 @@ def rows_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
     }
 
 
-def detail_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
+def _detail_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
     """Return the drill-downs of some rows, without the texts that they share."""
     details = _details(table, first, size)
     chunk_ids = _chunk_ids(details)
@@ -100,7 +182,7 @@ def detail_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
     }
 
 
-def texts_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
+def _texts_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
     """Return the texts of the chunks of some rows, each once, and what their judges said."""
     details = _details(table, first, size)
     starts = table.texts.starts
