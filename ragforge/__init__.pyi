@@ -2,13 +2,13 @@
 
 from ragforge.api import aio as aio
 from ragforge.api.aio import open as open
+from ragforge.api.answered import Answered as Answered
+from ragforge.api.answered import Grounded as Grounded
 from ragforge.api.compared import RunComparison as RunComparison
-from ragforge.api.done import Answered as Answered
 from ragforge.api.done import Audited as Audited
 from ragforge.api.done import Completed as Completed
 from ragforge.api.done import Counted as Counted
 from ragforge.api.done import Exported as Exported
-from ragforge.api.done import Grounded as Grounded
 from ragforge.api.done import Refreshed as Refreshed
 from ragforge.api.done import Retrieved as Retrieved
 from ragforge.api.done import Reviewed as Reviewed

@@ -1,6 +1,5 @@
 """What jobs on a set came to: retrieving, completing, answering, grounding and others."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -8,26 +7,19 @@ from typing import Any
 
 from ragforge.api.judged import judging_lines
 from ragforge.api.results import Estimate, Result, plain_values
-from ragforge.evaluating.answers.rates import AnswerSummary
-from ragforge.evaluating.formatting import share
 from ragforge.evaluating.refresh_result import RefreshSummary, Status
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.text_table import render_table
 from ragforge.evaluating.version_differences import Differences
-from ragforge.measures.rates import Rate
-from ragforge.pipeline.answer.answering import AnsweringResult
-from ragforge.pipeline.answer.asking_systems import AskingResult
 from ragforge.pipeline.auditing import AuditResult
 from ragforge.pipeline.complete.completing import Completion
 from ragforge.pipeline.intake.reviewing import ReviewResult
 from ragforge.pipeline.retrieving import RunResult
-from ragforge.records import Failure, Grounding, JudgeAudit
+from ragforge.records import Failure, JudgeAudit
 from ragforge.records.queries import Selection
-from ragforge.report.answers import answers_json
 from ragforge.report.generation import completion_json, completion_text
 from ragforge.report.judges import audit_line, audit_tables
 from ragforge.report.versions import differences_text, refresh_text
-from ragforge.stages.ground.summary import GroundingSummary
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -140,192 +132,6 @@ class Completed(Result):
             return Estimate(self.done.estimate or {}).table()
         lines = judging_lines(self.done.judging)
         return "\n".join([completion_text(self.done.summary), *lines])
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Answered(Result):
-    """Answers of a system, and their grades.
-
-    Args:
-        system: Its name.
-        asked: What asking it came to; None where its answers were there.
-        graded: What grading came to; None where nothing was graded.
-        summary: Of all its answers; None likewise.
-        counted: What a dry run counted; None in earnest.
-        notes: What was told on the way.
-    """
-
-    system: str
-    asked: AskingResult | None = None
-    graded: AnsweringResult | None = None
-    summary: AnswerSummary | None = None
-    counted: Mapping[str, Any] | None = None
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def verdicts(self) -> Mapping[str, int]:
-        """How many answers got each verdict; `failed` for those without."""
-        grades = self.graded.grades if self.graded else ()
-        return dict(sorted(Counter(item.verdict or "failed" for item in grades).items()))
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """Of asking and of grading."""
-        asked = self.asked.failures if self.asked else ()
-        return (*asked, *(self.graded.failures if self.graded else ()))
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """What a dry run counted; None in earnest."""
-        return None if self.counted is None else Estimate(self.counted)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `ragforge answer --json` prints."""
-        if self.counted is not None:
-            return dict(self.counted)
-        asked: dict[str, Any] = {}
-        if self.asked is not None:
-            asked = {
-                "asked": self.asked.n_asked,
-                "kept": self.asked.n_kept,
-                "not_answered": len(self.asked.failures),
-            }
-        if self.graded is None or self.summary is None:
-            return {"system": self.system, **asked}
-        rules = Counter(item.rule for item in self.graded.grades if item.rule)
-        return {
-            "system": self.graded.system,
-            "judge": None if self.graded.given_by else self.graded.judge,
-            "graded_by_file": self.graded.given_by or None,
-            "decided_by_rule": dict(sorted(rules.items())),
-            "verdicts": dict(self.verdicts),
-            **answers_json(self.summary),
-            **asked,
-        }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each graded answer."""
-        return [
-            {
-                "query_id": item.query_id,
-                "verdict": item.verdict,
-                "score": item.score,
-                "strict_score": item.strict_score,
-                "has_hallucination": item.has_hallucination,
-                "rule": item.rule,
-                "explanation": item.explanation,
-                "failure": item.failure,
-            }
-            for item in (self.graded.grades if self.graded else ())
-        ]
-
-    def table(self) -> str:
-        """Return the counts in words."""
-        if self.estimate is not None:
-            return self.estimate.table()
-        parts = []
-        if self.asked is not None:
-            n_failed = len(self.asked.failures)
-            parts.append(f"{self.asked.n_asked - n_failed} queries answered, {n_failed} failed")
-        if self.graded is not None:
-            told = ", ".join(f"{name} {count}" for name, count in self.verdicts.items())
-            given = self.graded.given_by
-            judge = f"by the grades of {given}" if given else f"judge {self.graded.judge}"
-            parts.append(f"{self.graded.n_answers} answers, {judge}: {told}")
-        return "\n".join(f"{self.system}: {part}" for part in parts)
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Grounded(Result):
-    """What answers say beyond their context.
-
-    Args:
-        judge: Name of the model, or `offline`.
-        summary: Rates over all answers; None in a dry run.
-        groundings: One an answer; empty where they were written to a file.
-        path: That file; None where there is none.
-        counted: What a dry run counted; None in earnest.
-        notes: What was told on the way.
-    """
-
-    judge: str
-    summary: GroundingSummary | None
-    groundings: tuple[Grounding, ...] = ()
-    path: Path | None = None
-    counted: Mapping[str, Any] | None = None
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """What a dry run counted; None in earnest."""
-        return None if self.counted is None else Estimate(self.counted)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `ragforge ground --json` prints."""
-        found = self.summary
-        if found is None:
-            return dict(self.counted or {})
-        return {
-            "judge": self.judge,
-            "answers": found.n_answers,
-            "checked": found.n_checked,
-            "failed": found.n_failed,
-            "rules": found.rules,
-            "claims": found.n_claims,
-            "claims_supported": found.n_supported,
-            "grounded": _rate_json(found.grounded),
-            "faithfulness": _rate_json(found.faithfulness),
-            "answers_citing": found.n_citing,
-            "citations": found.citations,
-            "citation_precision": _rate_json(found.citation_precision),
-            "citation_recall": _rate_json(found.citation_recall),
-        }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each answer."""
-        return [
-            {
-                "query_id": item.query_id,
-                "faithfulness": item.faithfulness,
-                "claims": len(item.claims),
-                "claims_supported": sum(claim.is_supported for claim in item.claims),
-                "citation_precision": item.citation_precision,
-                "citation_recall": item.citation_recall,
-                "rule": item.rule,
-                "failure": item.failure,
-            }
-            for item in self.groundings
-        ]
-
-    def table(self) -> str:
-        """Return the rates as text."""
-        found = self.summary
-        if found is None:
-            return Estimate(self.counted or {}).table()
-        rates = {
-            "fully grounded": found.grounded,
-            "faithfulness": found.faithfulness,
-            "citation precision": found.citation_precision,
-            "citation recall": found.citation_recall,
-        }
-        rows = [(name, share(rate.mean), str(rate.n)) for name, rate in rates.items()]
-        head = (
-            f"judge {self.judge}: {found.n_checked} of {found.n_answers} answers checked, "
-            f"{found.n_failed} failed"
-        )
-        return f"{head}\n{render_table(('rate', 'mean', 'answers'), rows)}"
-
-
-def _rate_json(rate: Rate) -> dict[str, Any]:
-    interval, bounds = rate.interval, rate.bounds
-    return {
-        "mean": rate.mean,
-        "interval": None if interval is None else [interval.low, interval.high],
-        "n": rate.n,
-        "n_failed": rate.n_failed,
-        "low": None if bounds is None else bounds.low,
-        "high": None if bounds is None else bounds.high,
-    }
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

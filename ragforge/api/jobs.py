@@ -6,11 +6,13 @@ user's. Reading and writing files blocks that loop for a moment.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias, Unpack
 
+from ragforge.api.answered import Answered, Grounded, ask_and_grade, grade
 from ragforge.api.call import (
     ASK,
     JUDGE,
@@ -22,7 +24,7 @@ from ragforge.api.call import (
     dataset_of,
     part_of,
 )
-from ragforge.api.done import Answered, Audited, Completed, Grounded, Refreshed, Retrieved
+from ragforge.api.done import Audited, Completed, Refreshed, Retrieved
 from ragforge.api.judged import Judged
 from ragforge.api.keywords import (
     AskKeywords,
@@ -34,13 +36,9 @@ from ragforge.api.sources import Records, as_file
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.formatting import one_line
 from ragforge.evaluating.gate import parse_share
-from ragforge.evaluating.summary import summarise_system
 from ragforge.files.record_files import read_records
-from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.files.text import checked_name
-from ragforge.pipeline.answer.answering import grade_system
-from ragforge.pipeline.answer.asking_systems import AskingResult, ask_queries
 from ragforge.pipeline.auditing import DEFAULT_N, Plan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
@@ -263,17 +261,10 @@ async def answer(
     mode = Mode(single_call=single_call, dry_run=dry_run)
     with begin(ASK, settings, handle.keywords, mode=mode) as call:
         dataset = part_of(handle)
-        asked = await ask_queries(
-            dataset,
-            spec_of(system),
-            name,
-            call.job,
-            again=again,
+        found = await ask_and_grade(
+            dataset, spec_of(system), name, call.job, again=again, answers_only=answers_only
         )
-        if answers_only or not asked.path.exists():
-            counted = {"system_calls": asked.n_asked} if dry_run else None
-            return Answered(name, asked, counted=counted, notes=tuple(call.notes))
-        return await _graded(dataset, asked.path, name, call, asked)
+        return replace(found, notes=tuple(call.notes))
 
 
 async def grade_answers(
@@ -310,7 +301,8 @@ async def grade_answers(
         graded_by=graded_by,
     )
     with begin(ASK, settings, handle.keywords, mode=mode) as call, as_file(answers, name) as path:
-        return await _graded(part_of(handle), path, name, call, None)
+        found = await grade(part_of(handle), path, name, call.job)
+        return replace(found, notes=tuple(call.notes))
 
 
 async def ground(
@@ -436,19 +428,6 @@ def _named_or_file(answers: Records) -> Iterator[Path | str]:
         return
     with as_file(answers) as path:
         yield path
-
-
-async def _graded(
-    dataset: Dataset, path: Path, name: str, call: Call, asked: AskingResult | None
-) -> Answered:
-    result = await grade_system(dataset, path, name, call.job)
-    if result.estimate is not None:
-        system = {} if asked is None else {"system_calls": asked.n_asked}
-        counted = {**result.estimate, **system}
-        return Answered(name, asked, result, counted=counted, notes=tuple(call.notes))
-    threshold = call.settings.evaluate.rel_threshold
-    summary = summarise_system(dataset, name, rel_threshold=threshold)
-    return Answered(name, asked, result, summary, notes=tuple(call.notes))
 
 
 def _own_name(retriever: AnyRetriever) -> str:

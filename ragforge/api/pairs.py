@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Unpack
 
+from ragforge.api.answered import Grounded
 from ragforge.api.call import ASK, JUDGE, Call, begin
-from ragforge.api.done import Grounded
 from ragforge.api.jobs import grounding_place
 from ragforge.api.judged import Judged, check_place
 from ragforge.api.keywords import AskKeywords, JudgeKeywords
