@@ -42,14 +42,13 @@ from ragforge.files.text import checked_name
 from ragforge.pipeline.auditing import DEFAULT_N, Plan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
-from ragforge.pipeline.holes import describe_holes as holes_in_words
-from ragforge.pipeline.holes import holes_of
 from ragforge.pipeline.job import Mode
 from ragforge.pipeline.judge.earlier_rankings import Earlier
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.judge.judging import judge_labels as judge_labels_of
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
-from ragforge.pipeline.run_list import named_specs
+from ragforge.pipeline.run_list import describe_holes as holes_in_words
+from ragforge.pipeline.run_list import holes_of, named_specs
 from ragforge.plugins import HandedOver
 from ragforge.records import Grounding
 from ragforge.refresh.refreshing import RefreshOptions, refresh_dataset

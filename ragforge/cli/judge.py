@@ -136,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Settings") -> int:
     """Complete the pools of a dataset, and print what came of it."""
     from ragforge.pipeline.complete.completing import complete_whole
-    from ragforge.pipeline.holes import describe_holes, holes_of
+    from ragforge.pipeline.run_list import describe_holes, holes_of
     from ragforge.report.generation import completion_text
 
     with observed(arguments) as observer:

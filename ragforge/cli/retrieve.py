@@ -78,10 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.evaluating.selection import selection_json
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
-    from ragforge.pipeline.holes import describe_holes, holes_of
     from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import make_runs, require_working
-    from ragforge.pipeline.run_list import named_specs
+    from ragforge.pipeline.run_list import describe_holes, holes_of, named_specs
 
     max_failures = parse_share(arguments.max_failures, "--max-failures")
     check_outputs({"--trec": arguments.trec}, {"--config": arguments.config})

@@ -1,11 +1,14 @@
-"""Evaluations of a dataset's runs as records: what the history keeps and a gate is held against."""
+"""Evaluations of a dataset's runs as records: what the history keeps and a gate is held against.
+
+Digests of queries, grades and chunks tell whether what an evaluation rests on changed.
+"""
 
 import hashlib
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -30,20 +33,16 @@ from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
 from ragforge.files.set.query_selection import Chosen
 from ragforge.files.set.stale_runs import UsableRuns, usable_runs
+from ragforge.files.set.versions.wholeness import corpus_digest
 from ragforge.measures import Scores, parse_measure
 from ragforge.measures.listed_relevance import Listed
-from ragforge.pipeline.ground_digests import (
-    corpus_digest,
-    grades_digest,
-    item_digests,
-    judgments_digest,
-)
 from ragforge.records import (
     Baseline,
     Digests,
     Evaluation,
     Grader,
     ItemValues,
+    Judgment,
     MeasuredMean,
     Query,
     Spending,
@@ -51,8 +50,52 @@ from ragforge.records import (
 )
 from ragforge.records.queries import Selection
 
+_ITEM_DIGITS: Final = 16
+_GRADE_DIGITS: Final = 8
 KEPT_RANKS: Final = 100
 """Chunks of a ranking that are kept to be scored again, at most."""
+
+
+def item_digests(queries: Iterable[Query]) -> dict[str, str]:
+    """Return what each item is, by query id: equal digests, equal items.
+
+    That is what it asks for: its question, answer and evidence. Grades and chunk ids are no part of
+    it, so that an item stays the same when more is judged.
+    """
+    return {query.query_id: _item(query) for query in queries}
+
+
+def grades_digest(grades: Mapping[str, int | None], listed: Collection[str] | None = None) -> str:
+    """Return what the grades above 0 of an item are; the others move no ranking's value.
+
+    Args:
+        grades: By chunk.
+        listed: The relevant chunks, where lists decide what is relevant; None where grades do.
+    """
+    relevant = sorted((chunk_id, grade) for chunk_id, grade in grades.items() if grade)
+    told = relevant if listed is None else [relevant, sorted(listed)]
+    return json_sha256(told)[:_GRADE_DIGITS]
+
+
+def judgments_digest(settled: Settled) -> str:
+    """Return what all grades are, failed ones and lists of relevant chunks too."""
+    grades = {
+        query_id: {chunk_id: _said(item) for chunk_id, item in sorted(judged.items())}
+        for query_id, judged in sorted(settled.items())
+    }
+    return json_sha256(grades)
+
+
+def _said(judgment: Judgment) -> object:
+    if judgment.relevant is None:
+        return judgment.grade
+    return [judgment.grade, judgment.relevant]
+
+
+def _item(query: Query) -> str:
+    quotes = sorted(item.quote for item in query.evidence)
+    asked = [query.asked, query.expected_answer, quotes]
+    return json_sha256(asked)[:_ITEM_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +254,9 @@ def _state(dataset: Dataset, ground: _Ground, part: Task | None) -> _State:
     ]
     digests = {
         "corpus": corpus_digest(dataset),
-        "queries": _sha256(json.dumps(asked)),
+        "queries": json_sha256(asked),
         "judgments": judgments_digest(settled),
-        "prompts": _sha256(json.dumps(sorted((g.prompt, g.prompt_sha256) for g in graders))),
+        "prompts": json_sha256(sorted((g.prompt, g.prompt_sha256) for g in graders)),
     }
     items = item_digests(task.queries)
     return _State(
@@ -286,7 +329,7 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
         n_holes=holes.n_unjudged + holes.n_failed,
         measures=measures,
         graders=state.graders,
-        digests=Digests(**state.digests, rankings=_sha256(json.dumps(ranked))),
+        digests=Digests(**state.digests, rankings=json_sha256(ranked)),
         spent=Spending(**manifest.spent.model_dump()),
         timing=_timing(run),
         tool_version=__version__,
@@ -363,8 +406,9 @@ def _git() -> dict[str, str]:
     return {"git_commit": lines[0], "git_branch": lines[1]}
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def json_sha256(value: object) -> str:
+    """Return the sha256 of what JSON can say."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def rescoring_basis_of(dataset: Dataset, run: EvaluatedRun) -> RescoringBasis:

@@ -14,7 +14,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
-from ragforge.pipeline.answer.answering import with_query_ids
+from ragforge.pipeline.answer.answer_files import with_query_ids
 from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.job import Job, OutputFile, failures_beside
 from ragforge.records import Failure, Grounding

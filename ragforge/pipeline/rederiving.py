@@ -9,7 +9,7 @@ from ragforge.errors import UsageError
 from ragforge.files.record_files import read_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.generation.inputs import settle
+from ragforge.pipeline.generation.generated_queries import settle
 from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.pipeline.graded_quotes import GradedQuotes, at_chunks, by_rank, moved_pool
 from ragforge.records import Chunk, Evidence, Judgment, Query

@@ -11,12 +11,11 @@ from ragforge.evaluating.formatting import one_line
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import chunks_of_runs
-from ragforge.files.set.wholeness import require_own_chunks
+from ragforge.files.set.wholeness import corpus_digest, require_own_chunks
 from ragforge.files.text import checked_name
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.embedding import embedder_of
-from ragforge.pipeline.ground_digests import corpus_digest
+from ragforge.pipeline.backend import embedder_of
 from ragforge.pipeline.job import Job
 from ragforge.records import Chunk, Failure, Query, Ranking
 from ragforge.retrieval import Buildable, Retriever

@@ -1,18 +1,26 @@
-"""The runs of a dataset: which there are, what they were made on, and taking some out."""
+"""The runs of a dataset: which there are, what they were made on, their holes, and taking some out.
 
-from collections.abc import Iterable, Sequence
+Holes are retrieved chunks that nobody graded, which measures take for not relevant.
+"""
+
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.evaluation_data import is_complete
 from ragforge.evaluating.judgments import failed_by_name
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, reworded_queries
+from ragforge.files.set.document_level import DocumentLevel, document_level
+from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, reworded_queries, usable_runs
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import checked_name
+from ragforge.records import Judgment, Ranking
 
 Chunks = Literal["now", "others", "no chunks", "unreadable"]
+TOP: Final = 10
+"""Ranks that are looked at."""
 
 
 def named_specs(specs: Sequence[str], names: Sequence[str] = ()) -> dict[str, str]:
@@ -174,3 +182,66 @@ def _chunks(found: RunStatus) -> Chunks:
     if found.told_by == "nothing":
         return "no chunks"
     return "others" if found.is_stale else "now"
+
+
+@dataclass(frozen=True, slots=True)
+class RunHoles:
+    """What of the top ranks of a run has no grade."""
+
+    run: str
+    n_retrieved: int
+    n_holes: int
+
+
+def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
+    """Return the holes of runs, of all but stale ones where none is named.
+
+    There are none without any grade, nor where the labels of a set are complete.
+
+    Only accepted queries count.
+
+    Raises:
+        DataError: There is no such run.
+    """
+    accepted = {query.query_id for query in dataset.queries()}
+    level = DocumentLevel()
+    graded = {_pair(one) for one in dataset.each_judgment() if _counts(one, accepted)}
+    if dataset.manifest.level is not None:
+        level = document_level(dataset, dataset.each_judgment())
+        judgments = level.judgments(dataset.judgments())
+        graded = {_pair(one) for one in judgments if _counts(one, accepted)}
+    if not graded or is_complete(dataset, dataset.each_judgment()):
+        return []
+    names = list(runs) or usable_runs(dataset).names
+    rankings = {run: level.rankings(dataset.each_ranking(run)) for run in names}
+    return [_holes(run, rankings[run], accepted, graded) for run in names]
+
+
+def describe_holes(holes: RunHoles, dataset: Dataset) -> str:
+    """Return what a user should know of a run's holes, "" where there are none."""
+    if not holes.n_holes:
+        return ""
+    return (
+        f"run {holes.run}: {holes.n_holes:,} of {holes.n_retrieved:,} chunks in the top {TOP} are "
+        f"holes; `ragforge judge --dataset {dataset.path} --run {holes.run}` judges them"
+    )
+
+
+def _counts(judgment: Judgment, accepted: Container[str]) -> bool:
+    return not judgment.is_failed and judgment.query_id in accepted
+
+
+def _pair(judgment: Judgment) -> tuple[str, str]:
+    return judgment.query_id, judgment.chunk_id
+
+
+def _holes(
+    run: str, rankings: Iterable[Ranking], accepted: set[str], graded: set[tuple[str, str]]
+) -> RunHoles:
+    n_retrieved = n_holes = 0
+    for ranking in rankings:
+        if ranking.query_id in accepted:
+            top = [(ranking.query_id, hit.chunk_id) for hit in ranking.ranking[:TOP]]
+            n_retrieved += len(top)
+            n_holes += sum(pair not in graded for pair in top)
+    return RunHoles(run, n_retrieved, n_holes)

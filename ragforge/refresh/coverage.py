@@ -14,12 +14,11 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest
 from ragforge.pipeline.backend import Backend
-from ragforge.pipeline.generation.estimate import estimate_cells
-from ragforge.pipeline.generation.files import documents_of, index_of
-from ragforge.pipeline.generation.inputs import settled as standing
+from ragforge.pipeline.generation.generated_queries import documents_of, index_of
+from ragforge.pipeline.generation.generated_queries import settled as standing
 from ragforge.pipeline.generation.rounds import cell_like, missing_cells, with_rank
 from ragforge.pipeline.generation.source import real_queries
-from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of
+from ragforge.pipeline.generation.team import Briefs, Team, checks_of, estimate_cells, writer_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Cause, Failure, ItemChange, Query

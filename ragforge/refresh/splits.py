@@ -12,7 +12,7 @@ from typing import Final
 from ragforge.config import Settings
 from ragforge.corpus.survey import Survey
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.generation.files import documents_of
+from ragforge.pipeline.generation.generated_queries import documents_of
 from ragforge.records import Action, Cause, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery

@@ -14,8 +14,8 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.complete.completing import judging_settings, probing_retrievers
+from ragforge.pipeline.evaluated import grades_digest, item_digests
 from ragforge.pipeline.generation.team import Team
-from ragforge.pipeline.ground_digests import grades_digest, item_digests
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.pipeline.surveying import Surveyed, open_survey

@@ -14,7 +14,7 @@ from ragforge.evaluating.formatting import plural
 from ragforge.files.array_files import Array
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, each_chunk, key_of, query_and_chunk
-from ragforge.pipeline.generation.inputs import is_kept
+from ragforge.pipeline.generation.generated_queries import is_kept
 from ragforge.records import Chunk, Query, VersionCheck
 from ragforge.refresh.conflicts import is_found_relevant
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks

@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.formats.answers import AnswerRow
 from ragforge.observe import silent
-from ragforge.pipeline.answer.answering import with_query_ids
+from ragforge.pipeline.answer.answer_files import with_query_ids
 from ragforge.records import Query
 
 QUERIES = [

@@ -1,4 +1,4 @@
-from ragforge.pipeline.embedding import with_embeddings
+from ragforge.pipeline.backend import with_embeddings
 
 EMBEDDINGS = {"calls": 5, "cached": 2, "prompt_tokens": 100, "cost_usd": 0.25}
 ESTIMATE = {

@@ -6,8 +6,7 @@ from ranked_sets import FAILED, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.manifest import digest_file
-from ragforge.pipeline.evaluated import evaluate_runs, sealed
-from ragforge.pipeline.ground_digests import item_digests
+from ragforge.pipeline.evaluated import evaluate_runs, item_digests, sealed
 from ragforge.records import Evidence, Judgment, Query
 
 RR = EvaluateSettings(measures=("RR",))

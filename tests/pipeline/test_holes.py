@@ -1,7 +1,7 @@
 import pytest
 
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.holes import RunHoles, describe_holes, holes_of
+from ragforge.pipeline.run_list import RunHoles, describe_holes, holes_of
 from ragforge.records import Hit, Judgment, Query, Ranking
 
 

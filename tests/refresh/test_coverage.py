@@ -13,7 +13,7 @@ from refresh.changed_corpora import (
 
 from ragforge.errors import BudgetError, EndpointError
 from ragforge.files.manifest import Aim
-from ragforge.pipeline.generation.inputs import is_own
+from ragforge.pipeline.generation.generated_queries import is_own
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 from ragforge.stages.generate.quotas import make_cells
 

@@ -173,6 +173,12 @@ def chunks_digest(dataset: Dataset) -> str:
     return _digest(path, (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
 
 
+def corpus_digest(dataset: Dataset) -> str:
+    """Return what the chunks are; "" where there are none."""
+    path = dataset.chunks_path
+    return (chunks_digest(dataset) or digest_file(path)) if path.exists() else ""
+
+
 @lru_cache(maxsize=16)
 def _digest(path: Path, stamp: tuple[int, ...]) -> str:
     """Return the digest of a file in a state that its stamp tells from others."""

@@ -1,105 +1,39 @@
-"""Grading the answers of a RAG system."""
+"""Grading the answers of a RAG system: by facts that are drawn first, or as a whole."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from ragforge.errors import DataError, EndpointError
-from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
-from ragforge.files.text import checked_name, shown
+from ragforge.files.text import checked_name
 from ragforge.llm.connect import OFFLINE
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.answer.asking_systems import Contexts, refuse_to_replace_answers
-from ragforge.pipeline.answer.facts import GRADING, GRADING_AT_ONCE, Ready, ready_by_facts
-from ragforge.pipeline.answer.given_grades import (
-    expected_answers,
+from ragforge.pipeline.answer.answer_files import (
+    AnswerFile,
+    expecting,
     given_grades,
-    lone_scores,
-    wrong_totals,
+    read_answer_file,
 )
+from ragforge.pipeline.answer.asking_systems import refuse_to_replace_answers
 from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
 from ragforge.pipeline.job import Job, Mode
-from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
-from ragforge.retrieval import ContextPassage
-from ragforge.stages.answer.cases import Case, cases, unknown_passages
+from ragforge.records import Answer, AnswerGrade, Fact, Failure, Query
+from ragforge.stages.answer.by_facts import DividedJudge, FactJudge
+from ragforge.stages.answer.cases import Case
+from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
 from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.rules import graded_by_rule
 from ragforge.stages.answer.stage import grade_answers
-from ragforge.stages.generate.gates.repeated_questions import normal_question
-from ragforge.stages.runner import Collected, Workers
+from ragforge.stages.asking import Asker
+from ragforge.stages.runner import Collected, Judge, Workers
 
-_EXAMPLES: Final = 3
-
-
-def with_query_ids(
-    rows: Iterable[AnswerRow], queries: Iterable[Query], observer: Observer
-) -> list[AnswerRow]:
-    """Return the rows with the ids of their queries; those of no query are left out and told.
-
-    An id goes before the question, unless it is just called id and no query has it: then it is the
-    number of the row. Questions are the same that differ in case, blanks and punctuation alone.
-    Where several queries ask the same, rows go to them in the order of the ids.
-
-    Args:
-        rows: Answers, some or all without an id.
-        queries: Those of the dataset.
-        observer: Told of questions that no query asks, and of those that several ask.
-
-    Raises:
-        DataError: A question is answered more often than it is asked, or is that of another query
-            than the id.
-    """
-    ids: dict[str, list[str]] = {}
-    known: dict[str, str] = {}
-    for query in sorted(queries, key=lambda query: query.query_id):
-        known[query.query_id] = query.query
-        ids.setdefault(normal_question(query.query), []).append(query.query_id)
-    named: list[AnswerRow] = []
-    unasked: list[str] = []
-    repeated: dict[str, str] = {}
-    taken = set[str]()
-    for row in rows:
-        asked_by = _asked_by(row, ids, known)
-        if not asked_by:
-            unasked.append(row.question)
-            continue
-        query_id = next((one for one in asked_by if one not in taken), None)
-        if query_id is None:
-            raise DataError(f"{row.where}: {shown(row.question or row.query_id)} comes twice")
-        if len(asked_by) > 1:
-            repeated.setdefault(asked_by[0], row.question)
-        taken.add(query_id)
-        named.append(replace(row, query_id=query_id))
-    _note_result(unasked, "no query of the set asks", observer)
-    _note_result(list(repeated.values()), "several queries of the set ask", observer)
-    return named
-
-
-def _asked_by(row: AnswerRow, ids: Mapping[str, list[str]], known: Mapping[str, str]) -> list[str]:
-    """Return the ids of the queries that a row may be of."""
-    if not row.query_id:
-        return ids.get(normal_question(row.question), [])
-    same = ids.get(normal_question(row.asked), []) if row.asked else []
-    if not same or row.query_id in same:
-        return [row.query_id]
-    if row.query_id not in known and row.has_plain_id:
-        return same
-    asks = f"asks {shown(known[row.query_id])}" if row.query_id in known else "is not in the set"
-    raise DataError(
-        f"{row.where}: query {shown(row.query_id)} {asks}, and the question of the row, "
-        f"{shown(row.asked)}, is that of {shown(same[0])}; leave the id or the question out"
-    )
-
-
-def _note_result(questions: list[str], what: str, observer: Observer) -> None:
-    if questions:
-        examples = ", ".join(shown(question) for question in questions[:_EXAMPLES])
-        message = f"answers by question: {what} {len(questions)} of them: {examples}"
-        observer(Event("note", message=message))
+EXTRACTING = "extract_facts"
+GRADING = "grade_facts"
+GRADING_AT_ONCE = "grade_answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +48,14 @@ class AnsweringResult:
     estimate: dict[str, object] | None
     given_by: str = ""
     """File whose grades these are; "" where a judge was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grading:
+    """Answers whose queries have their facts as far as these can be had, and who grades them."""
+
+    cases: list[Case]
+    judge: Judge[Case, AnswerGrade]
 
 
 async def grade_system(
@@ -137,7 +79,7 @@ async def grade_system(
     """
     refuse_to_replace_answers(dataset, checked_name(system))
     dataset = _as_made(dataset, answers_path)
-    taken = _read(dataset, answers_path, job.observer, job.mode.graded_by)
+    taken = read_answer_file(dataset, answers_path, job.observer, job.mode.graded_by)
     answers, todo = taken.answers, taken.todo
     if not job.mode.dry_run:
         _take_in(dataset, system, taken)
@@ -159,10 +101,10 @@ async def _by_judge(dataset: Dataset, system: str, todo: list[Case], job: Job) -
                 _write(dataset, system, graded)
                 backend.note_in(dataset)
 
-        ready = await _ready(dataset, todo, backend, job)
+        grading = await _prepared(dataset, todo, backend, job)
         graded = await grade_answers(
-            ready.cases,
-            ready.judge,
+            grading.cases,
+            grading.judge,
             system=system,
             workers=Workers(
                 backend.workers(job.settings.model.concurrency),
@@ -199,11 +141,11 @@ def _by_file(
     return AnsweringResult(system, path.name, len(given), given, [], None, path.name)
 
 
-def _take_in(dataset: Dataset, system: str, taken: "_Taken") -> None:
+def _take_in(dataset: Dataset, system: str, taken: AnswerFile) -> None:
     """Write answers; what is left of other ones under their name must not stand beside them."""
     answers = taken.answers
     if taken.expected:
-        dataset.write_queries(_expecting(dataset.all_queries(), taken.expected))
+        dataset.write_queries(expecting(dataset.all_queries(), taken.expected))
     name = f"answers/{system}.jsonl"
     before = dataset.manifest.files.get(name)
     dataset.write_answers(system, answers)
@@ -214,13 +156,13 @@ def _take_in(dataset: Dataset, system: str, taken: "_Taken") -> None:
         dataset.write_answer_grades(system, [])
 
 
-async def _ready(dataset: Dataset, todo: list[Case], backend: Backend, job: Job) -> Ready:
+async def _prepared(dataset: Dataset, todo: list[Case], backend: Backend, job: Job) -> _Grading:
     """Return the answers with what they are graded by, and who grades them."""
     if backend.asker is None:
-        return Ready(todo, LexicalAnswerJudge())
+        return _Grading(todo, LexicalAnswerJudge())
     if job.mode.single_call:
-        return Ready(todo, LLMAnswerJudge(backend.asker))
-    return await ready_by_facts(dataset, todo, backend.asker, backend, job)
+        return _Grading(todo, LLMAnswerJudge(backend.asker))
+    return await _with_facts(dataset, todo, backend.asker, backend, job)
 
 
 def _write(dataset: Dataset, system: str, graded: Collected[AnswerGrade]) -> None:
@@ -239,85 +181,6 @@ def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """What a file of answers brings."""
-
-    answers: list[Answer]
-    todo: list[Case]
-    """Those that can be graded."""
-    expected: dict[str, str]
-    """Expected answers of queries that have none."""
-    unknown: list[int]
-    """Passages of each answer that are in no chunk."""
-
-
-def _expecting(queries: Iterable[Query], expected: Mapping[str, str]) -> list[Query]:
-    return [
-        query.model_copy(update={"expected_answer": expected[query.query_id]})
-        if query.query_id in expected
-        else query
-        for query in queries
-    ]
-
-
-def _read(dataset: Dataset, path: Path, observer: Observer, graded_by: str) -> _Taken:
-    """Return the answers of a file, and those of them that can be graded."""
-    chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
-    everything = dataset.require_accepted_queries()
-    given = list(read_answers(path, graded_by=graded_by))
-    totals = (f"{told}; the rows count" for told in wrong_totals(given, read_totals(path)))
-    for told in (*totals, *lone_scores(given)):
-        observer(Event("note", message=f"{path}: {told}"))
-    rows = with_query_ids(given, everything, observer)
-    expected, notes = expected_answers(rows, everything)
-    if (chosen := dataset.chosen) is not None:
-        rows = [row for row in rows if row.query_id in chosen.query_ids]
-        if not rows:
-            raise DataError(f"{path}: answers none of the queries of {chosen.selection.in_words}")
-    if not rows:
-        raise DataError(
-            f"{path}: none of its questions is one of {dataset.path}, whose first is "
-            f"{shown(everything[0].query)}"
-        )
-    for message in notes:
-        observer(Event("note", message=message))
-    queries = _expecting(dataset.require_queries(), expected)
-    answers = _resolved(rows, chunks)
-    todo = list(cases(queries, answers, chunks))
-    if not todo:
-        raise DataError(
-            f"{path}: answers none of the queries of {dataset.path} that have an expected "
-            f"answer (its first query_id is {answers[0].query_id!r})"
-        )
-    if len(todo) < len(answers):
-        left = len(answers) - len(todo)
-        observer(Event("note", message=f"{left} answers have no query with an expected answer"))
-    unknown = [unknown_passages(answer, chunks) for answer in answers]
-    return _Taken(answers, todo, expected, unknown)
-
-
-def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
-    """Return the answers with the chunks that hold the passages their systems had before them."""
-    contexts = Contexts(list(chunks.values()))
-    answers = []
-    for row in rows:
-        named = contexts.find(ContextPassage((name,), (name,)) for name in row.chunk_ids)
-        held = [contexts.quoted(passage.quote, passage.doc_id) for passage in row.passages]
-        ids = [*named.chunk_ids, *(chunk_id for chunk_id in held if chunk_id is not None)]
-        answers.append(
-            Answer(
-                query_id=row.query_id,
-                answer=row.answer,
-                chunk_ids=tuple(dict.fromkeys(ids)),
-                n_unknown_passages=row.n_unknown_passages + named.n_unknown + held.count(None),
-                latency_s=row.latency_s,
-                given=row.grade,
-            )
-        )
-    return answers
-
-
 def _note_given_grades(todo: Sequence[Case], answers: Iterable[Answer], observer: Observer) -> None:
     """Say what becomes of grades that came with answers, where a judge grades all of them."""
     with_grade = {answer.query_id for answer in answers if answer.given is not None}
@@ -332,3 +195,118 @@ def _note_unknown_passages(unknown: list[int], observer: Observer) -> None:
     if concerned:
         told = f"{sum(unknown)} retrieved passages are in no chunk; hallucination is not checked"
         observer(Event("note", message=f"{told} for the {concerned} answers that had them"))
+
+
+async def _with_facts(
+    dataset: Dataset,
+    cases: Sequence[Case],
+    asker: Asker,
+    backend: Backend,
+    job: Job,
+) -> _Grading:
+    """Draw the facts that the answers left to a judge are graded by, and write them.
+
+    Facts that a query has already stay as they are, unless they were drawn from another expected
+    answer. In a dry run nothing is written, and facts
+    that would have to be drawn are stood for by the expected answer.
+
+    Args:
+        dataset: Keeps the facts.
+        cases: Answers, also those that a rule decides.
+        asker: The model with the prompt that grades by facts.
+        backend: Lends the other prompts.
+        job: Calls in flight, and who is told.
+
+    Raises:
+        DataError: A query has two facts of one id.
+        EndpointError, BudgetError: The run was stopped; what was drawn is written.
+    """
+    read = [case for case in cases if graded_by_rule(case) is None]
+    _refuse_doubled_ids(dataset, read)
+    unanswerable = any(not case.query.answerable for case in read)
+    otherwise = backend.with_prompt(GRADING_AT_ONCE) if unanswerable else None
+    drawn = await _draw([case.query for case in read], dataset, backend, job)
+    undrawn = {failure.key: failure for failure in drawn.failures}
+    queries = {query.query_id: query for query in drawn.results}
+    if backend.tally is not None:
+        guessed = _guessed((case.query for case in read), undrawn)
+        queries |= guessed
+        _note_guessed_facts(len(guessed), job.observer)
+    by_facts = FactJudge(asker, undrawn)
+    return _Grading(
+        [replace(case, query=queries.get(case.query.query_id, case.query)) for case in cases],
+        DividedJudge(by_facts, LLMAnswerJudge(otherwise)) if otherwise else by_facts,
+    )
+
+
+async def _draw(
+    queries: Iterable[Query], dataset: Dataset, backend: Backend, job: Job
+) -> Collected[Query]:
+    dry_run = backend.tally is not None
+    todo = [query for query in queries if lacks_facts(query)]
+
+    def keep(drawn: Collected[Query]) -> None:
+        if not dry_run:
+            _write_facts(dataset, drawn, {query.query_id for query in todo})
+            backend.note_in(dataset)
+
+    asker = backend.with_prompt(EXTRACTING) if todo else None
+    if asker is None:
+        nothing: Collected[Query] = Collected()
+        keep(nothing)
+        return nothing
+    return await draw_facts(todo, asker, backend.stage_workers(job), keep)
+
+
+def _write_facts(dataset: Dataset, drawn: Collected[Query], tried: set[str]) -> None:
+    """Put facts beside what the dataset holds now, and failures in the place of older ones."""
+    queries = keeping_facts(dataset.all_queries(), drawn.results)
+    if drawn.results:
+        edited, before = dataset.changed_by_hand("queries.jsonl"), dataset.manifest
+        dataset.write_queries(queries)
+        if edited:
+            # Else `generate` would take the file for its own and write over the edit.
+            dataset.write_manifest(before)
+    open_ids = {query.query_id for query in queries if lacks_facts(query)}
+    dataset.replace_failures(
+        "facts", drawn.failures, lambda key: key in tried or key not in open_ids
+    )
+
+
+def _guessed(queries: Iterable[Query], undrawn: dict[str, Failure]) -> dict[str, Query]:
+    """Return queries whose facts are still to be asked for, with the expected answer for a fact.
+
+    Where a stored reply was no use there will be no facts, and no call to grade by them.
+    """
+    open_ids = {key for key, failure in undrawn.items() if failure.kind == "error"}
+    return {
+        query.query_id: query.model_copy(
+            update={
+                "facts": (Fact(fact_id="f1", text=query.expected_answer or query.query),),
+                "facts_by": None,
+            }
+        )
+        for query in queries
+        if query.query_id in open_ids
+    }
+
+
+def _note_guessed_facts(n_undrawn: int, observer: Observer) -> None:
+    if n_undrawn:
+        observer(
+            Event(
+                "note",
+                message=f"{n_undrawn} queries have no facts yet: a call each to draw them is "
+                "counted, and one an answer to grade it by facts that are guessed here",
+            )
+        )
+
+
+def _refuse_doubled_ids(dataset: Dataset, cases: Iterable[Case]) -> None:
+    for query in (case.query for case in cases):
+        ids = [fact.fact_id for fact in query.facts]
+        if len(set(ids)) < len(ids):
+            raise DataError(
+                f"{dataset.path / 'queries.jsonl'}: query {query.query_id}: facts: expected "
+                f"distinct fact_ids, got {', '.join(ids)}"
+            )

@@ -14,8 +14,8 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.backend import count_embeddings, embedder_of, with_embeddings
 from ragforge.pipeline.complete.pool_waves import PooledQuery, Waves, items_of, queries_to_complete
-from ragforge.pipeline.embedding import count_embeddings, embedder_of, with_embeddings
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 from ragforge.pipeline.judge.judges import open_judges

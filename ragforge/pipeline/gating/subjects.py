@@ -1,7 +1,5 @@
 """What a gate decides on, by measure: the values of a run, or of the answers of a system."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,8 +23,14 @@ from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen_values import interval_by_measure
 from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
-from ragforge.pipeline.evaluated import EvaluatedRun, evaluated_on, sealed
-from ragforge.pipeline.ground_digests import grades_digest, item_digests
+from ragforge.pipeline.evaluated import (
+    EvaluatedRun,
+    evaluated_on,
+    grades_digest,
+    item_digests,
+    json_sha256,
+    sealed,
+)
 from ragforge.pipeline.history import last_alike, last_other
 from ragforge.records import (
     Baseline,
@@ -322,10 +326,10 @@ def _digests(
     answers = [[key, answer.answer] for key, answer in sorted(records.answers.items())]
     return Digests(
         corpus=digest_file(chunks) if chunks.exists() else "",
-        queries=_sha256(asked),
-        judgments=_sha256(grades),
-        rankings=_sha256(answers),
-        prompts=_sha256(sorted([judge.prompt, judge.prompt_sha256] for judge in graded_by)),
+        queries=json_sha256(asked),
+        judgments=json_sha256(grades),
+        rankings=json_sha256(answers),
+        prompts=json_sha256(sorted([judge.prompt, judge.prompt_sha256] for judge in graded_by)),
     )
 
 
@@ -346,7 +350,3 @@ def _warnings(records: SystemRecords) -> list[str]:
             f"answers not checked for hallucination: {n_unchecked:,}; at worst all have it"
         )
     return warnings
-
-
-def _sha256(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

@@ -14,11 +14,16 @@ from ragforge.corpus.survey import Survey
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import refuse_other_files, refuse_refreshed
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.generation.estimate import estimate_generation
-from ragforge.pipeline.generation.inputs import is_own, is_settled, made_from, open_inputs, settle
+from ragforge.pipeline.generation.generated_queries import (
+    is_own,
+    is_settled,
+    made_from,
+    open_inputs,
+    settle,
+)
 from ragforge.pipeline.generation.rounds import Rounds
 from ragforge.pipeline.generation.source import ChunkSource, real_queries
-from ragforge.pipeline.generation.team import assemble
+from ragforge.pipeline.generation.team import assemble, estimate_generation
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Coverage, FunnelStep, GenerationReport, Judgment, Query, ShareRow

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.generation.files import keep_generated
-from ragforge.pipeline.generation.inputs import Inputs, is_kept
+from ragforge.pipeline.generation.generated_queries import Inputs, is_kept, keep_generated
 from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import Surveyed
