@@ -33,7 +33,7 @@ from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
 from ragforge.files.set.query_selection import Chosen
 from ragforge.files.set.stale_runs import UsableRuns, usable_runs
-from ragforge.files.set.versions.wholeness import corpus_digest
+from ragforge.files.set.wholeness import corpus_digest
 from ragforge.measures import Scores, parse_measure
 from ragforge.measures.listed_relevance import Listed
 from ragforge.records import (

@@ -23,7 +23,7 @@ from ragforge.pipeline.comparing.deciding import (
     ComparisonOptions,
     Contender,
     Contest,
-    Doubt,
+    Undecided,
     check_names,
     decide,
 )
@@ -80,7 +80,7 @@ def compare_answers(
         of="answers",
         contenders=contenders,
         measures=measures,
-        doubts=_doubts(dataset, records, compared, measures, part.design if part else None),
+        undecided=_undecided(dataset, records, compared, measures, part.design if part else None),
         texts={query_id: query.query for query_id, query in queries.items()},
         lower_is_better=LOWER_IS_BETTER,
         judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
@@ -160,23 +160,23 @@ def _check_shared(contenders: Sequence[Contender]) -> None:
             )
 
 
-def _doubts(
+def _undecided(
     dataset: Dataset,
     systems: Mapping[str, SystemRecords],
     compared: Sequence[tuple[str, str]],
     measures: Sequence[str],
     design: Design | None,
-) -> dict[tuple[str, str, str], Doubt]:
+) -> dict[tuple[str, str, str], Undecided]:
     reasons = {(a, b): _two_judges(dataset, systems[a], systems[b]) for a, b in compared}
-    doubts = {
-        (a, b, measure): _doubt(systems[a], systems[b], measure, design)
+    found = {
+        (a, b, measure): _open_difference(systems[a], systems[b], measure, design)
         for a, b in compared
         for measure in measures
     }
     # What one judge did not grade comes first: its reason names the command that settles it.
     return {
-        (a, b, measure): replace(doubt, withheld=reasons[a, b] or doubt.withheld)
-        for (a, b, measure), doubt in doubts.items()
+        (a, b, measure): replace(item, withheld=reasons[a, b] or item.withheld)
+        for (a, b, measure), item in found.items()
     }
 
 
@@ -214,7 +214,9 @@ def _judge_of(grade: AnswerGrade) -> tuple[str, ...] | None:
     return by.kind, by.model, by.prompt, by.prompt_sha256, by.protocol
 
 
-def _doubt(a: SystemRecords, b: SystemRecords, measure: str, design: Design | None) -> Doubt:
+def _open_difference(
+    a: SystemRecords, b: SystemRecords, measure: str, design: Design | None
+) -> Undecided:
     """Bound the difference over queries that one of two could not answer or have graded.
 
     All measures of answers lie from 0 to 1, so that a missing one does.
@@ -228,14 +230,14 @@ def _doubt(a: SystemRecords, b: SystemRecords, measure: str, design: Design | No
     left_out = sorted(asked - paired)
     why = _why_unknown(a, b, measure)
     if not left_out:
-        return Doubt(withheld=why)
+        return Undecided(withheld=why)
     certain = {query_id: of_b[query_id] - of_a[query_id] for query_id in sorted(paired)}
     lows = {item: of_b.get(item, 0.0) - of_a.get(item, 1.0) for item in left_out}
     highs = {item: of_b.get(item, 1.0) - of_a.get(item, 0.0) for item in left_out}
     low, high = _mean({**certain, **lows}, design), _mean({**certain, **highs}, design)
     # Without those left out the mean may leave what is possible with them.
     means = [_mean(certain, design)] if certain else []
-    return Doubt(len(left_out), Ends(min(low, *means), max(high, *means)), withheld=why)
+    return Undecided(len(left_out), Ends(min(low, *means), max(high, *means)), withheld=why)
 
 
 def _mean(values: Values, design: Design | None) -> float:

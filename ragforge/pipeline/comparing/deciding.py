@@ -68,7 +68,7 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Undecided:
     """What is open about one measure of two runs: by failures, holes, and who graded."""
 
     n_left_out: int = 0
@@ -86,7 +86,7 @@ class Contest:
     """As in `ComparisonReport`."""
     contenders: Sequence[Contender]
     measures: Sequence[str]
-    doubts: Mapping[tuple[str, str, str], Doubt]
+    undecided: Mapping[tuple[str, str, str], Undecided]
     """By the names of both and the measure."""
     texts: Mapping[str, str]
     """Of queries, as far as they are known."""
@@ -278,7 +278,7 @@ def _require_enough(
 def _compared(
     comparison: Comparison, by_name: Mapping[str, Contender], contest: Contest, n_moved: int
 ) -> Compared:
-    doubt = contest.doubts[comparison.a, comparison.b, comparison.measure]
+    found = contest.undecided[comparison.a, comparison.b, comparison.measure]
     a, b = by_name[comparison.a], by_name[comparison.b]
     moved = _moved(a, b, comparison.measure, contest.texts)
     upwards = [query for query in moved if query.diff > 0][:n_moved]
@@ -287,13 +287,13 @@ def _compared(
         upwards, downwards = downwards, upwards
     return Compared(
         comparison=comparison,
-        n_left_out=doubt.n_left_out,
-        failure_bounds=doubt.failure_bounds,
-        unjudged=doubt.unjudged,
+        n_left_out=found.n_left_out,
+        failure_bounds=found.failure_bounds,
+        unjudged=found.unjudged,
         gained=tuple(upwards),
         lost=tuple(downwards),
         # Whoever graded: one and the same ranking is not better than itself.
-        withheld="" if comparison.is_identity else doubt.withheld,
+        withheld="" if comparison.is_identity else found.withheld,
     )
 
 

@@ -1,78 +1,95 @@
-"""What failures and holes leave open about the differences between runs.
+"""What is open about the differences between runs: by failures, by holes, and by who graded.
 
 Failed judgments and retrievals are one doubt, retrieved chunks that nobody judged another; each
-is bounded with the other left as it is.
+is bounded with the other left as it is. No winner is named where several judges graded what a
+difference rests on, or where the grades say nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum, inf
 from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.evaluating.comparison import Unjudged
-from ragforge.evaluating.graded_by import count_silent, why_unknown
-from ragforge.measures import Scores, parse_measure
+from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.graded_by import (
+    count_silent,
+    judge_command,
+    judges_text,
+    missing_grades_text,
+    why_unknown,
+)
+from ragforge.evaluating.same_judge import (
+    RankingPair,
+    SameJudgeValues,
+    measure_on_same_judge,
+    mixed_grades,
+)
+from ragforge.measures import parse_measure
 from ragforge.measures.bounds import Interval, failure_bounds, judgment_bounds
 from ragforge.measures.difference_bounds import OpenChunk, OpenQuery, difference_bounds
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.hit_table import FailedJudgments, JudgedRanking
 from ragforge.measures.intervals import Ends
+from ragforge.measures.listed_relevance import Ground, is_by_list
 from ragforge.measures.measure_names import Measure
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.measures.strata import Design
-from ragforge.pipeline.comparing.deciding import Doubt
+from ragforge.pipeline.comparing.basis import ComparisonBasis, Qrels, RankedRun
+from ragforge.pipeline.comparing.deciding import Undecided
 from ragforge.records.judgments import GradeOrigin
 
-Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
+USUAL_DEPTH: Final = 10
+"""Ranks that `ragforge judge` pools where nothing is said."""
+_NOISE: Final = 1e-12
 Key: TypeAlias = tuple[str, str, str]
 """Runs a and b, and a measure."""
+_NOTHING: Final[Mapping[str, int | None]] = {}
+Origins: TypeAlias = Mapping[tuple[str, str], GradeOrigin]
+"""By query and chunk."""
+_UNRECORDED = GradeOrigin("")
 
 
-@dataclass(frozen=True, slots=True)
-class RankedRun:
-    """A run with its values."""
-
-    name: str
-    ranked: Mapping[str, Sequence[str]]
-    """Chunk ids by query, best first; of queries in the qrels only."""
-    failed: frozenset[str]
-    """Queries whose retrieval failed."""
-    scores: Scores
-    values: Mapping[str, Mapping[str, float]]
-    """By measure and query."""
-
-
-def doubts(
-    qrels: Qrels,
+def undecided(
+    basis: ComparisonBasis,
     runs: Sequence[RankedRun],
     couples: Sequence[tuple[str, str]],
-    measures: Sequence[str],
-    *,
-    only_retrieved: bool,
-    is_binary: bool,
-    rel_threshold: int,
-    is_complete: bool = False,
-    design: Design | None = None,
-) -> dict[Key, Doubt]:
-    """Return what is open about each measure of each couple of runs, in one pass over the queries.
+    origins: Origins,
+) -> dict[Key, Undecided]:
+    """Return what is open about each measure of each couple of runs, and why none is called better.
 
     Args:
-        qrels: Grade by query and chunk; None where a judgment failed.
+        basis: What they were measured on.
         runs: The runs.
         couples: Names of those that are compared.
-        measures: Canonical names.
-        only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
-        is_binary: Whether no chunk can have a grade above 1; else any up to the top of the scale.
-        rel_threshold: Lowest grade that is relevant for measures that name none.
-        is_complete: Whether what has no label is not relevant, so that holes leave nothing open.
-        design: What the queries are a sample of; None where they are all there is.
+        origins: Who gave the grades, as far as that is recorded.
     """
+    by_key: dict[Key, Undecided] = {}
+    by_judge: dict[Key, str] = {}
+    for labels in basis.labels(runs):
+        by_key |= _open_differences(basis, labels, runs, couples)
+        by_judge |= _graded_by_several(basis, labels, runs, couples)
+    why = _by_silent_grades(basis, runs, couples, origins)
+    # What one judge did not grade comes first: its reason names the command that settles it.
+    why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in by_judge.items()}
+    return {key: replace(item, withheld=why.get(key, "")) for key, item in by_key.items()}
+
+
+def _open_differences(
+    basis: ComparisonBasis,
+    labels: Ground,
+    runs: Sequence[RankedRun],
+    couples: Sequence[tuple[str, str]],
+) -> dict[Key, Undecided]:
+    """Return what failures and holes leave open, in one pass over the queries."""
+    qrels, measures, rel_threshold = labels
     if not measures:
         return {}
+    is_of_list = basis.relevant is not None and is_by_list(parse_measure(measures[0]))
     parsed = {name: parse_measure(name) for name in measures}
-    top = 1 if is_binary else _top(qrels)
+    top = 1 if basis.is_binary or is_of_list else _top(qrels)
     tallies = {
-        (a, b, name): _Tally(parsed[name], parsed[name].rel or rel_threshold, top, design)
+        (a, b, name): _Tally(parsed[name], parsed[name].rel or rel_threshold, top, basis.design)
         for a, b in couples
         for name in measures
     }
@@ -81,16 +98,17 @@ def doubts(
         if not judgments:
             continue
         placed = {
-            run.name: _placed(query_id, judgments, run, is_complete=is_complete) for run in runs
+            run.name: _placed(query_id, judgments, run, is_complete=basis.is_complete)
+            for run in runs
         }
         for (a, b, name), tally in tallies.items():
-            if only_retrieved and not (placed[a].is_expected and placed[b].is_expected):
+            if basis.only_retrieved and not (placed[a].is_expected and placed[b].is_expected):
                 continue
             of_a, of_b = by_name[a].values[name], by_name[b].values[name]
             known = query_id in of_a and query_id in of_b
             difference = of_b[query_id] - of_a[query_id] if known else None
             tally.add(query_id, placed[a], placed[b], difference)
-    return {key: tally.settled() for key, tally in tallies.items()}
+    return {key: tally.total() for key, tally in tallies.items()}
 
 
 def _top(qrels: Qrels) -> int:
@@ -112,9 +130,6 @@ class _Placed(NamedTuple):
     """Whether the retrieval failed."""
     is_expected: bool
     """Whether the run has the query, or should have it."""
-
-
-_NOTHING: Final[Mapping[str, int | None]] = {}
 
 
 def _placed(
@@ -175,7 +190,7 @@ class _Tally:
             certain = self._over_failures(a, b, difference)
         self.of_failures[query_id] = certain
 
-    def settled(self) -> Doubt:
+    def total(self) -> Undecided:
         """Return what is open about the mean difference."""
         mean = self._mean(self.paired) if self.paired else None
         n_holes = self.n_only_a + self.n_only_b + self.n_both
@@ -183,7 +198,7 @@ class _Tally:
         if n_holes:
             bounds = self._bounds(self.of_holes, mean)
             unjudged = Unjudged(self.n_only_a, self.n_only_b, bounds, self.n_both)
-        return Doubt(
+        return Undecided(
             n_left_out=self.n - len(self.paired),
             failure_bounds=self._bounds(self.of_failures, mean) if self.n_failed else None,
             unjudged=unjudged,
@@ -265,35 +280,21 @@ def _open(
             yield OpenChunk(None, rank)
 
 
-Origins: TypeAlias = Mapping[tuple[str, str], GradeOrigin]
-"""By query and chunk."""
-_UNRECORDED = GradeOrigin("")
-
-
-def reasons(
-    qrels: Qrels,
-    origins: Origins,
+def _by_silent_grades(
+    basis: ComparisonBasis,
     runs: Sequence[RankedRun],
     couples: Sequence[tuple[str, str]],
-    measures: Sequence[str],
+    origins: Origins,
 ) -> dict[Key, str]:
-    """Return why no winner is named, for the couples and measures of which that is so.
-
-    Args:
-        qrels: Grade by query and chunk.
-        origins: Who gave them, as far as that is recorded.
-        runs: The runs.
-        couples: Names of those that are compared.
-        measures: Canonical names.
-    """
+    """Return why no winner is named where a difference rests on grades that say nothing."""
     if not any(item.says_nothing for item in set(origins.values())):
         return {}
     by_name = {run.name: run for run in runs}
     by_pair = {}
     for a, b in couples:
-        for name in measures:
+        for name in basis.measures:
             couple = by_name[a], by_name[b]
-            silent = count_silent(_rested_on(*couple, parse_measure(name), qrels, origins))
+            silent = count_silent(_rested_on(*couple, parse_measure(name), basis.qrels, origins))
             why = why_unknown(silent, _ahead(*couple, name))
             if why:
                 by_pair[a, b, name] = why
@@ -333,3 +334,86 @@ def ahead(values: Mapping[str, Mapping[str, float]], *, lower_is_better: bool = 
     if abs(difference) < 1e-12:
         return ""
     return b if (difference > 0) != lower_is_better else a
+
+
+def _graded_by_several(
+    basis: ComparisonBasis,
+    labels: Ground,
+    runs: Sequence[RankedRun],
+    couples: Sequence[tuple[str, str]],
+) -> dict[Key, str]:
+    """Return why no winner is named where several judges graded what the difference rests on."""
+    reasons: dict[Key, str] = {}
+    if basis.pair_judges.mixed:
+        of_name = {run.name: run for run in runs}
+        for a, b in couples:
+            reasons |= _of_couple(basis, labels, (of_name[a], of_name[b]))
+    return reasons
+
+
+def _of_couple(
+    basis: ComparisonBasis, labels: Ground, runs: tuple[RankedRun, RankedRun]
+) -> dict[Key, str]:
+    qrels, measures, rel_threshold = labels
+    by = basis.pair_judges
+    a, b = runs
+    couples = [
+        RankingPair(query_id, a.ranked.get(query_id, ()), b.ranked.get(query_id, ()))
+        for query_id in by.mixed
+        if query_id not in a.failed | b.failed
+    ]
+    readings = measure_on_same_judge(couples, qrels, by, measures, rel_threshold, 0)
+    lacking = {
+        query_id: {name: one.lacking for name, one in of.items() if one.lacking}
+        for query_id, of in readings.items()
+    }
+    mixed = mixed_grades(lacking, len(qrels), by)
+    keys = {name: (a.name, b.name, name) for name in measures}
+    if mixed is not None:
+        needed = {(q, c) for q, of in lacking.items() for chunks in of.values() for c in chunks}
+        n_queries = plural(sum(map(bool, lacking.values())), "query", "queries")
+        command = "ragforge judge --pairs FILE --out FILE --model MODEL"
+        if basis.where.is_dir():
+            depth = _depth(needed, runs)
+            command = judge_command(mixed.ask, str(basis.where), [a.name, b.name], depth=depth)
+        reason = (
+            f"in {n_queries} no one judge graded what both hold ({judges_text(mixed.judges)}), so "
+            f"that a difference may be one of the judges; {missing_grades_text(mixed, command)}"
+        )
+        return {keys[name]: reason for name in mixed.measures}
+    alone = (
+        "in queries that several judges graded, the best possible values are of more than one "
+        "judge; compare these two runs alone"
+    )
+    moved = {
+        name
+        for query_id, of in readings.items()
+        for name, one in of.items()
+        if _moved(one, name, query_id, runs)
+    }
+    return {keys[name]: alone for name in moved}
+
+
+def _moved(
+    one: SameJudgeValues, name: str, query_id: str, runs: tuple[RankedRun, RankedRun]
+) -> bool:
+    """Whether the values that are compared are others than those of one judge."""
+    sides = zip((one.before, one.now), runs, strict=True)
+    return any(
+        reading.value is not None
+        and abs(run.values[name].get(query_id, reading.value) - reading.value) > _NOISE
+        for reading, run in sides
+    )
+
+
+def _depth(needed: set[tuple[str, str]], runs: Sequence[RankedRun]) -> int:
+    """Return the deepest rank that is to be judged; 0 where that is not below the usual pool."""
+    ranks = (
+        rank
+        for run in runs
+        for query_id in {query_id for query_id, _ in needed}
+        for rank, chunk_id in enumerate(run.ranked.get(query_id, ()), 1)
+        if (query_id, chunk_id) in needed
+    )
+    deepest = max(ranks, default=0)
+    return deepest if deepest > USUAL_DEPTH else 0

@@ -1,4 +1,4 @@
-"""Generated queries in a dataset: which they are, what generation starts from, and what it writes."""
+"""Generated queries of a set: which they are, what generation starts from, and what it writes."""
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress

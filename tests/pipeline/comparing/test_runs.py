@@ -11,9 +11,9 @@ from ragforge.files.set.opening import create_dataset
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import all_pairs, compare_pairs
 from ragforge.measures.intervals import Ends
+from ragforge.pipeline.comparing.basis import COMPARED_MEASURES
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import (
-    COMPARED_MEASURES,
     compare_files,
     compare_runs,
 )

@@ -1,6 +1,6 @@
 """A comparison that cannot know which is better names no winner."""
 
-from ragforge.pipeline.comparing.deciding import AS_USUAL, Contender, Contest, Doubt, decide
+from ragforge.pipeline.comparing.deciding import AS_USUAL, Contender, Contest, Undecided, decide
 from ragforge.report.comparison import comparison_json, render_comparison
 
 WHY = "old was graded by one judge, and new by another"
@@ -13,12 +13,12 @@ def contest(withheld, *others):
     names = ("old", "new", *others)
     values = {"nDCG@10": LOW, "RR": LOW}, {"nDCG@10": HIGH, "RR": HIGH}
     couples = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
-    doubts = {(a, b, measure): Doubt() for a, b in couples for measure in ("nDCG@10", "RR")}
+    doubts = {(a, b, measure): Undecided() for a, b in couples for measure in ("nDCG@10", "RR")}
     return Contest(
         of="runs",
         contenders=[Contender(name, values[name == "new"]) for name in names],
         measures=("nDCG@10", "RR"),
-        doubts=doubts | {("old", "new", name): Doubt(withheld=WHY) for name in withheld},
+        undecided=doubts | {("old", "new", name): Undecided(withheld=WHY) for name in withheld},
         texts={},
         rel_threshold=2,
     )

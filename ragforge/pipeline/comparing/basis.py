@@ -1,0 +1,281 @@
+"""What runs are compared on: labels, measures, a part of the queries; and runs measured on it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.same_judge import PairJudges
+from ragforge.evaluating.selection import Part
+from ragforge.files.formats.row_relevance import lists_in_words
+from ragforge.files.set.query_selection import Chosen
+from ragforge.measures import Scores, evaluate, parse_measure
+from ragforge.measures.listed_relevance import Ground, Listed, grounds
+from ragforge.measures.run_evaluation import highest_grade
+from ragforge.measures.scores import threshold_of
+from ragforge.measures.strata import Design
+from ragforge.pipeline.comparing.deciding import (
+    ComparisonOptions,
+)
+
+COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
+"""What is compared where nothing is asked for. Few, as each measure more makes all others harder
+to win by: the order, the first hit, how much is found, how much of the top is right, any hit."""
+TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
+"""Measures by which no run is better than another."""
+_EXAMPLES: Final = 3
+
+Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonBasis:
+    """What runs are measured on."""
+
+    where: Path
+    qrels: Qrels
+    measures: tuple[str, ...]
+    settings: EvaluateSettings
+    only_retrieved: bool
+    is_binary: bool
+    """Whether chunks are relevant or not, and no grade beyond."""
+    warnings: list[str] = field(default_factory=list)
+    is_complete: bool = False
+    """Whether what has no label is not relevant."""
+    reading: str = ""
+    """What is relevant, and what a chunk without a label is, in words."""
+    relevant: Listed | None = None
+    """What lists call relevant, where they decide binary measures; see `Ground`."""
+    pair_judges: PairJudges = field(default_factory=PairJudges)
+    """Who graded the queries that several judges did."""
+    is_named: bool = False
+    """Whether somebody named the runs."""
+    part: Part | None = None
+    """The part of the queries that is compared on; None where that is all."""
+
+    @property
+    def design(self) -> Design | None:
+        """What the queries are a sample of; None where they are all there is."""
+        return self.part.design if self.part else None
+
+    def on_part(self, chosen: Chosen | None) -> "ComparisonBasis":
+        """Return the basis on a part of the queries."""
+        if chosen is None:
+            return self
+        lists = self.relevant or {}
+        counting = [key for key, of in self.qrels.items() if of or lists.get(key)]
+        design = chosen.design.within(counting) if chosen.design else None
+        qrels = {key: of for key, of in self.qrels.items() if key in chosen.query_ids}
+        part = Part(chosen, design, chosen.query_ids.intersection(counting))
+        # As the whole set has it: a part may lack its only grades beyond 1.
+        threshold = threshold_of(highest_grade(self.qrels), self.settings.rel_threshold)
+        settings = self.settings.model_copy(update={"rel_threshold": threshold})
+        if self.relevant is not None:
+            lists = {key: of for key, of in lists.items() if key in chosen.query_ids}
+            return replace(self, qrels=qrels, part=part, settings=settings, relevant=lists)
+        return replace(self, qrels=qrels, part=part, settings=settings)
+
+    def with_lists(self, relevant: Listed | None) -> "ComparisonBasis":
+        """Return the basis with the lists that decide binary measures, and say so, if any."""
+        if not relevant:
+            return self
+        threshold = threshold_of(highest_grade(self.qrels), self.settings.rel_threshold)
+        told = lists_in_words(relevant, self.qrels, threshold)
+        return replace(self, relevant=relevant, warnings=[*self.warnings, told])
+
+    def on_one_judge(
+        self, by: PairJudges, rankings: Sequence[Mapping[str, Sequence[str]]]
+    ) -> "ComparisonBasis":
+        """Return the basis with the grades of one judge in each query, as far as they reach."""
+        if not by.mixed:
+            return self
+        qrels, left = _grades_of_one_judge(self.qrels, by, rankings, self.measures)
+        n_out = sum(map(len, self.qrels.values())) - sum(map(len, qrels.values()))
+        warnings = list(self.warnings)
+        if n_out:
+            warnings.append(
+                f"left out: {plural(n_out, 'grade')} by other judges, of chunks that no run holds "
+                "as far up as the measures look"
+            )
+        settings = self.settings
+        if settings.rel_threshold == "auto":
+            # As the set has it: what is left out may hold the only grades beyond 1.
+            grades = (grade or 0 for of in self.qrels.values() for grade in of.values())
+            settings = settings.model_copy(update={"rel_threshold": 2 if max(grades) > 1 else 1})
+        return replace(
+            self,
+            qrels=qrels,
+            relevant=self._lists_without(qrels),
+            pair_judges=left,
+            settings=settings,
+            warnings=warnings,
+        )
+
+    def labels(self, runs: Sequence["RankedRun"]) -> tuple[Ground, ...]:
+        """Return the labels that measures of runs are computed on; see `grounds`."""
+        threshold = runs[0].scores.rel_threshold
+        return grounds(self.qrels, self.relevant, self.measures, threshold)
+
+    def _lists_without(self, qrels: Qrels) -> Listed | None:
+        """Return the lists without chunks that are relevant by grades that are left out."""
+        if self.relevant is None:
+            return None
+        return {
+            query_id: [
+                chunk_id
+                for chunk_id in listed
+                if chunk_id in qrels.get(query_id, {})
+                or chunk_id not in self.qrels.get(query_id, {})
+            ]
+            for query_id, listed in self.relevant.items()
+        }
+
+
+def comparison_basis(
+    where: Path,
+    qrels: Qrels,
+    settings: EvaluateSettings,
+    options: ComparisonOptions,
+    is_binary: bool = False,
+    warnings: Iterable[str] = (),
+) -> ComparisonBasis:
+    """Return what runs are compared on, measures that tell nothing left out.
+
+    Args:
+        where: The directory of the set, or the file of the grades.
+        qrels: Grade by query and chunk.
+        settings: Measures, `COMPARED_MEASURES` where it names none, and threshold.
+        options: How to compare.
+        is_binary: Whether chunks are relevant or not, and no grade beyond.
+        warnings: What is to be told of the labels and runs.
+
+    Raises:
+        UsageError: No measure is left.
+    """
+    asked = [parse_measure(name) for name in settings.measures or COMPARED_MEASURES]
+    names = tuple(dict.fromkeys(str(item) for item in asked if item.name not in TELL_NOTHING))
+    left = tuple(dict.fromkeys(str(item) for item in asked if item.name in TELL_NOTHING))
+    told = f"{', '.join(left)}: no run is the better for it"
+    if not names:
+        raise UsageError(f"measures: {told}; compare by another measure, such as nDCG@10")
+    every = [*warnings, *([f"left out of the comparison: {told}"] if left else [])]
+    return ComparisonBasis(where, qrels, names, settings, options.only_retrieved, is_binary, every)
+
+
+def _grades_of_one_judge(
+    qrels: Qrels,
+    by: PairJudges,
+    rankings: Sequence[Mapping[str, Sequence[str]]],
+    measures: Sequence[str],
+) -> tuple[Qrels, PairJudges]:
+    """Return the grades that runs are measured on, and the queries that are left with several.
+
+    Where one judge graded all that the measures look at in all runs, grades of others are left out:
+    they are of chunks that no run holds, and would only move what values are divided by.
+    """
+    reach = max((parse_measure(name).cutoff or inf for name in measures), default=inf)
+    counted, left = dict(qrels), {}
+    for query_id, judges in by.mixed.items():
+        chunks = (c for ranked in rankings for c in _top(ranked.get(query_id, ()), reach))
+        seen = {judges[chunk_id] for chunk_id in chunks if chunk_id in judges}
+        if len(seen) > 1:
+            left[query_id] = judges
+        else:
+            of = seen or {_most(judges)}
+            counted[query_id] = {
+                chunk_id: grade
+                for chunk_id, grade in qrels[query_id].items()
+                if chunk_id not in judges or judges[chunk_id] in of
+            }
+    return counted, replace(by, mixed=left)
+
+
+def _top(ranking: Sequence[str], reach: float) -> Sequence[str]:
+    return ranking if reach == inf else ranking[: int(reach)]
+
+
+def _most(judges: Mapping[str, int]) -> int:
+    given = list(judges.values())
+    return min(set(given), key=lambda judge: (-given.count(judge), judge))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRun:
+    """A run with its values."""
+
+    name: str
+    ranked: Mapping[str, Sequence[str]]
+    """Chunk ids by query, best first; of queries in the qrels only."""
+    failed: frozenset[str]
+    """Queries whose retrieval failed."""
+    scores: Scores
+    values: Mapping[str, Mapping[str, float]]
+    """By measure and query."""
+
+
+def measure_run(
+    name: str,
+    ranked: Mapping[str, Sequence[str]],
+    asked: Collection[str],
+    failed: set[str],
+    basis: ComparisonBasis,
+) -> RankedRun:
+    """Measure a run, having made sure that it is of these judgments.
+
+    Args:
+        name: Of the run.
+        ranked: Its rankings.
+        asked: Every query that it holds.
+        failed: Queries of the judgments whose retrieval failed.
+        basis: The judgments and measures.
+    """
+    _check_judged(name, asked, failed, basis)
+    qrels = basis.qrels
+    known = {item: ranked[item] for item in ranked if item in qrels}
+    scores = evaluate(
+        qrels,
+        known,
+        basis.measures,
+        rel_threshold=basis.settings.rel_threshold,
+        failed=failed,
+        only_retrieved=basis.only_retrieved,
+        relevant=basis.relevant,
+    )
+    values = {
+        measure: dict(zip(scores.query_ids, scores.values(measure), strict=True))
+        for measure in basis.measures
+    }
+    return RankedRun(name, known, frozenset(failed), scores, values)
+
+
+def _check_judged(
+    name: str, asked: Collection[str], failed: set[str], basis: ComparisonBasis
+) -> None:
+    """Refuse a run of other queries, and judgments without any grade.
+
+    Raises:
+        DataError: None of its queries is judged.
+    """
+    judged = {query_id for query_id, grades in basis.qrels.items() if grades}
+    if not judged:
+        raise DataError(f"{basis.where}: nothing to compare on: no answerable query is judged")
+    if not asked and not failed:
+        raise DataError(
+            f"run {name}: is empty; a run that found nothing holds its queries all the same"
+        )
+    if judged.isdisjoint(asked) and judged.isdisjoint(failed):
+        raise DataError(
+            f"run {name}: none of its queries is judged: it holds {some_of(asked)}; "
+            f"{basis.where} holds {some_of(judged)}; are they of the same dataset?"
+        )
+
+
+def some_of(ids: Iterable[str]) -> str:
+    """Return the first of some ids, for a message."""
+    ordered = sorted(ids)
+    shown = ", ".join(repr(item) for item in ordered[:_EXAMPLES])
+    return f"{shown}, …" if len(ordered) > _EXAMPLES else shown
