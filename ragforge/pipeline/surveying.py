@@ -19,8 +19,14 @@ from ragforge.files.set.sorted_records import ChunkLines, each_chunk
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever
-from ragforge.retrieval.index_writer import IndexWriter, TermNumbers, read_columns, term_frequencies
-from ragforge.retrieval.stored_bm25 import NewChunks, StoredBM25
+from ragforge.retrieval.bm25_index import (
+    IndexWriter,
+    NewChunks,
+    StoredBM25,
+    TermNumbers,
+    read_columns,
+    term_frequencies,
+)
 from ragforge.retrieval.tokens import tokenize
 
 INDEX = "bm25"

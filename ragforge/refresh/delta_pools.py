@@ -20,7 +20,7 @@ from ragforge.pipeline.judge.judging import refused_if_all_failed
 from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
-from ragforge.retrieval.stored_bm25 import NewChunks
+from ragforge.retrieval.bm25_index import NewChunks
 from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
 from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
 from ragforge.stages.runner import Workers

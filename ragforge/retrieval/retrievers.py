@@ -36,11 +36,11 @@ def make_retriever(
     """
     match spec:
         case "bm25":
-            from ragforge.retrieval.bm25 import BM25Retriever
+            from ragforge.retrieval.lexical import BM25Retriever
 
             return BM25Retriever(chunks)
         case "chargram":
-            from ragforge.retrieval.chargram import ChargramRetriever
+            from ragforge.retrieval.lexical import ChargramRetriever
 
             return ChargramRetriever(chunks)
         case "dense":

@@ -1,4 +1,7 @@
-"""Text to search terms, for any language, without a model or a word list."""
+"""What built-in retrievers share: the order of chunks, the best hits, and the terms of a text.
+
+Terms are made for any language, without a model or a word list.
+"""
 
 import re
 import unicodedata

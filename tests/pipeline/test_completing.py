@@ -16,7 +16,7 @@ from ragforge.pipeline.complete.completing import (
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Provenance, Query
-from ragforge.retrieval.bm25 import BM25Retriever
+from ragforge.retrieval.lexical import BM25Retriever
 
 SHARED = ("nothing", "beeswax", "beeswax polish", "beeswax polish for tables")
 """What a passage shares with the query: 0 to 3 words, which is the grade that the mock gives."""

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import bm25s
 import pytest
 from measured_set import make_measured_set
 
@@ -14,10 +15,9 @@ from ragforge.files.set.versions import publish, refresh_lock, stage_version
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pytest_plugin import asserting, retrieved
 from ragforge.records import Chunk
-from ragforge.retrieval import bm25
 
 # What an inner suite imports first is forgotten after it, and numpy cannot be imported twice.
-PRELOADED = (asserting, retrieved, bm25)
+PRELOADED = (asserting, retrieved, bm25s)
 
 # Inner suites must not take over what is set for this one.
 INNER = ("-p", "no:cacheprovider", "--strict-markers", "-W", "error")

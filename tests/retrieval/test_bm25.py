@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.records import Chunk
-from ragforge.retrieval.bm25 import BM25Retriever
+from ragforge.retrieval.lexical import BM25Retriever
 
 
 def test_scores_are_those_of_the_formula(chunks, ask):

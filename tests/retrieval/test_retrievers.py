@@ -4,9 +4,8 @@ import sys
 import pytest
 
 from ragforge.errors import ConfigError, UsageError
-from ragforge.retrieval.bm25 import BM25Retriever
-from ragforge.retrieval.chargram import ChargramRetriever
 from ragforge.retrieval.dense import DenseRetriever
+from ragforge.retrieval.lexical import BM25Retriever, ChargramRetriever
 from ragforge.retrieval.retrievers import make_retriever
 
 

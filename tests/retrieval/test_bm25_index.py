@@ -10,10 +10,9 @@ from ragforge.config import Settings
 from ragforge.corpus.chunk_files import chunk_documents
 from ragforge.observe import silent
 from ragforge.records import Chunk
-from ragforge.retrieval import index_writer, stored_bm25
-from ragforge.retrieval.bm25 import BM25Retriever
-from ragforge.retrieval.index_writer import IndexWriter, TermNumbers
-from ragforge.retrieval.stored_bm25 import StoredBM25
+from ragforge.retrieval import bm25_index
+from ragforge.retrieval.bm25_index import IndexWriter, StoredBM25, TermNumbers
+from ragforge.retrieval.lexical import BM25Retriever
 from ragforge.retrieval.tokens import searched_text, tokenize
 
 DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"
@@ -64,8 +63,8 @@ def test_hits_are_the_same_for_any_texts(tmp_path_factory, texts, query, k):
         for number, text in enumerate(texts)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index_writer, "_BLOCK_ROWS", 4)
-        patch.setattr(index_writer, "_PART", 2)
+        patch.setattr(bm25_index, "_BLOCK_ROWS", 4)
+        patch.setattr(bm25_index, "_MERGED_AT_ONCE", 2)
         opened = index(tmp_path_factory.mktemp("x") / "bm25", chunks, 2)
 
     found = asyncio.run(opened.retrieve(query, k))
@@ -79,8 +78,8 @@ def test_the_commonest_terms_of_a_query_are_left_out_where_they_would_take_too_l
     """A whole chunk as a query must not read the postings of all its words of a large corpus."""
     opened = index(tmp_path / "bm25", chunks(a="the red", b="the", c="the blue", d="the blue"))
     assert ids(opened, "the red blue") == ["a", "d", "c", "b"]
-    monkeypatch.setattr(stored_bm25, "MOST_POSTINGS", 3)
-    monkeypatch.setattr(stored_bm25, "LEAST_TERMS", 1)
+    monkeypatch.setattr(bm25_index, "MOST_POSTINGS", 3)
+    monkeypatch.setattr(bm25_index, "LEAST_TERMS", 1)
 
     assert ids(opened, "the red blue") == ["a", "d", "c"]
 
@@ -88,7 +87,7 @@ def test_the_commonest_terms_of_a_query_are_left_out_where_they_would_take_too_l
 def test_a_query_of_common_words_alone_still_finds_something(monkeypatch, tmp_path, chunks, ids):
     """Leaving out all of its words would be a failed search that looks like an empty one."""
     opened = index(tmp_path / "bm25", chunks(a="the", b="the the"))
-    monkeypatch.setattr(stored_bm25, "MOST_POSTINGS", 1)
+    monkeypatch.setattr(bm25_index, "MOST_POSTINGS", 1)
 
     assert ids(opened, "the") == ["b", "a"]
 
