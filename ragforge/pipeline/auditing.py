@@ -18,8 +18,7 @@ from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.pooling import pool_of, queries_of
 from ragforge.records import Failure, JudgeAudit, Judgment
 from ragforge.stages.audit.attacks import ATTACKS
-from ragforge.stages.audit.sampling import Candidate, draw, others
-from ragforge.stages.audit.stage import Audited, Auditing, Sample, audit
+from ragforge.stages.audit.stage import Audited, Auditing, KnownPair, Sample, audit, draw, others
 from ragforge.stages.judge.llm import LLMJudge, PollingJudge, refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.runner import Judge
@@ -137,7 +136,7 @@ async def audit_file(pairs_path: Path, out: Path, plan: Plan, job: Job) -> Audit
     """
     names = plan.in_order
     candidates = [
-        Candidate(PairId(row.query_id, row.chunk_id), row.human_grade)
+        KnownPair(PairId(row.query_id, row.chunk_id), row.human_grade)
         for row in read_pairs(pairs_path)
     ]
     samples = _from_file(pairs_path, _draw(candidates, plan.n, job.settings.model.seed))
@@ -197,7 +196,7 @@ async def _audit(samples: Sequence[Sample], names: Sequence[str], judges: Judges
 
 def _candidates(
     dataset: Dataset, queries: Mapping[str, str], plan: Plan, depth: int, observer: Observer
-) -> list[Candidate]:
+) -> list[KnownPair]:
     """Return the pairs that have a judgment, with its grade, and those of the pool that have none.
 
     Raises:
@@ -211,10 +210,10 @@ def _candidates(
     if dataset.run_names() or not grades:
         for pair in pool_of(dataset, queries, plan.runs, depth, observer):
             grades.setdefault(pair, None)
-    return [Candidate(pair, grade) for pair, grade in grades.items()]
+    return [KnownPair(pair, grade) for pair, grade in grades.items()]
 
 
-def _draw(candidates: Sequence[Candidate], n: int, seed: int) -> _Drawn:
+def _draw(candidates: Sequence[KnownPair], n: int, seed: int) -> _Drawn:
     pairs = draw(candidates, n, seed)
     if not pairs:
         raise DataError("there is no pair to audit a judge on: nothing is judged or retrieved")

@@ -43,8 +43,7 @@ from ragforge.stages.ground.parts import Passage as AnsweredPassage
 from ragforge.stages.judge.batches import Batch, batches
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair
-from ragforge.stages.recheck.llm import LLMRecheck
-from ragforge.stages.recheck.subject import Passage, Subject
+from ragforge.stages.recheck import LLMRecheck, Passage, Subject
 
 PAIR = "--dataset DIR with --query QUERY_ID and --chunk CHUNK_ID, or --pairs FILE"
 BATCH = (

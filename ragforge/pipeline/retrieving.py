@@ -20,8 +20,8 @@ from ragforge.pipeline.job import Job
 from ragforge.records import Chunk, Failure, Query, Ranking
 from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.retrievers import make_retriever
-from ragforge.stages.retrieve import retrieve
 from ragforge.stages.runner import Collected, Workers, failure_of
+from ragforge.stages.systems import retrieve
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""

@@ -16,7 +16,7 @@ from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.rechecking import Recheckers
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
-from ragforge.stages.recheck.subject import Finding, Passage, Subject, widened
+from ragforge.stages.recheck import Finding, Passage, Subject, widened
 from ragforge.stages.runner import Collected, Work, Workers, collect
 
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)

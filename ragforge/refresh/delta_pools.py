@@ -21,8 +21,16 @@ from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.bm25_index import NewChunks
-from ragforge.stages.complete.growth import Growth, Ranked, ranked_items
-from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
+from ragforge.stages.complete import (
+    Growth,
+    Item,
+    ProbeRanks,
+    Ranked,
+    beside,
+    look,
+    probes_of,
+    ranked_items,
+)
 from ragforge.stages.runner import Workers
 
 _MOST_NEW: Final = 0.25

@@ -19,7 +19,7 @@ from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery, with_
 from ragforge.refresh.queries.updating import plan_queries, update_queries
 from ragforge.refresh.quotes.locations import LocatedQuery
 from ragforge.refresh.version import Version
-from ragforge.stages.recheck.llm import PROMPT
+from ragforge.stages.recheck import PROMPT
 
 _AMOUNTS = ("low", "expected", "high")
 

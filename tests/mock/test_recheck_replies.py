@@ -13,8 +13,7 @@ from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
-from ragforge.stages.recheck.llm import LLMRecheck
-from ragforge.stages.recheck.subject import Passage, Subject
+from ragforge.stages.recheck import LLMRecheck, Passage, Subject
 
 TEXTS = [
     "Beeswax is a natural polish.\nIt keeps oak from drying out in heated rooms.",

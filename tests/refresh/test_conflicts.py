@@ -24,8 +24,7 @@ from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.grades.carrying import carry_judgments
 from ragforge.refresh.queries.rechecking import Recheckers, recheckers_of
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
-from ragforge.stages.recheck.llm import PROMPT
-from ragforge.stages.recheck.subject import Finding, Proved
+from ragforge.stages.recheck import PROMPT, Finding, Proved
 
 FEES = "The fee is ten percent."
 NEWS = "Now the fee is twelve percent."

@@ -16,7 +16,7 @@ from ragforge.refresh.queries.decisions import QueryHistory
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import recheckers_of
 from ragforge.refresh.queries.updating import update_queries
-from ragforge.stages.recheck.llm import PROMPT
+from ragforge.stages.recheck import PROMPT
 
 N = 6
 

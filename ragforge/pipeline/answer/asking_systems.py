@@ -20,8 +20,8 @@ from ragforge.records import Answer, Chunk, Failure, Query
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.object_fields import spaced
 from ragforge.retrieval.rag_systems import make_answerer
-from ragforge.stages.answer.stage import AnsweredQuery, ask_system
 from ragforge.stages.runner import Workers
+from ragforge.stages.systems import AnsweredQuery, ask_system
 
 _LONGEST_ID = 200
 """What is longer, or has blanks within, is the text of a passage and not its id."""

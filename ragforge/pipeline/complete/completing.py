@@ -23,8 +23,15 @@ from ragforge.pipeline.judge.judging import note_label_reading, refused_if_all_f
 from ragforge.pipeline.surveying import Surveyed, open_survey
 from ragforge.records import Chunk, Query
 from ragforge.retrieval import Buildable, Embedder, Retriever
-from ragforge.stages.complete.growth import Ranked, ranked_items
-from ragforge.stages.complete.probes import Item, ProbeRanks, beside, look, probes_of
+from ragforge.stages.complete import (
+    Item,
+    ProbeRanks,
+    Ranked,
+    beside,
+    look,
+    probes_of,
+    ranked_items,
+)
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.runner import Collected, Workers
 

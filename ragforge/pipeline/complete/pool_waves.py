@@ -21,8 +21,7 @@ from ragforge.pipeline.judge.judge_run import JudgingResult, judge_into
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.pipeline.judge.pooling import KeptGrades, describe_other_judges, refuse_mixed_judges
 from ragforge.records import Judgment, PoolEntry, Query
-from ragforge.stages.complete.growth import Growth, Ranked
-from ragforge.stages.complete.probes import Item
+from ragforge.stages.complete import Growth, Item, Ranked
 from ragforge.stages.judge.pairs import Pair, PairId
 
 _RANKS: Final = {"human": 0, "judge": 1, "carried": 2}

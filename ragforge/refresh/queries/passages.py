@@ -11,7 +11,7 @@ from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Chunk, Evidence
 from ragforge.refresh.quotes.locations import LocatedQuery, LocatedQuote
 from ragforge.stages.generate.checks.absence import window
-from ragforge.stages.recheck.subject import Passage, touching, widened
+from ragforge.stages.recheck import Passage, touching, widened
 
 AROUND: Final = 1000
 """Characters that are shown to each side of a quote, within its document."""

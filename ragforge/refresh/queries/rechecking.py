@@ -29,9 +29,7 @@ from ragforge.refresh.quotes.locations import VERBATIM, LocatedQuery, LocatedQuo
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.checks.absence import Corpus, near, search
 from ragforge.stages.generate.checks.batches import item_of_query
-from ragforge.stages.recheck.lexical import LexicalRecheck
-from ragforge.stages.recheck.llm import PROMPT, LLMRecheck
-from ragforge.stages.recheck.subject import Finding, Subject
+from ragforge.stages.recheck import PROMPT, Finding, LexicalRecheck, LLMRecheck, Subject
 from ragforge.stages.runner import Collected, Judge, Work, Workers, collect, nothing
 
 _MULTI_HOP: Final = frozenset({"multi_hop", "multi_hop_across"})

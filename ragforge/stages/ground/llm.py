@@ -12,7 +12,6 @@ from ragforge.records import Grounding, Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, Way, quoted, upto
 from ragforge.stages.ground.citations import CitedText, read_marks
-from ragforge.stages.ground.counting import contradiction, counted_once, lay_out
 from ragforge.stages.ground.parts import (
     Exchange,
     Wording,
@@ -21,7 +20,14 @@ from ragforge.stages.ground.parts import (
     left_out,
     spans,
 )
-from ragforge.stages.ground.settling import Checked, settle, settled_by_rule
+from ragforge.stages.ground.settling import (
+    Checked,
+    contradiction,
+    counted_once,
+    lay_out,
+    settle,
+    settled_by_rule,
+)
 from ragforge.stages.judge.tripwires import flags
 from ragforge.stages.words import content_stems, numbers
 

@@ -7,14 +7,24 @@ from endpoint import datum
 from fakes import FunctionModel, saying
 
 from ragforge.config import ModelSettings
+from ragforge.corpus.quote_locations import Location
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
-from ragforge.stages.recheck.llm import LLMRecheck, RecheckReply, broken_rule
-from ragforge.stages.recheck.subject import Passage, Subject
+from ragforge.stages.recheck import (
+    LexicalRecheck,
+    LLMRecheck,
+    Passage,
+    RecheckReply,
+    Subject,
+    broken_rule,
+    sentence_places,
+    touching,
+    widened,
+)
 
 OLD = "The connect timeout is 5 seconds by default."
 NEW = "The connect timeout is 10 seconds by default."
@@ -219,3 +229,177 @@ def test_the_mock_leaves_other_quotes_out(wait):
     found = wait(mocked().judge(subject(f"{other} {NEW}", others=(other,))))
 
     assert found.verdict == "changed"
+
+
+@pytest.fixture
+def lexical_said(wait):
+    """Check an expected answer against texts."""
+
+    def go(expected, *texts, others=()):
+        passages = tuple(Passage(text) for text in texts)
+        asked = Subject("q", "What?", expected, "answer", "en", (), others, passages)
+        found = wait(LexicalRecheck().judge(asked))
+        if found.proof is None:
+            return found.verdict, None
+        place = found.proof.place
+        return found.verdict, texts[found.proof.passage][place.start : place.end]
+
+    return go
+
+
+def test_an_answer_stands_where_a_passage_has_its_words_and_numbers(lexical_said):
+    """It is all that can be told without a model."""
+    assert lexical_said("5 seconds", "It waits. The timeout is 5 seconds. Always.") == (
+        "same",
+        "The timeout is 5 seconds.",
+    )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("The timeout is 10 seconds.",),
+        ("It takes 5 minutes.",),
+        ("5 of them.", "Many seconds."),
+        ("15 seconds", "5.5 seconds"),
+        (),
+    ],
+)
+def test_a_word_or_number_that_is_missing_is_no_answer(lexical_said, texts):
+    """A part of an answer is none."""
+    assert lexical_said("5 seconds", *texts) == ("none", None)
+
+
+def test_a_proof_may_run_over_several_sentences(lexical_said):
+    """An answer has parts; no sentence beside them belongs to it."""
+    text = "It is slow. Call open first. Then call close. It is done."
+
+    assert lexical_said("open, then close", text) == ("same", "Call open first. Then call close.")
+
+
+@pytest.mark.parametrize("expected", ["", "no", "it is not"])
+def test_an_answer_without_words_is_not_found(lexical_said, expected):
+    """Each passage would have them."""
+    assert lexical_said(expected, "It is not so, no.") == ("none", None)
+
+
+def test_what_proves_another_step_is_left_out(lexical_said):
+    """It proves that one alone."""
+    assert lexical_said("5 seconds", "It is 5 seconds.", others=("It is 5 seconds.",)) == (
+        "none",
+        None,
+    )
+
+
+def test_the_baseline_is_labelled_as_one(wait):
+    """Nobody should take its word for that of a model."""
+    asked = Subject("q", "What?", "5", "answer", "en", (), (), (Passage("5"),))
+
+    assert wait(LexicalRecheck().judge(asked)).by.kind == "baseline"
+
+
+PLAN = "Single sign-on is part of the enterprise plan only."
+REFUND = "Refunds are paid within 14 days."
+
+
+@pytest.fixture
+def verdict(wait):
+    """Check whether a text still gives what a quote did."""
+
+    def go(quote, text, expected, around=("", "")):
+        asked = Subject(
+            "q", "What?", expected, "answer", "en", (quote,), (), (Passage(text),), (around,)
+        )
+        return wait(LexicalRecheck().judge(asked)).verdict
+
+    return go
+
+
+@pytest.mark.parametrize(
+    ("quote", "now", "expected"),
+    [
+        (PLAN, "Single sign-on is not part of the enterprise plan only.", "enterprise plan"),
+        (PLAN, "Single sign-on is part of the enterprise plan.", "enterprise plan"),
+        (PLAN, "Single sign-on isn't part of the enterprise plan only.", "enterprise plan"),
+        (REFUND, "Refunds are no longer paid within 14 days.", "14 days"),
+        (REFUND, "Until 2023 refunds were paid within 14 days.", "14 days"),
+        (REFUND, "Refunds are paid within 14 days, of 30 days.", "14 days"),
+        ("Gezahlt wird in 14 Tagen.", "Gezahlt wird nicht in 14 Tagen.", "14 Tagen"),
+        ("On paie en 14 jours.", "On ne paie jamais en 14 jours.", "14 jours"),
+        ("Se paga en 14 días.", "Nunca se paga en 14 días.", "14 días"),
+    ],
+)
+def test_other_words_that_turn_the_meaning_prove_nothing(verdict, quote, now, expected):
+    """A set must not rest on a sentence that says the opposite."""
+    assert verdict(quote, now, expected) == "none"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        f"Until 2023 the following held, it does not any more: {REFUND}",
+        f"The rest holds no longer. {REFUND}",
+        f"Deprecated:\n\n{REFUND}",
+    ],
+)
+def test_words_before_a_quote_may_take_it_back(verdict, now):
+    """The quote itself stands verbatim in all of them."""
+    assert verdict(REFUND, now, "14 days") == "none"
+
+
+@pytest.mark.parametrize(
+    ("now", "around"),
+    [
+        (f"We are fair. {REFUND} Do not worry.", ("", "")),
+        (f"Do not worry. {REFUND}", ("Do not worry. ", "")),
+        ("By card, refunds are paid within 14 days.", ("", "")),
+    ],
+)
+def test_what_says_the_same_is_confirmed(verdict, now, around):
+    """A set without a model is to be refreshed too."""
+    assert verdict(REFUND, now, "14 days", around) == "same"
+
+
+TEXT = "  One is here. Two is there!\n\nThree, a line\nfour."
+
+
+def told(place):
+    return TEXT[place.start : place.end]
+
+
+def test_sentences_and_lines_have_places():
+    """Blanks around them belong to none."""
+    assert [told(place) for place in sentence_places(TEXT)] == [
+        "One is here.",
+        "Two is there!",
+        "Three, a line",
+        "four.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quote", "whole"),
+    [
+        ("is here", "One is here."),
+        ("here. Two", "One is here. Two is there!"),
+        ("four.", "four."),
+    ],
+)
+def test_a_few_words_are_kept_as_their_sentences(quote, whole):
+    """A bare "5 seconds" would stand in too many places to be found again."""
+    at = TEXT.index(quote)
+
+    assert told(widened(Location(at, at + len(quote)), TEXT)) == whole
+
+
+def test_a_long_sentence_is_not_kept_whole():
+    """Evidence that is a page proves anything."""
+    text = f"{'word ' * 100}5 seconds {'word ' * 100}"
+    place = Location(500, 509)
+
+    assert widened(place, text) == place
+
+
+def test_a_place_between_sentences_stays():
+    """There is nothing to widen it to."""
+    assert touching(Location(0, 1), TEXT) == Location(0, 1)

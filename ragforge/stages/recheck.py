@@ -1,0 +1,374 @@
+"""Whether the documents as they are now still give an old answer, proved by a quote.
+
+Two judges say so: a language model, and an offline baseline, for which an answer stands where a
+passage has all its words and numbers.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ragforge.corpus.quote_locations import FoldedText, Location, fold
+from ragforge.records import Behaviour, Provenance
+from ragforge.stages.answer.refusals import abstains
+from ragforge.stages.answer.rules import equal_values, same_text
+from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
+from ragforge.stages.quotes import find_proof, has_content
+from ragforge.stages.values import small_numbers
+from ragforge.stages.words import all_entries, content_stems, numbers, words
+
+_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
+_LONGEST: Final = 400
+"""Characters of whole sentences that are kept as a proof; a longer stretch is not widened."""
+
+PROMPT: Final = "recheck_answer"
+_LEAST: Final = 8
+"""Characters that tell that the text beside a quote is as it was."""
+_NAME = "offline-recheck-1"
+_EXPECTS: Final[Mapping[Behaviour, str]] = {
+    "answer": "an answer",
+    "abstain": "an answer",
+    "correct_premise": "a correction of what the question wrongly takes for granted",
+    "clarify": "an answer for each of several things that the question may mean",
+}
+Verdict = Literal["same", "changed", "none"]
+"""same: the passages give the expected answer. changed: they give another one. none: they give
+none."""
+
+
+def sentence_places(text: str) -> list[Location]:
+    """Return where the sentences and lines of a text stand, blanks around them left out."""
+    ends = [*_END.finditer(text)]
+    starts = [0, *(end.end() for end in ends)]
+    stops = [*(end.start() for end in ends), len(text)]
+    places = []
+    for start, stop in zip(starts, stops, strict=True):
+        part = text[start:stop]
+        if part.strip():
+            begin = start + len(part) - len(part.lstrip())
+            places.append(Location(begin, begin + len(part.strip())))
+    return places
+
+
+def widened(place: Location, text: str) -> Location:
+    """Return the whole sentences around a place, the place itself where these are long.
+
+    A few words such as "5 seconds" prove nothing without what they are said of, and stand in too
+    many places to be found again.
+    """
+    around = touching(place, text)
+    return around if around.end - around.start <= _LONGEST else place
+
+
+def touching(place: Location, text: str) -> Location:
+    """Return the stretch of whole sentences that a place touches; itself where it touches none."""
+    touched = [
+        one for one in sentence_places(text) if one.start < place.end and place.start < one.end
+    ]
+    if not touched:
+        return place
+    return Location(min(place.start, touched[0].start), max(place.end, touched[-1].end))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text of the documents as they are now, and the titles above it, the outermost first."""
+
+    text: str
+    titles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A query whose answer is checked again.
+
+    Args:
+        key: Its id.
+        question: As it stands on its own.
+        expected: The expected answer.
+        expects: What that answer does.
+        language: Of the question.
+        quotes: What proved the answer, or the part of it that is to be proved again.
+        others: Quotes that still stand and prove the rest; none of them proves that part.
+        passages: The documents as they are now, as far as they matter.
+        around: What stood right before and behind each of the quotes when it was checked last;
+            () where that is not known.
+    """
+
+    key: str
+    question: str
+    expected: str
+    expects: Behaviour
+    language: str
+    quotes: tuple[str, ...]
+    others: tuple[str, ...]
+    passages: tuple[Passage, ...]
+    around: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """Where a proof stands: text[start:end] of a passage, counted from 0."""
+
+    passage: int
+    place: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Result of checking an answer again.
+
+    Args:
+        verdict: How the answer stands.
+        proof: Where the words stand that prove it; None for none.
+        answer: The other answer; "" where there is none.
+        by: Who says so.
+    """
+
+    verdict: Verdict
+    proof: Proved | None
+    answer: str
+    by: Provenance
+
+
+def prove(quote: str, subject: Subject) -> Proved | None:
+    """Return where a quote first stands in a passage as a proof, the other quotes left out."""
+    for number, passage in enumerate(subject.passages):
+        place = find_proof(quote, without(passage.text, subject.others))
+        if place is not None:
+            return Proved(number, place)
+    return None
+
+
+def without(text: str, quotes: Sequence[str]) -> str:
+    """Return a text with blanks in the place of quotes, as long as before."""
+    for quote in quotes:
+        for place in FoldedText(text).locations(quote):
+            text = f"{text[: place.start]}{' ' * (place.end - place.start)}{text[place.end :]}"
+    return text
+
+
+class RecheckReply(BaseModel):
+    """Reply schema: the quote first, so that the verdict follows from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    quote: Annotated[str, upto(1200)]
+    verdict: Verdict
+    answer: Annotated[str, upto(1200)]
+
+
+@dataclass(frozen=True, slots=True)
+class LLMRecheck:
+    """Asks a model with the prompt for it."""
+
+    asker: Asker
+
+    @property
+    def provenance(self) -> Provenance:
+        """The model and its prompt."""
+        return self.asker.provenance()
+
+    async def judge(self, subject: Subject) -> Finding:
+        """Return what the model finds; see `Judge`."""
+        passages = [
+            {
+                "titles": [visible(title) for title in passage.titles],
+                "text": visible(passage.text),
+            }
+            for passage in subject.passages
+        ]
+        holes = {
+            "question": quoted(subject.question),
+            "expects": quoted(_EXPECTS[subject.expects]),
+            "expected": quoted(subject.expected),
+            "quotes": quoted_list(list(subject.quotes)),
+            "others": quoted_list(list(subject.others)),
+            "passages": json.dumps(passages, ensure_ascii=False),
+        }
+        answered = await self.asker.ask(
+            holes, RecheckReply, lambda reply: broken_rule(reply, subject)
+        )
+        reply, by = answered.value, self.asker.provenance(answered.reply)
+        proof = None if reply.verdict == "none" else prove(reply.quote, subject)
+        answer = " ".join(visible(reply.answer).split()) if reply.verdict == "changed" else ""
+        return Finding(reply.verdict, proof, answer, by)
+
+
+def broken_rule(reply: RecheckReply, subject: Subject) -> str | None:
+    """Return the rule that a reply breaks, None where it breaks none."""
+    if reply.verdict == "none":
+        if reply.quote.strip():
+            return 'quote is given, but verdict is "none"'
+        if not _says_nothing(reply.answer, subject):
+            return 'answer is given, but verdict is "none"'
+        return None
+    if prove(reply.quote, subject) is None:
+        besides = ", apart from the other quotes" if subject.others else ""
+        return (
+            f"quote does not stand in a passage{besides} as whole words that say something; copy "
+            'it exactly, or say "none"'
+        )
+    return _broken_same(reply, subject) if reply.verdict == "same" else _broken_new(reply, subject)
+
+
+def _broken_same(reply: RecheckReply, subject: Subject) -> str | None:
+    if reply.answer.strip() and not _is_expected(reply.answer, subject):
+        strange = numbers(reply.answer) - numbers(subject.expected)
+        if strange:
+            return f'verdict is "same", but answer says {min(strange)}'
+    # A number that the old quotes had must have come from somewhere.
+    proved = numbers(subject.expected) & {each for old in subject.quotes for each in numbers(old)}
+    lost = [one for one in sorted(proved) if not _stands(one, _texts(subject))]
+    if lost:
+        return f'verdict is "same", but no passage has the {lost[0]} of the expected answer'
+    return None
+
+
+def _broken_new(reply: RecheckReply, subject: Subject) -> str | None:
+    if _says_nothing(reply.answer, subject):
+        return 'answer gives none, but verdict is "changed"'
+    if _is_expected(reply.answer, subject):
+        return 'answer is the expected one, but verdict is "changed"'
+    if words(reply.answer) == words(subject.question):
+        return "answer repeats the question"
+    known = [*_texts(subject), subject.question, subject.expected]
+    made_up = [one for one in sorted(numbers(reply.answer)) if not _stands(one, known)]
+    if made_up:
+        return f"no passage has the {made_up[0]} of answer"
+    return None
+
+
+def _says_nothing(answer: str, subject: Subject) -> bool:
+    return not has_content(answer) or abstains(answer, subject.question)
+
+
+def _is_expected(answer: str, subject: Subject) -> bool:
+    same = same_text(subject.expected, answer)
+    return same or equal_values(subject.expected, answer, subject.language) is not None
+
+
+def _texts(subject: Subject) -> list[str]:
+    return [part for one in subject.passages for part in (one.text, *one.titles)]
+
+
+def _stands(number: str, texts: Iterable[str]) -> bool:
+    """Whether a number stands in a text, in figures or, a small one, in English words."""
+    spelled = small_numbers()
+    small = number.isdecimal() and int(number) < len(spelled)
+    word = re.compile(rf"\b{spelled[int(number)]}\b", re.IGNORECASE) if small else None
+    return any(
+        number in numbers(text) or (word is not None and word.search(text) is not None)
+        for text in texts
+    )
+
+
+def is_turned(subject: Subject, proof: str) -> bool:
+    """Whether a text that has an answer's words may say otherwise than the quotes did.
+
+    Of quotes that stand verbatim, words count that came into their sentence or the one before; of
+    others, words and numbers by which the new text differs from the old.
+
+    Args:
+        subject: With the quotes, what stood around them, and the text as it is now.
+        proof: The text with the words of the answer.
+    """
+    pairs = zip_longest(subject.quotes, subject.around[: len(subject.quotes)], fillvalue=("", ""))
+    known = [(str(quote), str(before), str(after)) for quote, (before, after) in pairs]
+    spots = [
+        (text, place, before, after)
+        for passage in subject.passages
+        for quote, before, after in known
+        for text in [passage.text]
+        for place in FoldedText(text).locations(quote)
+    ]
+    if spots:
+        return any(_is_turned_at(*spot) for spot in spots)
+    return bool(known) and _differs(known, proof)
+
+
+def _is_turned_at(text: str, place: Location, before: str, after: str) -> bool:
+    sentences = sentence_places(text)
+    own = [one for one in sentences if one.start < place.end and place.start < one.end]
+    if not own:
+        return False
+    first, last = own[0], own[-1]
+    earlier = [one.start for one in sentences if one.end <= first.start]
+    ahead = text[max(earlier, default=first.start) : place.start]
+    behind = text[place.end : max(last.end, place.end)]
+    is_same_ahead = _stood(before) and fold(text[: place.start]).endswith(fold(before))
+    is_same_behind = _stood(after) and fold(text[place.end :]).startswith(fold(after))
+    return (not is_same_ahead and bool(turns(ahead) - turns(before))) or (
+        not is_same_behind and bool(turns(behind) - turns(after))
+    )
+
+
+def _stood(text: str) -> bool:
+    return len(fold(text)) >= _LEAST
+
+
+def _differs(known: Iterable[tuple[str, str, str]], proof: str) -> bool:
+    """Whether a text has other turning words or numbers than old quotes had."""
+    parts = list(known)
+    quoted = " ".join(quote for quote, _, _ in parts)
+    whole = " ".join(chain.from_iterable((before, quote, after) for quote, before, after in parts))
+    lost = (turns(quoted) - turns(proof)) | (numbers(quoted) - numbers(proof))
+    return bool(lost or (turns(proof) - turns(whole)) or (numbers(proof) - numbers(whole)))
+
+
+def turns(text: str) -> set[str]:
+    """Return the words of a text that turn or limit what it says."""
+    turning = frozenset(all_entries("turning.words"))
+    endings, beginnings = all_entries("turning.endings"), all_entries("turning.beginnings")
+    return {
+        word
+        for word in words(text)
+        if word in turning or word.endswith(endings) or word.startswith(beginnings)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalRecheck:
+    """Finds an expected answer by its words; what is said in other words it does not find.
+
+    It never finds another answer, and its "none" is no proof that there is none. Where words such
+    as "not" or "until" came or went with the quotes, or numbers, it confirms nothing.
+    """
+
+    @property
+    def provenance(self) -> Provenance:
+        """The baseline's name."""
+        return Provenance(kind="baseline", model=_NAME)
+
+    async def judge(self, subject: Subject) -> Finding:
+        """Return the first passage with all content words and numbers, unless it was turned."""
+        wanted = _telling(subject.expected)
+        for number, passage in enumerate(subject.passages):
+            text = without(passage.text, subject.others)
+            if wanted and wanted <= _telling(text):
+                place = _shortest(wanted, text)
+                if not is_turned(subject, passage.text[place.start : place.end]):
+                    return Finding("same", Proved(number, place), "", self.provenance)
+        return Finding("none", None, "", self.provenance)
+
+
+def _telling(text: str) -> set[str]:
+    return set(content_stems(text)) | {f"#{number}" for number in numbers(text)}
+
+
+def _shortest(wanted: set[str], text: str) -> Location:
+    """Return the shortest run of sentences that has what is wanted, the first of equals."""
+    places = sentence_places(text)
+    words_of = [_telling(text[place.start : place.end]) for place in places]
+    best, first = Location(0, len(text)), 0
+    for last in range(len(places)):
+        while first <= last and wanted <= set().union(*words_of[first : last + 1]):
+            run = Location(places[first].start, places[last].end)
+            best = min(best, run, key=lambda place: place.end - place.start)
+            first += 1
+    return best

@@ -1,1 +1,0 @@
-"""Whether documents that changed still answer a query as it is expected."""
