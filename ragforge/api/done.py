@@ -7,9 +7,9 @@ from typing import Any
 
 from ragforge.api.judged import judging_lines
 from ragforge.api.results import Estimate, Result, plain_values
+from ragforge.evaluating.formatting import render_table
 from ragforge.evaluating.refresh_result import RefreshSummary, Status
 from ragforge.evaluating.selection import selection_json
-from ragforge.evaluating.text_table import render_table
 from ragforge.evaluating.version_differences import Differences
 from ragforge.pipeline.auditing import AuditResult
 from ragforge.pipeline.complete.completing import Completion

@@ -8,8 +8,7 @@ from typing import Any
 
 from ragforge.api.results import Estimate, Result
 from ragforge.errors import UsageError
-from ragforge.evaluating.formatting import number
-from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.formatting import number, render_table
 from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.pipeline.job import failures_beside

@@ -6,13 +6,20 @@ from statistics import median
 from typing import Any, Final
 
 from ragforge.api.results import Result, shown_html
-from ragforge.evaluating.formatting import MISSING, duration, number, one_line, plural
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Table,
+    duration,
+    number,
+    one_line,
+    plural,
+    render_table,
+)
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.evaluating.patterns import patterns
 from ragforge.evaluating.runs import Latency
 from ragforge.evaluating.selection import Part, selection_json
-from ragforge.evaluating.text_table import Table, render_table
 from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.measures.strata import weighted_median
 from ragforge.pipeline.evaluating import EvaluatedRuns

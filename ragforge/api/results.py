@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ragforge.errors import ConfigError
-from ragforge.evaluating.text_table import Table, numeric_column
+from ragforge.evaluating.formatting import Table, numeric_column
 
 if TYPE_CHECKING:
     from ragforge.report.page.markup import Html

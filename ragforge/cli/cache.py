@@ -24,8 +24,7 @@ from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
-from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.formatting import plural, render_table
 
 if TYPE_CHECKING:
     from ragforge.files.manifest import Spent

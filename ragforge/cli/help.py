@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps, show
-from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.formatting import render_table
 
 _NOTES: Final = (
     "Binary measures (P, R, RR, AP, Success) count a chunk as relevant or not: from grade 2 on, or",

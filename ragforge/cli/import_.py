@@ -318,7 +318,7 @@ def _drawn(drawing: "Drawing") -> str:
 
 
 def _strata(drawing: "Drawing") -> str:
-    from ragforge.evaluating.text_table import render_table
+    from ragforge.evaluating.formatting import render_table
 
     rows = [
         [

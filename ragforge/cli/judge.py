@@ -318,7 +318,7 @@ def _check_audit(arguments: argparse.Namespace) -> None:
 
 
 def _print_audit(result: "AuditResult", place: Path, *, as_json: bool) -> None:
-    from ragforge.evaluating.text_table import render_table
+    from ragforge.evaluating.formatting import render_table
     from ragforge.report.judges import audit_line, audit_tables
 
     assert result.audit is not None

@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    from ragforge.evaluating.text_table import render_table
+    from ragforge.evaluating.formatting import render_table
     from ragforge.prompts import list_prompts
 
     listed = list_prompts(settings_of(arguments).prompts.prompts_dir)

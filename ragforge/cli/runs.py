@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps, show
-from ragforge.evaluating.formatting import MISSING
-from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.formatting import MISSING, render_table
 
 if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset

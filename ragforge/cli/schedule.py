@@ -354,7 +354,7 @@ def _list(*, as_json: bool) -> None:
         ]
         print(dumps({"schedules": found}))
         return
-    from ragforge.evaluating.text_table import render_table
+    from ragforge.evaluating.formatting import render_table
 
     rows = [[name, item.what, item.place] for name, item in SCHEDULES.items()]
     print(render_table(["schedule", "what it is", "where it belongs"], rows))

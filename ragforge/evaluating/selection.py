@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.text_table import render_table
+from ragforge.evaluating.formatting import plural, render_table
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design
 from ragforge.records.queries import Selection

@@ -24,10 +24,9 @@ from ragforge.evaluating.runs import (
 )
 from ragforge.measures import Scores
 from ragforge.measures.intervals import Ends
-from ragforge.measures.rates import LEAST_VALUES
+from ragforge.measures.rates import LEAST_VALUES, interval_of
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
-from ragforge.measures.unseen_values import bounded_interval
 from ragforge.records import Query
 
 DIMENSIONS: Final = (
@@ -64,19 +63,6 @@ def slices_of(scores: Scores | None, task: Task, documents: Mapping[str, str]) -
         for dimension in DIMENSIONS
         for value, query_ids, estimate in _parts(scores, task, documents, dimension)
     )
-
-
-def interval_of(values: Sequence[float]) -> Ends | None:
-    """Return the 95 % interval of the mean of a measure in [0, 1]; None of few values.
-
-    Their resamples are alike, so that the interval would claim to know far too much.
-    """
-    if len(values) < LEAST_VALUES:
-        return None
-    found = bounded_interval(values)
-    if found.low is None or found.high is None:
-        return None
-    return Ends(found.low, found.high)
 
 
 def _parts(

@@ -6,10 +6,8 @@ from heapq import nsmallest
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.measures.columns import Columns, arrays_pay
-from ragforge.measures.hit_table import JudgedRanking, Table
-from ragforge.measures.hits import RunHits
-from ragforge.measures.list_columns import ListColumns
+from ragforge.measures.columns import Columns, ListColumns, arrays_pay
+from ragforge.measures.hit_table import JudgedRanking, RunHits, Table
 from ragforge.measures.locating import (
     NOTHING,
     Judgments,

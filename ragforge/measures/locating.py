@@ -14,12 +14,12 @@ from ragforge.measures.hit_table import (
     LARGEST_GRADE,
     LEAST_GRADE,
     FailedJudgments,
+    JudgedHits,
     JudgedRanking,
     Rows,
     Table,
     whole_grade,
 )
-from ragforge.measures.hits import JudgedHits
 
 Judgments = Mapping[str, int | None]
 RankedChunks = Mapping[str, float] | Sequence[str]

@@ -1,7 +1,7 @@
 """Rates over queries: the mean, how far other queries could move it, and what failures could.
 
 The interval is of the bootstrap over queries, and where the values show little spread, or are all 0
-or 1, it allows for what nobody saw: see `unseen`.
+or 1, it allows for what nobody saw: see `unseen_values`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import Final
 
 from ragforge.errors import UsageError
-from ragforge.measures.checked_samples import Floats, Values, is_constant, mean, sample
+from ragforge.measures.checked_samples import Values, is_constant, mean, sample
 from ragforge.measures.distributions import student_sf
 from ragforge.measures.intervals import Ends
 from ragforge.measures.strata import Design
@@ -179,12 +179,31 @@ def difference_of_means(first: Sequence[float], second: Sequence[float]) -> Diff
     if of_a is None or of_b is None:
         return None
     at_a, at_b = mean(a), mean(b)
-    low = at_b - at_a - hypot(at_b - of_b.low, of_a.high - at_a)
-    high = at_b - at_a + hypot(of_b.high - at_b, at_a - of_a.low)
-    return Difference(at_b - at_a, Ends(max(low, -1.0), min(high, 1.0)))
+    ends = interval_of_difference(at_a, of_a, at_b, of_b)
+    return Difference(at_b - at_a, Ends(max(ends.low, -1.0), min(ends.high, 1.0)))
 
 
-def interval_of(values: Floats) -> Ends | None:
+def interval_of_difference(first: float, of_first: Ends, second: float, of_second: Ends) -> Ends:
+    """Return the interval of the second mean less the first, of different queries.
+
+    The two intervals are joined by square and add.
+
+    Args:
+        first: A mean.
+        of_first: Its interval.
+        second: The other mean.
+        of_second: Its interval.
+
+    Source: as `difference_of_means`.
+    """
+    diff = second - first
+    return Ends(
+        diff - hypot(second - of_second.low, of_first.high - first),
+        diff + hypot(of_second.high - second, first - of_first.low),
+    )
+
+
+def interval_of(values: Values) -> Ends | None:
     """Return the 95 % interval of the mean of values in [0, 1]; None with fewer than five.
 
     Source: `bounded_interval`.

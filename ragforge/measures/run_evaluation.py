@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from ragforge.measures.hits import RunHits
+from ragforge.measures.hit_table import RunHits
 from ragforge.measures.judged_queries import judge, judge_hits
 from ragforge.measures.listed_relevance import Listed, labels_of
 from ragforge.measures.locating import Judgments, RankedChunks

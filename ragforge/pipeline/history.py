@@ -11,10 +11,10 @@ from ragforge.evaluating.history.changes import is_of_same_part, stands_for_same
 from ragforge.evaluating.history.common_items import RescoringBasis
 from ragforge.evaluating.history.run_history import RunHistory, last_two_states, run_history
 from ragforge.evaluating.history.trends import (
-    Crossing,
+    Bridge,
     Trend,
+    bridge,
     comparable,
-    crossing,
     has_several_judges,
     is_comparable,
     is_open,
@@ -40,7 +40,7 @@ from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
 WINDOW: Final = 10
 """Evaluations that the longer trend reaches over."""
 
-_NOTHING: Final = Crossing({}, None)
+_NOTHING: Final = Bridge({}, None)
 
 
 def keep_evaluations(
@@ -340,23 +340,23 @@ class _Bridged:
 
     dataset: Dataset
     history: History
-    _made: dict[tuple[str, str], Crossing] = field(default_factory=dict)
+    _made: dict[tuple[str, str], Bridge] = field(default_factory=dict)
     _bases: dict[tuple[int, bool], RescoringBasis] = field(default_factory=dict)
 
-    def between(self, first: Evaluation, last: Evaluation) -> Crossing:
+    def between(self, first: Evaluation, last: Evaluation) -> Bridge:
         """Return how the items moved that are equal in both; nothing where that is not known."""
         ids = first.evaluation_id, last.evaluation_id
         if ids not in self._made:
             self._made[ids] = self._make(first, last)
         return self._made[ids]
 
-    def _make(self, first: Evaluation, last: Evaluation) -> Crossing:
+    def _make(self, first: Evaluation, last: Evaluation) -> Bridge:
         path = self.dataset.home
         with suppress(DataError):  # Damaged values: the means are still there.
             before, now = (values_in(path, self.history, item) for item in (first, last))
             if before is not None and now is not None:
                 design = _design(self.dataset, first, last)
-                return crossing(before, now, self._basis(first, last), design)
+                return bridge(before, now, self._basis(first, last), design)
         return _NOTHING
 
     def _basis(self, first: Evaluation, last: Evaluation) -> RescoringBasis | None:
@@ -387,12 +387,12 @@ def _on_one_judge(
         made = bridged.between(before, now)
         if made.means or made.mixed:
             place = next(n for n, item in enumerate(rescored) if item is now)
-            update = _crossed(before, made, is_mixed=True)
+            update = _bridge_fields(before, made, is_mixed=True)
             rescored[place] = now.model_copy(update=update)
     return rescored
 
 
-def _crossed(before: Evaluation, made: Crossing, *, is_mixed: bool) -> dict[str, object]:
+def _bridge_fields(before: Evaluation, made: Bridge, *, is_mixed: bool) -> dict[str, object]:
     """Return the fields of an evaluation that tell of a bridge to one before."""
     return {
         "bridge_to": before.evaluation_id,
@@ -444,11 +444,11 @@ def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Ob
         return now
     basis = rescoring_basis_of(dataset, run)
     design = _design(dataset, before.evaluation, now.evaluation)
-    made = crossing(before, now, basis, design)
+    made = bridge(before, now, basis, design)
     if not made.means and not made.mixed:
         return now
     is_mixed = has_several_judges(before.evaluation, now.evaluation)
-    update = _crossed(before.evaluation, made, is_mixed=is_mixed)
+    update = _bridge_fields(before.evaluation, made, is_mixed=is_mixed)
     return now.model_copy(update={"evaluation": sealed(now.evaluation.model_copy(update=update))})
 
 

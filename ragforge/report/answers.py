@@ -17,9 +17,8 @@ from ragforge.evaluating.answers.rates import (
     GivenBeside,
     LengthCheck,
 )
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
+from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share
 from ragforge.evaluating.selection import part_json
-from ragforge.evaluating.text_table import Table
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.report.text import table_text

@@ -6,8 +6,7 @@ from textwrap import fill
 from typing import Final
 
 from ragforge.corpus.quality import ChunkQuality, Example, Finding, Kind
-from ragforge.evaluating.formatting import one_line, plural, share
-from ragforge.evaluating.text_table import Table
+from ragforge.evaluating.formatting import Table, one_line, plural, share
 from ragforge.report.text import table_text
 
 _WIDTH = 88

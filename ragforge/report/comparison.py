@@ -7,10 +7,9 @@ from math import isfinite
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share, signed
+from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share, signed
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import part_json
-from ragforge.evaluating.text_table import Table
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
 from ragforge.report.text import TextLayout

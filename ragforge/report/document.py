@@ -7,7 +7,7 @@ terminals and logs, `markdown` for pull requests; the page takes its notices and
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ragforge.evaluating.text_table import Table
+from ragforge.evaluating.formatting import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from ragforge.evaluating.formatting import MISSING, harmless, number, visible
+from ragforge.evaluating.formatting import MISSING, Table, harmless, number, visible
 from ragforge.evaluating.gate import (
     Check,
     Verdict,
     power_text,
 )
 from ragforge.evaluating.graded_by import graded_line
-from ragforge.evaluating.text_table import Table
 from ragforge.report.document import Block, Document, Listing
 from ragforge.report.markdown import escape_markdown, markdown_block
 from ragforge.report.text import TextLayout

@@ -11,8 +11,15 @@ from types import MappingProxyType
 from typing import Final
 
 from ragforge.evaluating.completion import CompletionSummary
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share
-from ragforge.evaluating.text_table import Table, render_table
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Table,
+    number,
+    one_line,
+    plural,
+    render_table,
+    share,
+)
 from ragforge.files.manifest import Manifest, Spent
 from ragforge.measures.capture_recapture import Completeness
 from ragforge.measures.power import detectable_difference

@@ -5,23 +5,28 @@ from typing import Final
 
 from ragforge.evaluating.formatting import (
     MISSING,
+    Table,
+    display_width,
     duration,
     number,
     one_line,
     plural,
+    render_table,
     share,
     signed,
     with_ends,
 )
 from ragforge.evaluating.graded_by import judge_command, judges_text, missing_grades_text, silent_of
 from ragforge.evaluating.history.batches import BatchMean, BatchSeries, Level
-from ragforge.evaluating.history.rounds import (
+from ragforge.evaluating.history.run_history import (
+    Moved,
+    RunHistory,
+    Step,
     changes_since_last,
     followed_measure,
     not_evaluated_yet,
     trends,
 )
-from ragforge.evaluating.history.run_history import Moved, RunHistory, Step
 from ragforge.evaluating.history.trends import (
     LEAST_DIFFERENCE,
     Trend,
@@ -30,7 +35,6 @@ from ragforge.evaluating.history.trends import (
     is_same_set,
     queries_needed_by,
 )
-from ragforge.evaluating.text_table import Table, display_width, render_table
 from ragforge.files.set.history import History
 from ragforge.measures.intervals import Ends
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades

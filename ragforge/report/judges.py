@@ -7,10 +7,17 @@ the grades of a judge, and on which pairs.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share, with_ends
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Table,
+    number,
+    one_line,
+    plural,
+    share,
+    with_ends,
+)
 from ragforge.evaluating.graded_by import BASELINE
 from ragforge.evaluating.judgments import Judge
-from ragforge.evaluating.text_table import Table
 from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
 from ragforge.measures.grader_agreement import (
     AUC_OF_SCORE,

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from ragforge.evaluating.formatting import one_line, visible
-from ragforge.evaluating.text_table import Table, numeric_column
+from ragforge.evaluating.formatting import Table, numeric_column, one_line, visible
 from ragforge.report.document import Block, Document, Listing, Notice
 
 _ESCAPES: Final = (

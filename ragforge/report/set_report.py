@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ragforge.evaluating.causes.catalogue import CAUSES
+from ragforge.evaluating.formatting import Table
 from ragforge.evaluating.graded_by import graded_json, graded_line
-from ragforge.evaluating.history.rounds import changes_since_last, not_evaluated_yet, trends
+from ragforge.evaluating.history.run_history import changes_since_last, not_evaluated_yet, trends
 from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
-from ragforge.evaluating.text_table import Table
 from ragforge.measures.intervals import Ends
 from ragforge.report.answers import answer_tables
 from ragforge.report.comparison import comparison_json

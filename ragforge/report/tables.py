@@ -5,13 +5,12 @@ from dataclasses import replace
 from typing import Final
 
 from ragforge.evaluating.causes.catalogue import CAUSES
-from ragforge.evaluating.formatting import MISSING, duration, number, one_line, share
+from ragforge.evaluating.formatting import MISSING, Table, duration, number, one_line, share
 from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
 from ragforge.evaluating.runs import PRIMARY, RunSummary, Slice, with_counts, with_interval
 from ragforge.evaluating.slices import DIMENSIONS
 from ragforge.evaluating.summary import Making, Summary
-from ragforge.evaluating.text_table import Table
 from ragforge.files.manifest import Spent
 from ragforge.report.comparison import (
     by_pair,

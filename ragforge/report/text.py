@@ -6,8 +6,7 @@ from itertools import groupby
 from textwrap import fill
 from typing import Final
 
-from ragforge.evaluating.formatting import visible
-from ragforge.evaluating.text_table import Table, render_table
+from ragforge.evaluating.formatting import Table, render_table, visible
 from ragforge.report.document import Block, Document, Listing, Notice
 
 

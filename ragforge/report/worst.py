@@ -6,10 +6,9 @@ from typing import Final
 
 from ragforge.evaluating.causes.bad_queries import BadQueriesOfRun, BadQuery, WorstReport
 from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup
-from ragforge.evaluating.formatting import number, one_line, plural, share
+from ragforge.evaluating.formatting import number, one_line, plural, render_table, share
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.query_details import NO_GRADE_SIGNS, ChunkDetail, ChunkStart
-from ragforge.evaluating.text_table import render_table
 
 _WIDTH: Final = 88
 _TOP: Final = 5

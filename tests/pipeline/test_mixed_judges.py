@@ -6,7 +6,7 @@ from two_judges import IDS, NEW, OLD, make_set, rank
 from ragforge.config import EvaluateSettings
 from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.evaluating.history.common_items import RescoringBasis
-from ragforge.evaluating.history.trends import crossing
+from ragforge.evaluating.history.trends import bridge
 from ragforge.files.set.baseline import values_in
 from ragforge.files.set.history import read_history
 from ragforge.pipeline.evaluated import evaluate_runs
@@ -108,8 +108,8 @@ def test_values_kept_before_ranks_were_marked_are_not_trusted_past_another_judge
     }
     basis = RescoringBasis(grades, 2, run.evaluation.digests.corpus, "other", dict)
 
-    same = crossing(bare, run.baseline, basis)
-    changed = crossing(bare.model_copy(update={"evaluation": foreign}), run.baseline, basis)
+    same = bridge(bare, run.baseline, basis)
+    changed = bridge(bare.model_copy(update={"evaluation": foreign}), run.baseline, basis)
 
     assert (same.mixed, same.means["nDCG@10"].n) == (None, 30)
     assert changed.means.keys() == set()

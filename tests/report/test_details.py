@@ -1,10 +1,11 @@
 import pytest
 
 from ragforge.evaluating.runs import PRIMARY, BucketCount
-from ragforge.evaluating.slices import MOST_VALUES, interval_of, recall_curve
+from ragforge.evaluating.slices import MOST_VALUES, recall_curve
 from ragforge.evaluating.summary import summarise
 from ragforge.measures import evaluate
 from ragforge.measures.intervals import Ends
+from ragforge.measures.rates import interval_of
 from ragforge.records import Judgment, Query
 
 

@@ -2,7 +2,7 @@
 
 For all who show causes, in the one pass over the chunks that they make anyway:
 
-    finder = CauseFinder(runs, task, measure)      # report/cause_finder.py; MeasuredRun, Task
+    finder = CauseFinder(runs, task, measure)      # of causes.finder; MeasuredRun, Task
     for chunk in dataset.chunks():                 # or take_census(..., others=[finder.take])
         finder.take(chunk)
     found = finder.causes()                        # run name -> query id -> Causes

@@ -1,26 +1,345 @@
-"""Finding why runs did badly: records first, then the texts of a few chunks, in one pass."""
+"""Finding why runs did badly: by records first, then by the texts of a few chunks, in one pass.
 
-from collections.abc import Iterable, Iterator, Mapping
+Each rule looks at one query and returns its finding, or nothing.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
+from ragforge.corpus.quote_locations import fold
 from ragforge.evaluating.causes.catalogue import CauseCode, Causes
-from ragforge.evaluating.causes.rules import (
-    FULL_GRADE,
-    Case,
-    ChunkMarks,
-    apply_rules,
-    evidence_chunks,
-)
-from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task
+from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.runs import DEPTH, PRIMARY, MeasuredRun, Task
 from ragforge.measures import Measure, evaluate, parse_measure
 from ragforge.measures.listed_relevance import grounds
-from ragforge.records import Chunk
+from ragforge.records import Chunk, Query
 
+_LEAST_HALF_CHARS: Final = 12
+"""A shorter half of a quote may stand anywhere by chance."""
+_NEAR_CHARS: Final = 200
+"""Between the end of a chunk and the start of the next there may be a title."""
+_CROWDED: Final = 3
+"""Repeats crowd if they take at least one of so many places above the first relevant chunk."""
+FULL_GRADE: Final = 3
+"""Of a chunk that answers on its own."""
+_PART_GRADE: Final = 2
 _ALIKE: Final = 1e-9
 """Differences that rounding makes."""
 _SETS: Final = frozenset({"SetP", "SetF"})
 """Measures that are best where nothing but relevant chunks is retrieved."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    doc_id: str
+    start: int
+    end: int
+
+
+class ChunkMarks:
+    """Keeps what is needed of the chunks that were asked for, not their texts."""
+
+    def __init__(self) -> None:
+        from ragforge.corpus.repeats import Repeats  # It takes numpy, which few callers need.
+
+        self._compared: set[str] = set()
+        self._quotes: dict[str, set[str]] = {}
+        self._halves: dict[str, tuple[str, str, str]] = {}
+        self._rows: list[str] = []
+        self._repeats = Repeats()
+        self._placed: set[str] = set()
+        self._places: dict[str, _Place] = {}
+        self._holds: dict[tuple[str, str], bool] = {}
+
+    def compare(self, chunk_ids: Iterable[str]) -> None:
+        """Ask for chunks to be compared with each other."""
+        self._compared.update(chunk_ids)
+
+    def look_for(self, quote: str, chunk_ids: Iterable[str]) -> None:
+        """Ask for a quote to be looked for in chunks."""
+        if quote not in self._halves:
+            whole = fold(quote)
+            middle = len(whole) // 2
+            self._halves[quote] = whole, whole[:middle].strip(), whole[middle:].strip()
+        for chunk_id in chunk_ids:
+            self._quotes.setdefault(chunk_id, set()).add(quote)
+
+    def place(self, chunk_ids: Iterable[str]) -> None:
+        """Ask for where chunks stand in their documents."""
+        self._placed.update(chunk_ids)
+
+    def take(self, chunk: Chunk) -> None:
+        """Take a chunk; one that nobody asked for is of no account."""
+        chunk_id = chunk.chunk_id
+        if chunk_id in self._compared:
+            self._rows.append(chunk_id)
+            self._repeats.add(chunk.text)
+        if chunk_id in self._placed:
+            self._places[chunk_id] = _Place(chunk.doc_id, chunk.start, chunk.end)
+        rest = []
+        for quote in self._quotes.get(chunk_id, ()):
+            if quote in chunk.text:
+                self._holds[quote, chunk_id] = True
+            else:
+                rest.append(quote)
+        if rest:
+            folded = fold(chunk.text)
+            for quote in rest:
+                self._look(quote, chunk_id, folded)
+
+    def repeated(self, chunk_ids: Sequence[str]) -> list[int]:
+        """Return the places, from 0, of chunks that say nearly what an earlier one says."""
+        seen, repeats = set(), []
+        for place, chunk_id in enumerate(chunk_ids):
+            first = self._first.get(chunk_id, chunk_id)
+            if first in seen:
+                repeats.append(place)
+            seen.add(first)
+        return repeats
+
+    def cut(self, quote: str, chunk_ids: Iterable[str]) -> bool:
+        """Whether none of these chunks has a quote whole, and some has a half of it."""
+        held = [self._holds.get((quote, chunk_id)) for chunk_id in chunk_ids]
+        return True not in held and False in held
+
+    def neighbours(self, chunk_ids: Collection[str]) -> bool:
+        """Whether these chunks, two or more, stand one behind the other in one document."""
+        known = [self._places.get(chunk_id) for chunk_id in chunk_ids]
+        placed = sorted((p.doc_id, p.start, p.end) for p in known if p is not None and p.end)
+        return len(placed) == len(known) > 1 and all(
+            one[0] == other[0] and other[1] - one[2] <= _NEAR_CHARS
+            for one, other in pairwise(placed)
+        )
+
+    def _look(self, quote: str, chunk_id: str, folded: str) -> None:
+        whole, *halves = self._halves[quote]
+        if whole in folded:
+            self._holds[quote, chunk_id] = True
+        elif any(len(half) >= _LEAST_HALF_CHARS and half in folded for half in halves):
+            self._holds[quote, chunk_id] = False
+
+    @cached_property
+    def _first(self) -> dict[str, str]:
+        """The first chunk of each group of repeats, by each other of it."""
+        pairs = dict(self._repeats.near()) | dict(self._repeats.exact()) if self._rows else {}
+        return {self._rows[row]: self._rows[first] for row, first in pairs.items()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query on which a run did badly, with all that the rules look at."""
+
+    query: Query
+    state: CauseCode | None
+    """Why there is no value, where there is none."""
+    ranked: tuple[str, ...]
+    grades: Mapping[str, int | None]
+    threshold: int
+    measure: Measure
+    marks: ChunkMarks
+    has_full_grades: bool
+    """Whether some judgment of the set says that a chunk answers on its own."""
+    noun: str = "chunk"
+    """What is ranked and labelled: chunk or document."""
+    listed: frozenset[str] | None = None
+    """The relevant chunks, where a list says which they are; None where the grades do."""
+    absent: frozenset[str] = frozenset()
+    """Relevant chunks that the corpus does not have."""
+
+    @property
+    def cutoff(self) -> int:
+        """The last rank that the measure looks at; 10 where it looks at all."""
+        return self.measure.cutoff or DEPTH
+
+    @property
+    def top(self) -> tuple[str, ...]:
+        """The ranks that are looked at for holes and repeats."""
+        return self.ranked[: min(self.cutoff, DEPTH)]
+
+    @cached_property
+    def relevant(self) -> frozenset[str]:
+        """The chunks known to be relevant."""
+        if self.listed is not None:
+            return self.listed
+        return frozenset(
+            chunk_id
+            for chunk_id, grade in self.grades.items()
+            if grade is not None and grade >= self.threshold
+        )
+
+    @cached_property
+    def relevant_ranks(self) -> list[int]:
+        """Where relevant chunks stand in the whole ranking."""
+        return [rank for rank, chunk in enumerate(self.ranked, 1) if chunk in self.relevant]
+
+    @property
+    def first(self) -> int | None:
+        """Rank of the first relevant chunk."""
+        return self.relevant_ranks[0] if self.relevant_ranks else None
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """The top as far as it stands above the first relevant chunk."""
+        return self.top if self.first is None else self.top[: self.first - 1]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The chunks among which repeats could have crowded out a relevant one."""
+        last = self.cutoff
+        if any(last < rank <= last + len(self.top) for rank in self.relevant_ranks):
+            return self.top
+        return self.above if len(self.above) > 1 else ()
+
+    @property
+    def parts(self) -> list[str]:
+        """The chunks that answer in part."""
+        return [chunk_id for chunk_id, grade in self.grades.items() if grade == _PART_GRADE]
+
+    def is_hole(self, chunk_id: str) -> bool:
+        """Whether a chunk has no grade, and is not listed as relevant."""
+        return self.grades.get(chunk_id) is None and chunk_id not in (self.listed or ())
+
+
+Rule = Callable[[Case], str | None]
+"""Returns what it found, "" where there is nothing to add, and None where it does not apply."""
+
+
+def evidence_chunks(query: Query, relevant: frozenset[str]) -> set[str]:
+    """Return the chunks in which a query's quotes are looked for."""
+    return {*relevant, *query.source_chunk_ids, *(item.chunk_id for item in query.evidence)}
+
+
+def apply_rules(case: Case) -> dict[CauseCode, str]:
+    """Return the causes that apply with what was found, the likely one first; at least one."""
+    if case.state is not None:
+        return {case.state: ""}
+    if not case.relevant:
+        return {"judging_failed": ""} if _any_failed(case) else {"no_relevant_known": ""}
+    if not case.ranked:
+        return {"nothing_retrieved": ""}
+    found = {code: rule(case) for code, rule in RULES.items()}
+    return {code: detail for code, detail in found.items() if detail is not None} or _rest(case)
+
+
+def _rest(case: Case) -> dict[CauseCode, str]:
+    """Return what is left where no rule applies: the order, or lesser chunks that are missing."""
+    top = case.ranked[: case.cutoff]
+    grades = [case.grades.get(chunk_id) or 0 for chunk_id in top]
+    graded = {chunk_id for chunk_id, grade in case.grades.items() if grade}
+    missed = graded.difference(top)
+    if missed and grades == sorted(grades, reverse=True):
+        return {"some_missed": f"{len(missed)} of {len(graded)} with a grade above 0"}
+    return {"order": ""}
+
+
+def _any_failed(case: Case) -> bool:
+    return any(grade is None for grade in case.grades.values())
+
+
+def _unjudged_on_top(case: Case) -> str | None:
+    holes = sum(map(case.is_hole, case.top))
+    above = sum(map(case.is_hole, case.above))
+    if above and 2 * above >= len(case.above):
+        return f"{above} of the {plural(len(case.above), case.noun)} above have no grade"
+    if 2 * holes > len(case.top) or (holes and case.measure.name == "Judged"):
+        return f"{holes} of the top {len(case.top)} have no grade"
+    return None
+
+
+def _evidence_cut(case: Case) -> str | None:
+    among = evidence_chunks(case.query, case.relevant)
+    if any(case.marks.cut(item.quote, among) for item in case.query.evidence):
+        return "the quote runs over two chunks"
+    if not case.has_full_grades or any(item.hop > 1 for item in case.query.evidence):
+        return None
+    grades = {grade for grade in case.grades.values() if grade is not None}
+    if max(grades, default=0) < FULL_GRADE and case.marks.neighbours(case.parts):
+        return "neighbouring chunks answer in part, none on its own"
+    return None
+
+
+def _duplicates_crowd(case: Case) -> str | None:
+    compared = case.compared
+    places = case.marks.repeated(compared)
+    repeats = [at for at in places if compared[at] not in case.relevant]
+    above = [at for at in repeats if at < len(case.above)]
+    last = case.cutoff
+    pushed_out = any(last < rank <= last + len(repeats) for rank in case.relevant_ranks)
+    if not pushed_out and not (above and _CROWDED * len(above) >= len(case.above)):
+        return None
+    if not _better_without(case, {compared[at] for at in repeats}):
+        return None
+    where = f"of the top {len(compared)}" if compared == case.top else f"of {len(compared)} above"
+    return f"{len(repeats)} {where} repeat others"
+
+
+def _better_without(case: Case, dropped: Set[str]) -> bool:
+    kept = [chunk_id for chunk_id in case.ranked if chunk_id not in dropped]
+    before, after = (
+        evaluate(
+            {"": case.grades},
+            {"": ranked},
+            [case.measure],
+            rel_threshold=case.threshold,
+            relevant=None if case.listed is None else {"": case.listed},
+        ).values(case.measure)[0]
+        for ranked in (list(case.ranked), kept)
+    )
+    return bool(after > before)
+
+
+def _not_in_corpus(case: Case) -> str | None:
+    missed = case.relevant.difference(case.ranked[: case.cutoff])
+    if not missed or not missed <= case.absent:
+        return None
+    return f"{len(missed)} of {plural(len(case.relevant), f'relevant {case.noun}')}"
+
+
+def _not_retrieved(case: Case) -> str | None:
+    if case.first is not None or case.relevant <= case.absent:
+        return None
+    known = plural(len(case.relevant), f"relevant {case.noun}")
+    return f"{known} known, none in {len(case.ranked)} ranks"
+
+
+def _beyond_cutoff(case: Case) -> str | None:
+    if case.first is None or case.first <= case.cutoff:
+        return None
+    return f"the first is at rank {case.first}"
+
+
+def _ranked_low(case: Case) -> str | None:
+    if case.first is None or case.first == 1 or case.first > case.cutoff:
+        return None
+    return f"the first is at rank {case.first}"
+
+
+def _some_missed(case: Case) -> str | None:
+    if case.first is None or case.first > case.cutoff:
+        return None
+    found = sum(rank <= case.cutoff for rank in case.relevant_ranks)
+    missed = len(case.relevant) - found
+    possible = min(len(case.relevant), case.cutoff)
+    if found == possible or _not_in_corpus(case) is not None:
+        return None
+    return f"{missed} of {len(case.relevant)}"
+
+
+RULES: Final[dict[CauseCode, Rule]] = {
+    "unjudged_on_top": _unjudged_on_top,
+    "evidence_cut": _evidence_cut,
+    "duplicates_crowd": _duplicates_crowd,
+    "not_retrieved": _not_retrieved,
+    "beyond_cutoff": _beyond_cutoff,
+    "ranked_low": _ranked_low,
+    "not_in_corpus": _not_in_corpus,
+    "some_missed": _some_missed,
+}
+"""In the order in which they explain: what casts doubt on the value first, what is a matter of the
+chunks next, and last what is left to the ranking."""
 
 
 @dataclass(frozen=True, slots=True)

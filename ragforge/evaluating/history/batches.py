@@ -7,7 +7,6 @@ or the system, and is no trend of the set; the interval of the difference is one
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import hypot
 from typing import Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from ragforge.evaluating.history.common_items import LEFT_OUT, is_read_alike
 from ragforge.measures.checked_samples import Floats, is_constant
 from ragforge.measures.clustered import clustered_interval
 from ragforge.measures.intervals import Ends
-from ragforge.measures.rates import LEAST_VALUES
+from ragforge.measures.rates import LEAST_VALUES, interval_of_difference
 from ragforge.measures.unseen_values import interval_by_measure, is_bounded
 from ragforge.records import Baseline, Draw, Evaluation, LogDraw
 
@@ -240,14 +239,12 @@ def _against(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]
 def _between(old: Level, new: Level, *, bounded: bool) -> Ends | None:
     """Return the interval of the difference of two means of different queries.
 
-    Source: as `ragforge.measures.rates.difference_of_means`, the two intervals by square and add.
+    Source: `ragforge.measures.rates.interval_of_difference`.
     """
     if old.interval is None or new.interval is None:
         return None
-    diff = new.mean - old.mean
-    low = diff - hypot(new.mean - new.interval.low, old.interval.high - old.mean)
-    high = diff + hypot(new.interval.high - new.mean, old.mean - old.interval.low)
-    return Ends(max(low, -1.0), min(high, 1.0)) if bounded else Ends(low, high)
+    ends = interval_of_difference(old.mean, old.interval, new.mean, new.interval)
+    return Ends(max(ends.low, -1.0), min(ends.high, 1.0)) if bounded else ends
 
 
 def _why_unknown(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]) -> str:

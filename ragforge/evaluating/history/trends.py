@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from math import fsum, hypot, isinf
+from math import fsum, isinf
 from typing import Final, Literal, TypeAlias
 
 from ragforge.errors import UsageError
@@ -27,7 +27,7 @@ from ragforge.measures.checked_samples import (
 )
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import queries_needed
-from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
+from ragforge.measures.rates import LEAST_VALUES, LEVEL, interval_of_difference, least_share
 from ragforge.measures.strata import Design, Stratified, weighted_mean
 from ragforge.measures.stratified import sample_difference_interval
 from ragforge.measures.unseen_values import difference_interval, is_identity
@@ -37,7 +37,7 @@ _UNBOUNDED: Final = frozenset({"DCG", "NumRet", "NumRel", "NumRelRet"})
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class Bridge:
     """The differences on the items that are equal in two evaluations."""
 
     means: Mapping[str, BridgeMean]
@@ -47,9 +47,12 @@ class Crossing:
 
 
 def bridge(
-    before: Baseline, now: Baseline, basis: RescoringBasis | None = None
-) -> Mapping[str, BridgeMean]:
-    """Return by measure how the items moved that are equal in both; {} where none can be compared.
+    before: Baseline,
+    now: Baseline,
+    basis: RescoringBasis | None = None,
+    design: Design | None = None,
+) -> Bridge:
+    """Return how the items moved that are equal in two evaluations, with what keeps some out.
 
     Items are equal where query and item digest are; those whose grades changed are measured on the
     grades of now, see `common_items`. Measures that only one has are left out, and nothing is
@@ -59,27 +62,11 @@ def bridge(
         before: The earlier one.
         now: The later one.
         basis: The grades of today; without it, items whose grades changed are left out.
-    """
-    return crossing(before, now, basis).means
-
-
-def crossing(
-    before: Baseline,
-    now: Baseline,
-    basis: RescoringBasis | None = None,
-    design: Design | None = None,
-) -> Crossing:
-    """Return the bridge between two evaluations, with what keeps it from being whole.
-
-    Args:
-        before: As for `bridge`.
-        now: Likewise.
-        basis: Likewise.
         design: What the items of a sample were drawn from; None where neither is of a sample. Where
             an item is not in it any more, all weigh alike.
     """
     if not is_comparable(before.evaluation, now.evaluation):
-        return Crossing({}, None)
+        return Bridge({}, None)
     common = common_items(before, now, basis)
     items = {query_id: item for query_id, item in common.items() if item.now}
     if design is not None and not items.keys() <= design.stratum_of.keys():
@@ -97,7 +84,7 @@ def crossing(
         if name in before.evaluation.measures
     }
     means = {name: of for name, of in paired.items() if of is not None}
-    return Crossing(means, mixed_of(common, basis))
+    return Bridge(means, mixed_of(common, basis))
 
 
 def is_comparable(before: Evaluation, now: Evaluation) -> bool:
@@ -385,7 +372,7 @@ def trend_of_means(before: Evaluation, now: Evaluation, measure: str) -> Trend:
     There is no interval where they are not the same items with the same grades: that the mean of
     others is higher says nothing of the system.
 
-    Source: as `ragforge.measures.rates.difference_of_means`, the two intervals by square and add.
+    Source: `ragforge.measures.rates.interval_of_difference`.
     """
     if has_several_judges(before, now):
         return _unknown(before, now, measure)
@@ -395,11 +382,7 @@ def trend_of_means(before: Evaluation, now: Evaluation, measure: str) -> Trend:
     of_old, of_new = _interval(old, measure), _interval(new, measure)
     if of_old is None or of_new is None or old.mean is None or new.mean is None:
         return _trend(before, now, measure, None, None)
-    diff = new.mean - old.mean
-    ends = Ends(
-        diff - hypot(new.mean - of_new.low, of_old.high - old.mean),
-        diff + hypot(of_new.high - new.mean, old.mean - of_old.low),
-    )
+    ends = interval_of_difference(old.mean, of_old, new.mean, of_new)
     return _trend(before, now, measure, _with_failures(ends, old, new), None)
 
 

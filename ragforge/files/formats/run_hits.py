@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ragforge.errors import UsageError
 from ragforge.files.source_files import has_header, is_packed, open_source, open_unpacked
-from ragforge.measures.hits import HitsCollector, JudgedHits, RunHits
+from ragforge.measures.hit_table import HitsCollector, JudgedHits, RunHits
 from ragforge.measures.locating import Judgments, falls, judged_hits, ranks_by_score
 
 _BLOCK_BYTES: Final = 1 << 14

@@ -13,7 +13,7 @@ import numpy as np
 
 from ragforge.files.scan.rows import Flags, Floats, Irregular, Positions, Rows, Words
 from ragforge.files.scan.tokens import hash_texts, hash_words, in_byte_order, texts_of, words_of
-from ragforge.measures.hits import JudgedHits, RunHits
+from ragforge.measures.hit_table import JudgedHits, RunHits
 
 _PAIRS: Final = 1 << 18
 """Compared at once."""

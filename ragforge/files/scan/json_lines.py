@@ -29,7 +29,7 @@ from ragforge.files.scan.decimals import parse_decimals
 from ragforge.files.scan.parts import Part, Sizes, Window, scan_parts
 from ragforge.files.scan.rows import Bytes, Flags, Floats, Irregular, Positions, Rows
 from ragforge.files.scan.tokens import find_byte, stands_at, texts_of, words_of
-from ragforge.measures.hits import RunHits
+from ragforge.measures.hit_table import RunHits
 
 _LIST: Final = re.compile(rb'":\s*\[')
 _MOST_LISTS: Final = 2

@@ -12,7 +12,7 @@ from ragforge.files.scan.decimals import parse_decimals
 from ragforge.files.scan.parts import Part, Sizes, Window, scan_parts
 from ragforge.files.scan.rows import Bytes, Irregular, Positions, Rows, Words
 from ragforge.files.scan.tokens import changes, texts_of, words_of
-from ragforge.measures.hits import RunHits
+from ragforge.measures.hit_table import RunHits
 
 _COLUMNS: Final = 6
 _GLUED_COLUMNS: Final = 11

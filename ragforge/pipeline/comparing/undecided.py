@@ -26,8 +26,14 @@ from ragforge.evaluating.same_judge import (
     mixed_grades,
 )
 from ragforge.measures import parse_measure
-from ragforge.measures.bounds import Interval, failure_bounds, judgment_bounds
-from ragforge.measures.difference_bounds import OpenChunk, OpenQuery, difference_bounds
+from ragforge.measures.bounds import (
+    Interval,
+    OpenChunk,
+    OpenQuery,
+    difference_bounds,
+    failure_bounds,
+    judgment_bounds,
+)
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.hit_table import FailedJudgments, JudgedRanking
 from ragforge.measures.intervals import Ends

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ragforge.evaluating.formatting import MISSING, number, one_line
-from ragforge.evaluating.history.rounds import (
+from ragforge.evaluating.history.run_history import (
     Changed,
     EvaluationRound,
     changes_at,

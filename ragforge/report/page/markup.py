@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from ragforge.evaluating.formatting import visible
-from ragforge.evaluating.text_table import Table, numeric_column
+from ragforge.evaluating.formatting import Table, numeric_column, visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})

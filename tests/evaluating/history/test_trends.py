@@ -288,7 +288,7 @@ def test_a_bridge_is_over_the_items_that_are_the_same():
     before = baseline([0.5] * 8 + [0.1], ["same"] * 8 + ["old"])
     now = baseline([0.6, 0.7] * 4 + [0.9], ["same"] * 8 + ["new"])
 
-    found = bridge(before, now)["RR"]
+    found = bridge(before, now).means["RR"]
 
     assert (found.n, round(found.diff, 10)) == (8, 0.15)
     assert found.low is not None
@@ -297,7 +297,7 @@ def test_a_bridge_is_over_the_items_that_are_the_same():
 
 def test_a_bridge_of_few_items_has_no_interval():
     """Two equal rises would otherwise look certain."""
-    found = bridge(baseline([0.5, 0.5]), baseline([0.6, 0.6]))["RR"]
+    found = bridge(baseline([0.5, 0.5]), baseline([0.6, 0.6])).means["RR"]
 
     assert (found.low, found.high) == (None, None)
 
@@ -305,14 +305,14 @@ def test_a_bridge_of_few_items_has_no_interval():
 def test_a_bridge_on_which_nothing_moved_is_not_certain_either():
     """Six items that stayed as they were say little about others, where the rankings differ."""
     other = baseline([0.5] * 6, digests={"rankings": "other"})
-    found = bridge(baseline([0.5] * 6), other)["RR"]
+    found = bridge(baseline([0.5] * 6), other).means["RR"]
 
     assert (found.diff, found.low) == (0.0, pytest.approx(-(1 - 0.025 ** (1 / 6))))
 
 
 def test_a_bridge_of_the_same_rankings_is_an_identity():
     """An evaluation that is repeated did not move, however few its items are."""
-    found = bridge(baseline([0.5, 0.7]), baseline([0.5, 0.7]))["RR"]
+    found = bridge(baseline([0.5, 0.7]), baseline([0.5, 0.7])).means["RR"]
 
     assert (found.diff, found.low, found.high) == (0.0, 0.0, 0.0)
 
@@ -320,12 +320,12 @@ def test_a_bridge_of_the_same_rankings_is_an_identity():
 @pytest.mark.parametrize("fields", [{"rel_threshold": 1}, {"only_retrieved": True}])
 def test_there_is_no_bridge_between_other_scales(fields):
     """The same item has another value where other grades are relevant."""
-    assert bridge(baseline([0.5] * 6), baseline([0.5] * 6, **fields)) == {}
+    assert bridge(baseline([0.5] * 6), baseline([0.5] * 6, **fields)).means == {}
 
 
 def test_there_is_no_bridge_without_common_items():
     """A mean of nothing is no 0."""
-    assert bridge(baseline([0.5] * 6, ["old"] * 6), baseline([0.5] * 6)) == {}
+    assert bridge(baseline([0.5] * 6, ["old"] * 6), baseline([0.5] * 6)).means == {}
 
 
 def test_repeats_are_one_step_with_what_it_cost_and_changed():
@@ -461,7 +461,7 @@ def test_a_bridge_keeps_the_spread_of_its_differences():
     """Differences 0, 0, 0, .1 and -.1: the root of .02 over 4."""
     [mean] = bridge(
         baseline([0.5] * 5), baseline([0.5, 0.5, 0.5, 0.6, 0.4], digests={"rankings": "r2"})
-    ).values()
+    ).means.values()
 
     assert (mean.sd, mean.n_tied) == (pytest.approx(0.0707106781), 3)
 

@@ -3,7 +3,7 @@ from heapq import nsmallest
 import pytest
 
 from ragforge.files.formats.runs import read_run
-from ragforge.measures.hits import JudgedHits, RunHits
+from ragforge.measures.hit_table import JudgedHits, RunHits
 
 
 def hits_of(rankings, qrels):

@@ -1,7 +1,7 @@
 from evaluations import evaluation
 
 from ragforge.evaluating.formatting import MISSING
-from ragforge.evaluating.history.rounds import (
+from ragforge.evaluating.history.run_history import (
     ChangesSince,
     changes_at,
     changes_since,
