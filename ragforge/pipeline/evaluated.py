@@ -5,9 +5,6 @@ Digests of queries, grades and chunks tell whether what an evaluation rests on c
 
 import hashlib
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,7 +24,7 @@ from ragforge.evaluating.history.common_items import RescoringBasis
 from ragforge.evaluating.judgments import Judge, Settled, judges
 from ragforge.evaluating.runs import MeasuredRun, Qrels, Task
 from ragforge.evaluating.same_judge import PairJudges, pair_judges
-from ragforge.files.git_branch import NO_FETCHING
+from ragforge.files.git import commit_and_branch
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
@@ -267,7 +264,7 @@ def _state(dataset: Dataset, ground: _Ground, part: Task | None) -> _State:
         graders,
         len(task.queries),
         digests,
-        _git(),
+        commit_and_branch(),
         task.only_retrieved,
         pair_judges(settled),
         task.is_complete,
@@ -385,25 +382,6 @@ def _depth(measures: Iterable[str]) -> int:
     """Return how deep measures look into a ranking, as far as it is kept."""
     cutoffs = [parse_measure(name).cutoff for name in measures]
     return min(KEPT_RANKS, max((cutoff or KEPT_RANKS for cutoff in cutoffs), default=0))
-
-
-def _git() -> dict[str, str]:
-    """Return commit and branch of the working directory; {} outside of a repository."""
-    git = shutil.which("git")
-    if git is None:
-        return {}
-    asked = [git, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]
-    environment = {**os.environ, **NO_FETCHING}
-    try:
-        done = subprocess.run(  # noqa: S603  # a fixed command
-            asked, env=environment, capture_output=True, text=True, timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    lines = done.stdout.split()
-    if done.returncode or len(lines) != 2:
-        return {}
-    return {"git_commit": lines[0], "git_branch": lines[1]}
 
 
 def json_sha256(value: object) -> str:

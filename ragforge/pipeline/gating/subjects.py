@@ -12,7 +12,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.judgments import Judge, judges
-from ragforge.files.git_branch import read_from_branch
+from ragforge.files.git import read_from_branch
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.baseline import parse_baseline, read_baseline
 from ragforge.files.set.dataset import Dataset

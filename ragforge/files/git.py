@@ -1,4 +1,4 @@
-"""Files as they are on a branch of the git repository around them."""
+"""What the git repository around a folder says: its commit, and files as a branch has them."""
 
 import os
 import shutil
@@ -11,10 +11,11 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.files.text import decode
 
-MAIN: Final = ("origin/main", "main", "origin/master", "master")
+_MAIN: Final = ("origin/main", "main", "origin/master", "master")
 """Where the main branch is looked for, in this order."""
 _TIMEOUT_S: Final = 30
-NO_FETCHING: Final = {
+_HEAD_TIMEOUT_S: Final = 10
+_NO_FETCHING: Final = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -33,7 +34,7 @@ class BranchFile:
     """Branch and path, such as `origin/main:sets/baseline.json`."""
 
 
-def read_from_branch(path: Path, branches: Sequence[str] = MAIN) -> BranchFile:
+def read_from_branch(path: Path, branches: Sequence[str] = _MAIN) -> BranchFile:
     """Return a file as the first of some branches has it.
 
     Args:
@@ -49,14 +50,14 @@ def read_from_branch(path: Path, branches: Sequence[str] = MAIN) -> BranchFile:
     folder = path.parent
     if not folder.is_dir():
         raise DataError(f"{path}: cannot be read from a branch: no such directory {folder}")
-    if _git(git, folder, "rev-parse", "--show-toplevel") is None:
+    if _run(git, folder, "rev-parse", "--show-toplevel") is None:
         raise DataError(f"{path}: cannot be read from a branch: it is in no git repository")
     there = [name for name in branches if _has(git, folder, name)]
     for name in there:
-        found = _git(git, folder, "show", f"{name}:./{path.name}")
-        if found is not None:
+        content = _run(git, folder, "show", f"{name}:./{path.name}")
+        if content is not None:
             where = f"{name}:{path}"
-            return BranchFile(decode(found, where), where)
+            return BranchFile(decode(content, where), where)
     if there:
         raise DataError(f"{path}: is not on {', '.join(there)}; commit it there first")
     raise DataError(
@@ -65,20 +66,32 @@ def read_from_branch(path: Path, branches: Sequence[str] = MAIN) -> BranchFile:
     )
 
 
+def commit_and_branch() -> dict[str, str]:
+    """Return `git_commit` and `git_branch` of the working directory; {} outside of a repository."""
+    git = shutil.which("git")
+    if git is None:
+        return {}
+    asked = ("rev-parse", "HEAD", "--abbrev-ref", "HEAD")
+    lines = (_run(git, None, *asked, timeout_s=_HEAD_TIMEOUT_S) or b"").split()
+    if len(lines) != 2:  # A commit and a branch.
+        return {}
+    return {"git_commit": lines[0].decode(), "git_branch": lines[1].decode("utf-8", "replace")}
+
+
 def _has(git: str, folder: Path, branch: str) -> bool:
     asked = ("rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}")
-    return _git(git, folder, *asked) is not None
+    return _run(git, folder, *asked) is not None
 
 
-def _git(git: str, folder: Path, *words: str) -> bytes | None:
+def _run(git: str, folder: Path | None, *words: str, timeout_s: float = _TIMEOUT_S) -> bytes | None:
     """Return what git prints; None where it fails."""
     try:
         done = subprocess.run(  # noqa: S603  # fixed words, and a path behind a colon; no shell
             [git, *words],
             cwd=folder,
-            env={**os.environ, **NO_FETCHING},
+            env={**os.environ, **_NO_FETCHING},
             capture_output=True,
-            timeout=_TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

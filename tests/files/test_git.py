@@ -3,7 +3,7 @@ import subprocess
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.git_branch import read_from_branch
+from ragforge.files.git import read_from_branch
 
 
 @pytest.fixture
