@@ -23,9 +23,9 @@ from ragforge.errors import UsageError
 from ragforge.files.formats.pairs import PairRow, pairs_given, read_pairs
 from ragforge.files.record_files import read_records
 from ragforge.pipeline.grounding import ground_traffic
-from ragforge.pipeline.job import Mode, OutputFile
+from ragforge.pipeline.job import Mode, OutputFile, ResultSpool
 from ragforge.pipeline.judge.agreement import Labels
-from ragforge.pipeline.judge.judge_run import JudgedSpool, JudgeRun, JudgingResult
+from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.judging import judge_file, refused_if_all_failed
 from ragforge.records import Failure, Grounding, Judgment, Provenance
@@ -160,7 +160,7 @@ async def _one_by_one(pairs: Records, place: Path | None, call: Call) -> Judged:
             try:
                 await JudgeRun(judges, judged, result).judge(lambda: taken, None)
             finally:
-                if place is not None and judged.has_any and not call.mode.dry_run:
+                if place is not None and not call.mode.dry_run:
                     judged.write(place)
             if call.mode.dry_run:
                 counts = {"given": result.n_pairs, "distinct_texts": result.n_texts}
@@ -174,16 +174,16 @@ def _judged(
     judges: Judges,
     labels: Labels,
     result: JudgingResult,
-    judged: JudgedSpool,
+    judged: ResultSpool[Judgment],
     place: Path | None,
     call: Call,
 ) -> Judged:
-    result.summaries = summarise(judged.judgments())
+    result.summaries = summarise(judged.results())
     if judges.provenance().kind == "baseline":
         result.agreement = labels.baseline()
     else:
-        result.agreement = labels.beside(judges.name, judged.judgments())
-    kept = () if place is not None else tuple(judged.judgments())
+        result.agreement = labels.beside(judges.name, judged.results())
+    kept = () if place is not None else tuple(judged.results())
     return Judged(result, kept, tuple(call.notes))
 
 
@@ -263,12 +263,12 @@ class _Patient:
 
 
 @contextmanager
-def _spool(place: Path | None) -> Iterator[JudgedSpool]:
+def _spool(place: Path | None) -> Iterator[ResultSpool[Judgment]]:
     if place is not None:
-        with JudgedSpool(place.parent) as judged:
+        with judged_spool(place.parent) as judged:
             yield judged
         return
-    with TemporaryDirectory(prefix="ragforge-") as folder, JudgedSpool(Path(folder)) as judged:
+    with TemporaryDirectory(prefix="ragforge-") as folder, judged_spool(Path(folder)) as judged:
         yield judged
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
-from ragforge.errors import DataError, EndpointError, UsageError
+from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.pairs import read_pairs
 from ragforge.files.record_files import write_object, write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
-from ragforge.pipeline.job import Job, OutputFile, failures_beside
+from ragforge.pipeline.job import Job, OutputFile, all_failed, failures_beside
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.pooling import pool_of, queries_of
 from ragforge.records import Failure, JudgeAudit, Judgment
@@ -245,8 +245,5 @@ def _from_file(path: Path, drawn: _Drawn) -> list[Sample]:
 def _refuse_if_all_failed(found: Audited, judge: str) -> None:
     record = found.audit
     if record.n_plain_failed and record.n_plain_failed == record.n_plain:
-        first = found.failures[0]
-        raise EndpointError(
-            f"{judge}: judging failed on all {record.n_plain} plain texts; the first: "
-            f"{first.kind}: {first.message}; --retry-failed asks again for replies that were no use"
-        )
+        what = f"judging failed on all {record.n_plain} plain texts"
+        raise all_failed(judge, what, found.failures[0])

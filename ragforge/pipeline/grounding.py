@@ -7,17 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.corpus.quote_locations import ChunkIndex
-from ragforge.errors import DataError, EndpointError
+from ragforge.errors import DataError
 from ragforge.files.formats.answers import AnswerRow, TrafficRow, read_answers, read_traffic
-from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.answer.answer_files import with_query_ids
 from ragforge.pipeline.backend import open_backend
-from ragforge.pipeline.job import Job, OutputFile, failures_beside
-from ragforge.records import Failure, Grounding
+from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
+from ragforge.records import Grounding
 from ragforge.stages.ground.lexical import LexicalGrounder
 from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.ground.parts import Exchange, Passage
@@ -42,40 +41,6 @@ class GroundingResult:
     grounder: str
     summary: GroundingSummary | None
     estimate: dict[str, object] | None = None
-
-
-class _Grounded(AbstractContextManager["_Grounded"]):
-    """A sink that keeps any number of groundings and failures on disk until they are written."""
-
-    def __init__(self, folder: Path) -> None:
-        self._groundings: ExternalSorter[Grounding] = ExternalSorter(
-            lambda item: (item.query_id,), folder
-        )
-        self._failures: ExternalSorter[Failure] = ExternalSorter(lambda item: (item.key,), folder)
-        self.first_failure: Failure | None = None
-
-    def __exit__(self, *_: object) -> None:
-        self._groundings.__exit__()
-        self._failures.__exit__()
-
-    def result(self, result: Grounding) -> None:
-        self._groundings.add(result)
-
-    def failure(self, failure: Failure) -> None:
-        self.first_failure = self.first_failure or failure
-        self._failures.add(failure)
-
-    def groundings(self) -> Iterator[Grounding]:
-        return (Grounding.model_validate_json(line) for line in self._groundings.lines())
-
-    def write(self, out: Path) -> None:
-        """Write what there is; nothing at all where nothing was done."""
-        if not self._groundings.count:
-            return
-        self._groundings.write(out)
-        beside = failures_beside(out)
-        if self._failures.count or beside.exists():
-            self._failures.write(beside)
 
 
 async def ground_traffic(answers: Path, out: Path, job: Job) -> GroundingResult:
@@ -129,7 +94,7 @@ async def _ground(
     async with open_backend(job, PROMPT, out, "ground") as backend:
         grounder = LLMGrounder(backend.asker) if backend.asker else LexicalGrounder()
         workers = backend.stage_workers(job)
-        with _Grounded(out.path.parent) as grounded, open_exchanges() as exchanges:
+        with _spool(out.path.parent) as grounded, open_exchanges() as exchanges:
             try:
                 await ground_exchanges(exchanges, grounder, workers, grounded, total=total)
             finally:
@@ -137,14 +102,15 @@ async def _ground(
                     grounded.write(out.path)
             if job.mode.dry_run:
                 return GroundingResult(backend.name, None, backend.estimate())
-            summary = summarise(grounded.groundings())
+            summary = summarise(grounded.results())
     if grounded.first_failure is not None and summary.n_failed == summary.n_answers:
-        first = grounded.first_failure
-        raise EndpointError(
-            f"{backend.name}: checking failed on all {summary.n_answers} answers; the first: "
-            f"{first.kind}: {first.message}; --retry-failed asks again for replies that were no use"
-        )
+        what = f"checking failed on all {summary.n_answers} answers"
+        raise all_failed(backend.name, what, grounded.first_failure)
     return GroundingResult(backend.name, summary)
+
+
+def _spool(folder: Path) -> ResultSpool[Grounding]:
+    return ResultSpool(Grounding, lambda item: (item.query_id,), folder)
 
 
 def _of_traffic(row: TrafficRow) -> Exchange:

@@ -1,15 +1,21 @@
-"""How a job is done: what every step of it is handed."""
+"""How a job is done: what every step of it is handed, and where its replies and results go."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
 
 from ragforge.config import Settings
-from ragforge.files.record_files import read_records
+from ragforge.errors import EndpointError
+from ragforge.files.record_files import ExternalSorter, read_records
 from ragforge.llm.budget import BudgetAccount
 from ragforge.observe import Observer
 from ragforge.records import Failure
+
+R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +106,84 @@ class OutputFile:
 def failures_beside(out: Path) -> Path:
     """Return where the failures of a file of judgments are written."""
     return out.with_name(f"{out.name}.failures.jsonl")
+
+
+def all_failed(who: str, failed_at: str, first: Failure) -> EndpointError:
+    """Return what to raise where a model was no use at all.
+
+    Args:
+        who: Name of the model.
+        failed_at: What failed on how many, such as "judging failed on all 3 pairs".
+        first: The first failure.
+    """
+    return EndpointError(
+        f"{who}: {failed_at}; the first: {first.kind}: {first.message}; --retry-failed asks again "
+        "for replies that were no use"
+    )
+
+
+class ResultSpool(AbstractContextManager["ResultSpool[R]"], Generic[R]):
+    """A sink for results and failures of any number: sorted on disk until they are written.
+
+    Args:
+        kind: What the results are.
+        key: The sort key of a result; unique.
+        folder: Where the sorted parts are put.
+    """
+
+    def __init__(self, kind: type[R], key: Callable[[R], tuple[str, ...]], folder: Path) -> None:
+        self._kind, self._key, self._folder = kind, key, folder
+        self._open()
+
+    def _open(self) -> None:
+        self._results: ExternalSorter[R] = ExternalSorter(self._key, self._folder)
+        self._failures: ExternalSorter[Failure] = ExternalSorter(
+            lambda item: (item.key,), self._folder
+        )
+        self.first_failure: Failure | None = None
+
+    def __exit__(self, *_: object) -> None:
+        self._results.__exit__()
+        self._failures.__exit__()
+
+    def begin_anew(self) -> None:
+        """Drop what was taken."""
+        self.__exit__()
+        self._open()
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is any result, or a blank that stands for a failure."""
+        return self._results.count > 0
+
+    def result(self, result: R) -> None:
+        """Take a result."""
+        self._results.add(result)
+
+    def failure(self, failure: Failure) -> None:
+        """Take a failure."""
+        self.first_failure = self.first_failure or failure
+        self._failures.add(failure)
+
+    def results(self) -> Iterator[R]:
+        """Yield the results, sorted."""
+        return (self._kind.model_validate_json(line) for line in self._results.lines())
+
+    def failures(self) -> Iterator[Failure]:
+        """Yield the failures, sorted."""
+        return (Failure.model_validate_json(line) for line in self._failures.lines())
+
+    def write(self, out: Path) -> None:
+        """Write a file of results, and one of failures beside it where there are or were any.
+
+        Nothing is written where nothing was done.
+
+        Raises:
+            DataError: One cannot be written.
+        """
+        if not self.has_any:
+            return
+        self._results.write(out)
+        beside = failures_beside(out)
+        if self._failures.count or beside.exists():
+            self._failures.write(beside)

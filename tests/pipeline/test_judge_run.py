@@ -9,7 +9,7 @@ from ragforge.config import Settings
 from ragforge.llm.chat import ChatReply
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge.judge_run import PILOT_PAIRS, JudgedSpool, JudgeRun, JudgingResult
+from ragforge.pipeline.judge.judge_run import PILOT_PAIRS, JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
@@ -54,10 +54,10 @@ def sit(tmp_path):
         asker = Asker(model, "m", settings.model, load_prompt("judge_relevance_batch"))
         result, recorder = JudgingResult("m"), Recorder()
         judges = Judges((Backend(asker, concurrency=2),), Job(settings, recorder))
-        with JudgedSpool(tmp_path) as judged:
+        with judged_spool(tmp_path) as judged:
             run = JudgeRun(judges, judged, result)
             asyncio.run(run.judge(lambda: pairs(n_queries), 8 * n_queries))
-            judgments = list(judged.judgments())
+            judgments = list(judged.results())
         notes = [event.message for event in recorder.named("note")]
         return result, judgments, notes
 

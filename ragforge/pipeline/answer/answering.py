@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ragforge.errors import DataError, EndpointError
+from ragforge.errors import DataError
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -19,7 +19,7 @@ from ragforge.pipeline.answer.answer_files import (
 )
 from ragforge.pipeline.answer.asking_systems import refuse_to_replace_answers
 from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
-from ragforge.pipeline.job import Job, Mode
+from ragforge.pipeline.job import Job, Mode, all_failed
 from ragforge.records import Answer, AnswerGrade, Fact, Failure, Query
 from ragforge.stages.answer.by_facts import DividedJudge, FactJudge
 from ragforge.stages.answer.cases import Case
@@ -173,12 +173,8 @@ def _write(dataset: Dataset, system: str, graded: Collected[AnswerGrade]) -> Non
 
 def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
     if len(graded.failures) == len(graded.results):
-        first = graded.failures[0]
-        raise EndpointError(
-            f"{judge}: grading failed on all {len(graded.results)} answers; "
-            f"the first: {first.kind}: {first.message}; --retry-failed asks again for replies that "
-            "were no use"
-        )
+        what = f"grading failed on all {len(graded.results)} answers"
+        raise all_failed(judge, what, graded.failures[0])
 
 
 def _note_given_grades(todo: Sequence[Case], answers: Iterable[Answer], observer: Observer) -> None:

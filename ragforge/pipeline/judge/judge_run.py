@@ -5,15 +5,13 @@ What is judged is sorted on disk, on its way into a file or a dataset.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.observe import Event
-from ragforge.pipeline.job import failures_beside
+from ragforge.pipeline.job import ResultSpool
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.records import Failure, Judgment
@@ -29,86 +27,20 @@ _BETWEEN = 1.5
 """The mean grade that lies between what is not relevant and what is."""
 
 
-class JudgedSpool(AbstractContextManager["JudgedSpool"]):
-    """A sink for judgments and failures, of any number.
+def judged_spool(folder: Path) -> ResultSpool[Judgment]:
+    """Return a sink for judgments; their sorted parts are put in a folder."""
+    return ResultSpool(Judgment, lambda item: (item.query_id, item.chunk_id), folder)
 
-    Args:
-        folder: Where the sorted parts are put.
+
+def add_failures(judged: ResultSpool[Judgment], dataset: Dataset) -> None:
+    """Write failures into a dataset, in the place of those of all pairs that were tried.
+
+    Raises:
+        DataError: The file cannot be written.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._open()
-
-    def _open(self) -> None:
-        self._judgments: ExternalSorter[Judgment] = ExternalSorter(
-            lambda item: (item.query_id, item.chunk_id), self._folder
-        )
-        self._failures: ExternalSorter[Failure] = ExternalSorter(
-            lambda item: (item.key,), self._folder
-        )
-
-    def __exit__(self, *_: object) -> None:
-        self._judgments.__exit__()
-        self._failures.__exit__()
-
-    def begin_anew(self) -> None:
-        """Drop what was taken."""
-        self.__exit__()
-        self._open()
-
-    @property
-    def has_any(self) -> bool:
-        """Whether anything was judged, or failed."""
-        return self._judgments.count > 0
-
-    def result(self, result: Judgment) -> None:
-        """Take a judgment."""
-        self._judgments.add(result)
-
-    def failure(self, failure: Failure) -> None:
-        """Take a failure."""
-        self._failures.add(failure)
-
-    def judgments(self) -> Iterator[Judgment]:
-        """Yield the judgments, sorted."""
-        return (Judgment.model_validate_json(line) for line in self._judgments.lines())
-
-    def write(self, out: Path) -> None:
-        """Write a file of judgments, and one of failures beside it where there are or were any.
-
-        Raises:
-            DataError: One cannot be written.
-        """
-        self._judgments.write(out)
-        beside = failures_beside(out)
-        if self._failures.count or beside.exists():
-            self._failures.write(beside)
-
-    def add_to(self, dataset: Dataset, *, grades: bool = True) -> None:
-        """Write judgments and failures into a dataset; new ones replace old ones of their pairs.
-
-        Args:
-            dataset: Where they go.
-            grades: Whether judgments are written; else failures only.
-
-        Raises:
-            DataError: A file cannot be written.
-        """
-        if grades:
-            dataset.add_judgments(self.judgments())
-        self.add_failures_to(dataset)
-
-    def add_failures_to(self, dataset: Dataset) -> None:
-        """Write failures into a dataset, in the place of those of all pairs that were tried.
-
-        Raises:
-            DataError: The file cannot be written.
-        """
-        earlier = {old.key for old in dataset.failures() if old.what == "judge"}
-        tried = earlier & {f"{one.query_id}/{one.chunk_id}" for one in self.judgments()}
-        failed = (Failure.model_validate_json(line) for line in self._failures.lines())
-        dataset.replace_failures("judge", failed, tried.__contains__)
+    earlier = {old.key for old in dataset.failures() if old.what == "judge"}
+    tried = earlier & {f"{one.query_id}/{one.chunk_id}" for one in judged.results()}
+    dataset.replace_failures("judge", judged.failures(), tried.__contains__)
 
 
 @dataclass(slots=True)
@@ -191,7 +123,7 @@ class _Watched:
     """A sink that counts and looks at the effect of places while judgments come in."""
 
     counts: JudgingResult
-    inner: JudgedSpool
+    inner: ResultSpool[Judgment]
     sums: PositionSums = field(default_factory=PositionSums)
     next_look: int = PILOT_PAIRS
     is_biased: bool = False
@@ -231,7 +163,7 @@ class JudgeRun:
     """
 
     judges: Judges
-    judged: JudgedSpool
+    judged: ResultSpool[Judgment]
     result: JudgingResult
 
     async def judge(
@@ -301,7 +233,7 @@ async def judge_into(
         EndpointError, BudgetError: The run was stopped.
     """
     mode = judges.job.mode
-    with JudgedSpool(dataset.files) as judged:
+    with judged_spool(dataset.files) as judged:
         try:
             run = JudgeRun(judges, judged, result)
             singly = kept_grades.failed_before(dataset) if judges.batch > 1 else _never
@@ -309,7 +241,9 @@ async def judge_into(
         finally:
             if judged.has_any and not mode.dry_run:
                 # Where nothing came of it, what another judge said stays as it was.
-                judged.add_to(dataset, grades=result.n_judged > 0 or not mode.again)
+                if result.n_judged or not mode.again:
+                    dataset.add_judgments(judged.results())
+                add_failures(judged, dataset)
                 judges.note_in(dataset)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.config import JudgeSettings
-from ragforge.errors import DataError, EndpointError
+from ragforge.errors import DataError
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.files.formats.pairs import PairRow, read_pairs
@@ -16,7 +16,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.job import Job, OutputFile
+from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
 from ragforge.pipeline.judge.agreement import Labels, human_judgments, labels_of
 from ragforge.pipeline.judge.earlier_rankings import (
     NO_NEEDS,
@@ -26,7 +26,13 @@ from ragforge.pipeline.judge.earlier_rankings import (
     earlier_needs,
     note_earlier_needs,
 )
-from ragforge.pipeline.judge.judge_run import JudgedSpool, JudgeRun, JudgingResult, judge_into
+from ragforge.pipeline.judge.judge_run import (
+    JudgeRun,
+    JudgingResult,
+    add_failures,
+    judge_into,
+    judged_spool,
+)
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.pooling import (
     KeptGrades,
@@ -203,23 +209,23 @@ async def judge_file(pairs_path: Path, out: Path, job: Job) -> JudgingResult:
         EndpointError, BudgetError: As for `judge_dataset`.
     """
     async with open_judges(job, OutputFile.beside(out), "judge") as judges:
-        with PairsByQuery(pairs_path, out.parent) as rows, JudgedSpool(out.parent) as judged:
+        with PairsByQuery(pairs_path, out.parent) as rows, judged_spool(out.parent) as judged:
             refuse_shared_queries(judges.examples, rows.queries)
             result = JudgingResult(judges.name, len(rows))
             try:
                 await JudgeRun(judges, judged, result).judge(rows.pairs, len(rows))
             finally:
-                if not job.mode.dry_run and judged.has_any:
+                if not job.mode.dry_run:
                     judged.write(out)
             if job.mode.dry_run:
                 counts = {"in_file": len(rows), "new": len(rows)}
                 result.estimate = _estimate(judges, result, counts)
                 return result
-            result.summaries = summarise(judged.judgments())
+            result.summaries = summarise(judged.results())
             if judges.provenance().kind == "baseline":
                 result.agreement = rows.labels.baseline()
             else:
-                result.agreement = rows.labels.beside(judges.name, judged.judgments())
+                result.agreement = rows.labels.beside(judges.name, judged.results())
     return refused_if_all_failed(result, result.n_pairs)
 
 
@@ -292,10 +298,7 @@ def refused_if_all_failed(result: JudgingResult, n_asked: int) -> JudgingResult:
     """
     first = result.first_failure
     if first is not None and result.n_failed == n_asked:
-        raise EndpointError(
-            f"{result.judge}: judging failed on all {n_asked} pairs; the first: {first.kind}: "
-            f"{first.message}; --retry-failed asks again for replies that were no use"
-        )
+        raise all_failed(result.judge, f"judging failed on all {n_asked} pairs", first)
     return result
 
 
@@ -330,7 +333,7 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
                 for query_id, chunk_id in todo:
                     yield Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
 
-            with JudgedSpool(dataset.files) as judged:
+            with judged_spool(dataset.files) as judged:
                 try:
                     if todo:
                         await JudgeRun(judges, judged, result).judge(pairs, len(todo))
@@ -338,7 +341,7 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
                     if judged.has_any and not job.mode.dry_run:
                         _write_label_checks(dataset, judged)
                         judges.note_in(dataset)
-                known |= {_pair_of(check): check for check in judged.judgments()}
+                known |= {_pair_of(check): check for check in judged.results()}
             if job.mode.dry_run:
                 counts = {"graded_by_people": len(asked), "new": len(todo)}
                 result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
@@ -369,14 +372,14 @@ def _graded_before(dataset: Dataset, judges: Judges) -> dict[PairId, Judgment]:
     }
 
 
-def _write_label_checks(dataset: Dataset, judged: JudgedSpool) -> None:
+def _write_label_checks(dataset: Dataset, judged: ResultSpool[Judgment]) -> None:
     """Put new checks in the place of the same judge's old ones of their pairs."""
     checks = {
         (_pair_of(check), check.provenance and _judge_key(check.provenance)): check
-        for check in (*dataset.label_checks(), *judged.judgments())
+        for check in (*dataset.label_checks(), *judged.results())
     }
     dataset.write_label_checks(checks.values())
-    judged.add_failures_to(dataset)
+    add_failures(judged, dataset)
 
 
 def _pair_of(one: Judgment) -> PairId:
