@@ -5,8 +5,6 @@ from ragforge.api.aio import open as open
 from ragforge.api.answered import Answered as Answered
 from ragforge.api.answered import Grounded as Grounded
 from ragforge.api.compared import RunComparison as RunComparison
-from ragforge.api.done import Audited as Audited
-from ragforge.api.done import Completed as Completed
 from ragforge.api.done import Counted as Counted
 from ragforge.api.done import Exported as Exported
 from ragforge.api.done import Refreshed as Refreshed
@@ -17,6 +15,8 @@ from ragforge.api.done import VersionDifference as VersionDifference
 from ragforge.api.evaluation_set import AsyncEvaluationSet as AsyncEvaluationSet
 from ragforge.api.evaluation_set import EvaluationSet as EvaluationSet
 from ragforge.api.gating import GateDecision as GateDecision
+from ragforge.api.judged import Audited as Audited
+from ragforge.api.judged import Completed as Completed
 from ragforge.api.judged import Judged as Judged
 from ragforge.api.measured import MeasuredRuns as MeasuredRuns
 from ragforge.api.pages import RunHistories as RunHistories

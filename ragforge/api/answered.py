@@ -45,12 +45,6 @@ class Answered(Result):
         return dict(sorted(Counter(item.verdict or "failed" for item in grades).items()))
 
     @property
-    def rules(self) -> Mapping[str, int]:
-        """How many answers each rule decided, without the judge."""
-        grades = self.graded.grades if self.graded else ()
-        return dict(sorted(Counter(item.rule for item in grades if item.rule).items()))
-
-    @property
     def failures(self) -> tuple[Failure, ...]:
         """Of asking and of grading."""
         asked = self.asked.failures if self.asked else ()
@@ -81,7 +75,7 @@ class Answered(Result):
             "system": self.graded.system,
             "judge": None if self.graded.given_by else self.graded.judge,
             "graded_by_file": self.graded.given_by or None,
-            "decided_by_rule": dict(self.rules),
+            "decided_by_rule": _rules(self.graded),
             "verdicts": dict(self.verdicts),
             **answers_json(self.summary),
             **asked,
@@ -107,38 +101,41 @@ class Answered(Result):
         """Return what was counted, the rates, and the likely causes of what went wrong."""
         if self.estimate is not None:
             return self.estimate.table()
-        rates = [self.rates()] if self.summary else []
-        return "\n".join([*self.lines, *rates])
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What was counted, a line each."""
-        return tuple(f"{self.system}: {line}" for line in self._lines())
-
-    def rates(self) -> str:
-        """Return the rates of the verdicts, and the likely causes of what went wrong, as text."""
+        if self.summary is None:
+            return "\n".join(answer_lines(self))
         from ragforge.report.answers import render_answers
 
-        assert self.summary is not None
-        return render_answers(self.summary)
+        return "\n".join([*answer_lines(self), render_answers(self.summary)])
 
-    def _lines(self) -> Iterator[str]:
-        if self.graded is not None:
-            verdicts = ", ".join(f"{name} {count}" for name, count in self.verdicts.items())
-            given = self.graded.given_by
-            judge = f"by the grades of {given}" if given else f"judge {self.graded.judge}"
-            yield f"{self.graded.n_answers} answers, {judge}: {verdicts}"
-            if not given:
-                yield self._by_rule(len(self.graded.grades))
-        elif self.asked is not None:
-            n_failed = len(self.asked.failures)
-            yield f"{self.asked.n_asked - n_failed} queries answered, {n_failed} failed"
 
-    def _by_rule(self, n_grades: int) -> str:
-        listed = ", ".join(f"{rule} {count}" for rule, count in self.rules.items())
-        n_rules = sum(self.rules.values())
-        text = f"{n_rules} of {n_grades} decided by rule, without the judge"
-        return f"{text}: {listed}" if listed else text
+def answer_lines(found: Answered) -> list[str]:
+    """Return how many answers there are and got which verdict, a line each."""
+    graded, asked = found.graded, found.asked
+    lines = []
+    if graded is not None:
+        verdicts = ", ".join(f"{name} {count}" for name, count in found.verdicts.items())
+        given = graded.given_by
+        judge = f"by the grades of {given}" if given else f"judge {graded.judge}"
+        lines.append(f"{graded.n_answers} answers, {judge}: {verdicts}")
+        if not given:
+            lines.append(_by_rule(graded))
+    elif asked is not None:
+        n_failed = len(asked.failures)
+        lines.append(f"{asked.n_asked - n_failed} queries answered, {n_failed} failed")
+    return [f"{found.system}: {line}" for line in lines]
+
+
+def _by_rule(graded: AnsweringResult) -> str:
+    rules = _rules(graded)
+    listed = ", ".join(f"{rule} {count}" for rule, count in rules.items())
+    n_rules = sum(rules.values())
+    text = f"{n_rules} of {len(graded.grades)} decided by rule, without the judge"
+    return f"{text}: {listed}" if listed else text
+
+
+def _rules(graded: AnsweringResult) -> dict[str, int]:
+    """Return how many answers each rule decided."""
+    return dict(sorted(Counter(item.rule for item in graded.grades if item.rule).items()))
 
 
 async def ask_and_grade(
@@ -260,17 +257,13 @@ class Grounded(Result):
 
     def table(self) -> str:
         """Return the rates as text."""
-        if self.estimate is not None:
-            return self.estimate.table()
-        return "\n".join(self.lines)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What was checked, and each rate, a line each; none in a dry run."""
-        return () if self.summary is None else tuple(_grounding_lines(self.judge, self.summary))
+        if self.summary is None:
+            return Estimate(self.counted or {}).table()
+        return "\n".join(grounding_lines(self.judge, self.summary))
 
 
-def _grounding_lines(judge: str, found: GroundingSummary) -> Iterator[str]:
+def grounding_lines(judge: str, found: GroundingSummary) -> Iterator[str]:
+    """Yield what was checked, and each rate, a line each."""
     rules = ", ".join(f"{rule} {count}" for rule, count in found.rules.items())
     aside = f"; nothing to check: {rules}" if rules else ""
     yield (

@@ -5,20 +5,14 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ragforge.api.judged import judging_lines
-from ragforge.api.results import Estimate, Result, plain_values
-from ragforge.evaluating.formatting import render_table
+from ragforge.api.results import Result, plain_values
 from ragforge.evaluating.refresh_result import RefreshSummary, Status
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.version_differences import Differences
-from ragforge.pipeline.auditing import AuditResult
-from ragforge.pipeline.complete.completing import Completion
 from ragforge.pipeline.intake.reviewing import ReviewResult
 from ragforge.pipeline.retrieving import RunResult
-from ragforge.records import Failure, JudgeAudit
+from ragforge.records import Failure
 from ragforge.records.queries import Selection
-from ragforge.report.generation import completion_json, completion_text
-from ragforge.report.judges import audit_line, audit_tables
 from ragforge.report.versions import differences_text, refresh_text
 
 
@@ -83,58 +77,6 @@ class Retrieved(Result):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Completed(Result):
-    """Pools that were completed by what probes find in the corpus.
-
-    Args:
-        done: What it came to.
-        notes: What was told on the way.
-    """
-
-    done: Completion
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def n_judged(self) -> int:
-        """Pairs that were judged now."""
-        return self.done.judging.n_judged
-
-    @property
-    def n_failed(self) -> int:
-        """Pairs whose judgment failed."""
-        return self.done.judging.n_failed
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """What a dry run counted; None in earnest."""
-        return None if self.done.estimate is None else Estimate(self.done.estimate)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `ragforge judge --complete --json` prints."""
-        summary, judging = self.done.summary, self.done.judging
-        if summary is None:
-            return dict(self.done.estimate or {})
-        return {
-            "judge": judging.judge,
-            "judged": judging.n_judged,
-            "failed": judging.n_failed,
-            "failed_probes": dict(self.done.failed_probes),
-            **completion_json(summary),
-        }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row with all figures."""
-        return [plain_values(self.to_dict())]
-
-    def table(self) -> str:
-        """Return the figures as text."""
-        if self.done.summary is None:
-            return Estimate(self.done.estimate or {}).table()
-        lines = judging_lines(self.done.judging)
-        return "\n".join([completion_text(self.done.summary), *lines])
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Refreshed(Result):
     """What a refresh came to.
 
@@ -172,52 +114,6 @@ class Refreshed(Result):
     def table(self) -> str:
         """Return what changed, as text."""
         return refresh_text(self.summary)
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Audited(Result):
-    """What a judge did with texts that somebody had tampered with.
-
-    Args:
-        found: What it came to.
-        notes: What was told on the way.
-    """
-
-    found: AuditResult
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def audit(self) -> JudgeAudit | None:
-        """The record; None in a dry run."""
-        return self.found.audit
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """What a dry run counted; None in earnest."""
-        return None if self.found.estimate is None else Estimate(self.found.estimate)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `ragforge judge audit --json` prints."""
-        if self.found.audit is None:
-            return dict(self.found.estimate or {})
-        return self.found.audit.model_dump(mode="json")
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each attack."""
-        if self.found.audit is None:
-            return []
-        return [plain_values(item.model_dump(mode="json")) for item in self.found.audit.attacks]
-
-    def table(self) -> str:
-        """Return the attacks and their effect, as text."""
-        if self.found.audit is None:
-            return Estimate(self.found.estimate or {}).table()
-        tables = [
-            render_table(table.headers, table.rows)
-            for table in audit_tables(self.found.audit)
-            if table.rows
-        ]
-        return "\n\n".join([*tables, f"judge audit of {audit_line(self.found.audit)}"])
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

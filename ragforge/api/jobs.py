@@ -24,8 +24,8 @@ from ragforge.api.call import (
     dataset_of,
     part_of,
 )
-from ragforge.api.done import Audited, Completed, Refreshed, Retrieved
-from ragforge.api.judged import Judged
+from ragforge.api.done import Refreshed, Retrieved
+from ragforge.api.judged import Audited, Completed, Judged
 from ragforge.api.keywords import (
     AskKeywords,
     JudgeKeywords,

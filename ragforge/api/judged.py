@@ -1,21 +1,25 @@
-"""Pairs that were judged, as text, JSON and rows."""
+"""What judging, completing pools and auditing a judge came to, as text, JSON and rows."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragforge.api.results import Estimate, Result
+from ragforge.api.results import Estimate, Result, plain_values
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, render_table
 from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.pipeline.job import failures_beside
 from ragforge.pipeline.judge.judge_run import JudgingResult, describe_position_effect
-from ragforge.records import Failure, Judgment
+from ragforge.records import Failure, JudgeAudit, Judgment
 from ragforge.report.judges import agreement_json, agreement_table
 from ragforge.stages.judge.pairs import QuerySummary
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.auditing import AuditResult
+    from ragforge.pipeline.complete.completing import Completion
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -79,7 +83,7 @@ class Judged(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge judge --json` prints."""
-        return judging_json(self.counts) if self.estimate is None else self.estimate.to_dict()
+        return _judging_json(self.counts) if self.estimate is None else self.estimate.to_dict()
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the judgments that were made, else the summary of each query."""
@@ -93,10 +97,104 @@ class Judged(Result):
             return self.estimate.table()
         tables = [summaries_text(self.counts)] if self.counts.summaries else []
         if self.counts.agreement is not None:
-            from ragforge.report.text import table_text
-
-            tables.append(table_text(agreement_table(self.counts.agreement)))
+            tables.append(agreement_text(self.counts.agreement))
         return "\n".join([*tables, *judging_lines(self.counts)])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Completed(Result):
+    """Pools that were completed by what probes find in the corpus.
+
+    Args:
+        done: What it came to.
+        notes: What was told on the way.
+    """
+
+    done: "Completion"
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def n_judged(self) -> int:
+        """Pairs that were judged now."""
+        return self.done.judging.n_judged
+
+    @property
+    def n_failed(self) -> int:
+        """Pairs whose judgment failed."""
+        return self.done.judging.n_failed
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What a dry run counted; None in earnest."""
+        return None if self.done.estimate is None else Estimate(self.done.estimate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge judge --complete --json` prints."""
+        summary, judging = self.done.summary, self.done.judging
+        if summary is None:
+            return dict(self.done.estimate or {})
+        from ragforge.report.generation import completion_json
+
+        return {
+            "judge": judging.judge,
+            "judged": judging.n_judged,
+            "failed": judging.n_failed,
+            "failed_probes": dict(self.done.failed_probes),
+            **completion_json(summary),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row with all figures."""
+        return [plain_values(self.to_dict())]
+
+    def table(self) -> str:
+        """Return what the pools hold, and what was judged, as text."""
+        if self.done.summary is None:
+            return Estimate(self.done.estimate or {}).table()
+        from ragforge.report.generation import completion_text
+
+        return "\n".join([completion_text(self.done.summary), *completion_lines(self.done)])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Audited(Result):
+    """What a judge did with texts that somebody had tampered with.
+
+    Args:
+        found: What it came to.
+        notes: What was told on the way.
+    """
+
+    found: "AuditResult"
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def audit(self) -> JudgeAudit | None:
+        """The record; None in a dry run."""
+        return self.found.audit
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What a dry run counted; None in earnest."""
+        return None if self.found.estimate is None else Estimate(self.found.estimate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge judge audit --json` prints."""
+        if self.found.audit is None:
+            return dict(self.found.estimate or {})
+        return self.found.audit.model_dump(mode="json")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each attack."""
+        if self.found.audit is None:
+            return []
+        return [plain_values(item.model_dump(mode="json")) for item in self.found.audit.attacks]
+
+    def table(self) -> str:
+        """Return the attacks and their effect, as text."""
+        if self.found.audit is None:
+            return Estimate(self.found.estimate or {}).table()
+        return "\n\n".join([*audit_texts(self.found.audit), audit_title(self.found.audit)])
 
 
 def check_place(out: Path, pairs: Path | None, name: str) -> None:
@@ -134,8 +232,7 @@ def _row(item: Judgment) -> dict[str, Any]:
     }
 
 
-def judging_json(result: JudgingResult) -> dict[str, Any]:
-    """Return what `ragforge judge --json` prints."""
+def _judging_json(result: JudgingResult) -> dict[str, Any]:
     return {
         "judge": result.judge,
         "pairs": result.n_pairs,
@@ -191,9 +288,41 @@ def _summary_row(item: QuerySummary) -> list[str]:
     ]
 
 
+def agreement_text(agreement: Agreement) -> str:
+    """Return how far the judge and people agree, as a table."""
+    from ragforge.report.text import table_text
+
+    return table_text(agreement_table(agreement))
+
+
 def judging_lines(result: JudgingResult) -> list[str]:
     """Return what was counted, and what deserves a line of its own."""
     return [*_remarks(result), _counts_line(result)]
+
+
+def completion_lines(done: "Completion") -> list[str]:
+    """Return which probes failed, and what was judged, a line each."""
+    judging, probes = done.judging, done.failed_probes.items()
+    return [
+        *(f"probe {name} failed for {n:,} queries (see failures.jsonl)" for name, n in probes),
+        f"judge {judging.judge}: {judging.n_judged:,} pairs judged now, "
+        f"{judging.n_failed:,} failed",
+    ]
+
+
+def audit_texts(audit: JudgeAudit) -> list[str]:
+    """Return the attacks and their effect, and what else was found, a table each."""
+    from ragforge.report.judges import audit_tables
+
+    tables = audit_tables(audit)
+    return [render_table(table.headers, table.rows) for table in tables if table.rows]
+
+
+def audit_title(audit: JudgeAudit) -> str:
+    """Return which judge was audited on what."""
+    from ragforge.report.judges import audit_line
+
+    return f"judge audit of {audit_line(audit)}"
 
 
 def _counts_line(result: JudgingResult) -> str:

@@ -164,13 +164,16 @@ def _answered(
 
 
 def _print(found: "Answered", dataset: "Dataset") -> None:
-    for line in found.lines:
+    from ragforge.api.answered import answer_lines
+    from ragforge.report.answers import render_answers
+
+    for line in answer_lines(found):
         say(line)
-    if found.graded is None:
+    if found.graded is None or found.summary is None:
         assert found.asked is not None
         print(found.asked.path)
         return
     if found.graded.given_by:
         say(f"{found.system}: {_NO_JUDGE}")
-    show(found.rates())
+    show(render_answers(found.summary))
     print(dataset.files / "answer_grades" / f"{found.system}.jsonl")

@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.api.answered import Grounded
+    from ragforge.api.answered import Grounded, grounding_lines
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.grounding import ground_system, ground_traffic
 
@@ -54,11 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
         ground = partial(ground_system, open_dataset(arguments.dataset), answers, arguments.out)
     with observed(arguments) as observer:
         result = asyncio.run(ground(job_of(arguments, settings, observer)))
-    found = Grounded(result.grounder, result.summary, counted=result.estimate)
-    if arguments.json or found.estimate is not None:
+    if arguments.json or result.summary is None:
+        found = Grounded(result.grounder, result.summary, counted=result.estimate)
         print_result(found, as_json=arguments.json)
         return 0
-    for line in found.lines:
+    for line in grounding_lines(result.grounder, result.summary):
         say(line)
     print(arguments.out)
     return 0

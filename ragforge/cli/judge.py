@@ -27,15 +27,12 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
-from ragforge.cli.output import dumps, print_estimate, show
+from ragforge.cli.output import print_result, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
     from ragforge.config import Settings
-    from ragforge.evaluating.completion import CompletionSummary
     from ragforge.files.set.dataset import Dataset
-    from ragforge.pipeline.auditing import AuditResult
-    from ragforge.pipeline.complete.completing import Completion
     from ragforge.pipeline.judge.earlier_rankings import Earlier
     from ragforge.pipeline.judge.judge_run import JudgingResult
 
@@ -97,6 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.api.judged import Judged
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.judge.judging import judge_dataset, judge_file, judge_labels
 
@@ -119,59 +117,46 @@ def run(arguments: argparse.Namespace) -> int:
         judge = partial(judge_dataset, dataset, arguments.run, earlier=_earlier(arguments))
     with observed(arguments) as observer:
         result = asyncio.run(judge(job_of(arguments, settings, observer)))
-    if result.estimate is not None:
-        print_estimate(result.estimate, as_json=arguments.json)
-    elif arguments.json:
-        from ragforge.api.judged import judging_json
-
-        print(dumps(judging_json(result)))
-    else:
-        is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
-        _print_result(result, per_query=arguments.per_query or is_short)
-        if place.exists():
-            print(place)
+    if arguments.json or result.estimate is not None:
+        print_result(Judged(result), as_json=arguments.json)
+        return 0
+    is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
+    _print(result, place, per_query=arguments.per_query or is_short)
     return 0
+
+
+def _print(result: "JudgingResult", place: Path, *, per_query: bool) -> None:
+    from ragforge.api.judged import agreement_text, judging_lines, summaries_text
+
+    if per_query:
+        show(summaries_text(result))
+    if result.agreement is not None:
+        show(f"{agreement_text(result.agreement)}\n")
+    for line in judging_lines(result):
+        say(line)
+    if place.exists():
+        print(place)
 
 
 def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Settings") -> int:
     """Complete the pools of a dataset, and print what came of it."""
+    from ragforge.api.judged import Completed, completion_lines
     from ragforge.pipeline.complete.completing import complete_whole
     from ragforge.pipeline.run_list import describe_holes, holes_of
     from ragforge.report.generation import completion_text
 
     with observed(arguments) as observer:
         done = asyncio.run(complete_whole(dataset, job_of(arguments, settings, observer)))
-    if done.estimate is not None:
-        print_estimate(done.estimate, as_json=arguments.json)
-        return 0
-    assert done.summary is not None
-    if arguments.json:
-        print(dumps(_completion_json(done, done.summary)))
+    if arguments.json or done.summary is None:
+        print_result(Completed(done), as_json=arguments.json)
         return 0
     show(completion_text(done.summary))
-    for name, count in done.failed_probes.items():
-        say(f"probe {name} failed for {count:,} queries (see failures.jsonl)")
-    judging = done.judging
-    say(
-        f"judge {judging.judge}: {judging.n_judged:,} pairs judged now, {judging.n_failed:,} failed"
-    )
+    for line in completion_lines(done):
+        say(line)
     for line in filter(None, (describe_holes(holes, dataset) for holes in holes_of(dataset))):
         say(line)
     print(dataset.files / "pool.jsonl")
     return 0
-
-
-def _completion_json(done: "Completion", summary: "CompletionSummary") -> dict[str, object]:
-    from ragforge.report.generation import completion_json
-
-    judging = done.judging
-    return {
-        "judge": judging.judge,
-        "judged": judging.n_judged,
-        "failed": judging.n_failed,
-        "failed_probes": dict(done.failed_probes),
-        **completion_json(summary),
-    }
 
 
 def _earlier(arguments: argparse.Namespace) -> "Earlier | None":
@@ -232,20 +217,6 @@ def _check_pairs(arguments: argparse.Namespace) -> None:
         raise UsageError("--on-labels goes with --dataset; in --pairs a row's grade is enough")
 
 
-def _print_result(result: "JudgingResult", *, per_query: bool) -> None:
-    from ragforge.api.judged import judging_lines, summaries_text
-
-    if per_query:
-        show(summaries_text(result))
-    if result.agreement is not None:
-        from ragforge.report.judges import agreement_table
-        from ragforge.report.text import table_text
-
-        show(f"{table_text(agreement_table(result.agreement))}\n")
-    for line in judging_lines(result):
-        say(line)
-
-
 def configure_audit(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `judge audit`."""
     source = parser.add_mutually_exclusive_group(required=True)
@@ -272,6 +243,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
 
 def run_audit(arguments: argparse.Namespace) -> int:
     """Run `judge audit`."""
+    from ragforge.api.judged import Audited, audit_texts, audit_title
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.auditing import Plan, audit_dataset, audit_file
 
@@ -287,10 +259,13 @@ def run_audit(arguments: argparse.Namespace) -> int:
         audit = partial(audit_dataset, dataset, plan)
     with observed(arguments) as observer:
         result = asyncio.run(audit(job_of(arguments, settings, observer)))
-    if result.estimate is not None:
-        print_estimate(result.estimate, as_json=arguments.json)
-    else:
-        _print_audit(result, place, as_json=arguments.json)
+    if arguments.json or result.audit is None:
+        print_result(Audited(result), as_json=arguments.json)
+        return 0
+    for table in audit_texts(result.audit):
+        show(f"{table}\n")
+    say(audit_title(result.audit))
+    print(place)
     return 0
 
 
@@ -315,18 +290,3 @@ def _check_audit(arguments: argparse.Namespace) -> None:
         raise UsageError("--run goes with --dataset, not with --pairs")
     if arguments.dataset and arguments.out is not None:
         raise UsageError("--out goes with --pairs; a dataset keeps its own judge_audit.json")
-
-
-def _print_audit(result: "AuditResult", place: Path, *, as_json: bool) -> None:
-    from ragforge.evaluating.formatting import render_table
-    from ragforge.report.judges import audit_line, audit_tables
-
-    assert result.audit is not None
-    if as_json:
-        print(dumps(result.audit.model_dump(mode="json")))
-        return
-    for table in audit_tables(result.audit):
-        if table.rows:
-            show(f"{render_table(table.headers, table.rows)}\n")
-    say(f"judge audit of {audit_line(result.audit)}")
-    print(place)
