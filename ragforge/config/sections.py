@@ -5,15 +5,21 @@ else. A field that chooses code, a command, a model, an address, a key, a path, 
 is never marked; a new field stays unmarked unless it is plain that it does none of these.
 """
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from ragforge.config import values
-
 T = TypeVar("T")
+
+_OWN_FIELDS = {"model", "messages", "response_format", "stream", "n"}
+"""Of a request's body: those that ragforge fills itself."""
+PositiveInt = Annotated[int, Field(gt=0)]
+PositiveFloat = Annotated[float, Field(gt=0)]
 
 
 def _any(_: object) -> bool:
@@ -28,12 +34,90 @@ class AnyFileMaySet:
 
 
 Harmless: TypeAlias = Annotated[T, AnyFileMaySet()]
-PositiveInt = Annotated[int, Field(gt=0)]
-PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+def check_address(value: str) -> str:
+    """Return an address that may be asked and may be shown."""
+    if not value:
+        return value
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("expected an address such as http://127.0.0.1:8080/v1")
+    if parts.username or parts.password:
+        raise ValueError("no user name or password in the address: it is stored and shown")
+    return value
+
+
+def _check_proxy(value: str) -> str:
+    """Return `none`, `environment`, or an address."""
+    return value if value in ("none", "environment") else check_address(value)
+
+
+def _is_installed_name(value: object) -> bool:
+    """Return whether a value can name only what is built in or installed, no module's attribute."""
+    return isinstance(value, str) and ":" not in value
+
+
+def _check_json_object(value: str) -> str:
+    """Return the text of a JSON object without fields that ragforge sets; "" stays."""
+    value = value.strip()
+    if not value:
+        return value
+    try:
+        fields = json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"expected a JSON object ({error})") from error
+    if not value.startswith("{"):
+        raise ValueError("expected a JSON object")
+    taken = sorted(_OWN_FIELDS & set(fields))
+    if taken:
+        raise ValueError(f"{', '.join(taken)}: set by ragforge itself")
+    return value
+
+
+def _split_at_commas(value: object) -> object:
+    """Return a list whose items may hold several each."""
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        return value
+    found = tuple(part.strip() for item in value for part in item.split(",") if part.strip())
+    if value and not found:
+        raise ValueError("expected names between commas")
+    return found
+
+
+def _check_threshold(value: object) -> object:
+    """Return `auto` or a whole number from 1."""
+    if value == "auto" or (
+        isinstance(value, int | str) and re.fullmatch("[1-9][0-9]*", str(value))
+    ):
+        return value
+    raise ValueError("expected auto or a whole number from 1")
+
+
+def _check_shares(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `name=percent` parts whose percentages add up to 100; one name alone stands for 100.
+
+    Raises:
+        ValueError: A part is no share, a name comes twice, or the sum is not 100.
+    """
+    if len(value) == 1 and "=" not in value[0]:
+        return (f"{value[0]}=100",)
+    percents: dict[str, float] = {}
+    for part in value:
+        name, _, number = (piece.strip() for piece in part.rpartition("="))
+        if not name or not re.fullmatch(r"\d+(\.\d+)?", number):
+            raise ValueError(f"expected name=percent, such as fact=40, found {part!r}")
+        if name in percents:
+            raise ValueError(f"{name} comes twice")
+        percents[name] = float(number)
+    total = sum(percents.values())
+    if abs(total - 100) > 1e-6:
+        raise ValueError(f"the percentages add up to {total:g}; expected 100")
+    return tuple(f"{name}={percent:g}" for name, percent in percents.items())
 
 
 Shares = Annotated[
-    tuple[str, ...], BeforeValidator(values.between_commas), AfterValidator(values.shares)
+    tuple[str, ...], BeforeValidator(_split_at_commas), AfterValidator(_check_shares)
 ]
 
 
@@ -60,7 +144,7 @@ class ModelSettings(Section):
 
     name: Annotated[str, Field(json_schema_extra=flag("model"), min_length=1)] = "offline"
     """Model name at the endpoint; `local:FILE.gguf` for a local file; `offline` for no model."""
-    base_url: Annotated[str, AfterValidator(values.address)] = ""
+    base_url: Annotated[str, AfterValidator(check_address)] = ""
     """Address of an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; the client's
     own default where empty."""
     api_key_env: str = "OPENAI_API_KEY"
@@ -87,11 +171,11 @@ class ModelSettings(Section):
     """Calls a minute; what the endpoint tells or shows to take where unset."""
     tokens_per_minute: Harmless[PositiveFloat | None] = None
     """Tokens a minute, in and out, likewise."""
-    extra_body: Annotated[str, AfterValidator(values.json_object)] = ""
+    extra_body: Annotated[str, AfterValidator(_check_json_object)] = ""
     """JSON object whose fields go into each request, such as {"reasoning_effort": "low"}."""
     transport: Harmless[Literal["auto", "httpx2", "aiohttp"]] = "auto"
     """HTTP transport; auto is aiohttp where the extra `fast` is installed and no proxy is used."""
-    proxy: Annotated[str, AfterValidator(values.proxy)] = "none"
+    proxy: Annotated[str, AfterValidator(_check_proxy)] = "none"
     """Proxy to go through: none, environment (HTTPS_PROXY and its kin), or an address."""
 
 
@@ -115,9 +199,7 @@ class ChunkSettings(Section):
 
     max_chars: Harmless[Annotated[int, Field(ge=100)]] = 2000
     """Characters a chunk may have; code fences and tables may be longer."""
-    chunker: Annotated[str, Field(min_length=1), AnyFileMaySet(values.is_installed_name)] = (
-        "headings"
-    )
+    chunker: Annotated[str, Field(min_length=1), AnyFileMaySet(_is_installed_name)] = "headings"
     """What cuts documents: headings, module:attr of a function or a text splitter, or the name of
     an entry point in ragforge.chunkers."""
     include: Harmless[tuple[str, ...]] = ()
@@ -215,7 +297,7 @@ class JudgeSettings(Section):
     """Orders in which each batch is shown."""
     votes: Harmless[PositiveInt] = 1
     """Replies asked of each model for each pair; more than 1 need a temperature above 0."""
-    panel: Annotated[tuple[str, ...], BeforeValidator(values.between_commas)] = ()
+    panel: Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)] = ()
     """Models that all judge, between commas; NAME@URL for one at another address."""
     # Not Harmless[…]: typing takes it for that of "on", "off", and would turn the two round.
     logprobs: Annotated[Literal["off", "on"], AnyFileMaySet()] = "off"
@@ -232,7 +314,7 @@ class EvaluateSettings(Section):
     measures: Harmless[tuple[str, ...]] = ()
     """Measures such as nDCG@10, P(rel=2)@5, RR; the default set where unset."""
     rel_threshold: Harmless[
-        Annotated[Literal["auto"] | PositiveInt, BeforeValidator(values.threshold)]
+        Annotated[Literal["auto"] | PositiveInt, BeforeValidator(_check_threshold)]
     ] = "auto"
     """Lowest grade that counts as relevant; auto is 2 where grades go beyond 1, else 1."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from ragforge.corpus.repeats import Boilerplate, Repeats
+from ragforge.corpus.near_duplicates import Boilerplate, Repeats
 from ragforge.corpus.staleness import Staleness
 from ragforge.records import Chunk
 

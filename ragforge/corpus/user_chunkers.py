@@ -8,9 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ragforge.corpus.chunking import CHUNKING_VERSION, chunk_document, chunks_at, sections_of
+from ragforge.corpus.chunking import (
+    CHUNKING_VERSION,
+    ChunkSpan,
+    Span,
+    chunk_document,
+    chunks_at,
+    sections_of,
+)
 from ragforge.corpus.documents import Document
-from ragforge.corpus.packing import ChunkSpan, Span
 from ragforge.corpus.quote_locations import FoldedText, Location
 from ragforge.errors import UsageError
 from ragforge.plugins import construct, find, method_of, parameters_of

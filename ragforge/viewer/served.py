@@ -1,28 +1,36 @@
-"""The datasets that are served: found again at every request, read again when they changed."""
+"""The datasets that are served, and their reports.
+
+Datasets are found again at every request, and read again when they changed. A report is rendered on
+demand, and kept as long as the files it rests on are the same.
+"""
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
 from ragforge.errors import DataError, RagforgeError
-from ragforge.files.manifest import Manifest
+from ragforge.files.manifest import Manifest, digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import FILE, History, read_history
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.paths import files_of, home_of, require_inside
+from ragforge.files.set.paths import REJECTED, VERSIONS, files_of, home_of, require_inside
 
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME_CHARS: Final = 60
 _MANIFEST: Final = "manifest.json"
 
-Stamp = tuple[int, ...] | None
+_Stamp = tuple[int, ...] | None
 """What tells that a file is another: size, time and inode; None where there is none."""
 
-_Stamps = tuple[Path, Stamp, Stamp]
+_Stamps = tuple[Path, _Stamp, _Stamp]
+KEPT: Final = 8
+"""Pages held in memory."""
+Render = Callable[[Dataset], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,7 @@ class ServedDataset:
         return self.manifest.name if self.manifest is not None else self.path.name or self.name
 
 
-def stamp(path: Path) -> Stamp:
+def _stamp(path: Path) -> _Stamp:
     """Return what changes when a file is written; None where it cannot be seen."""
     try:
         status = path.stat()
@@ -62,7 +70,7 @@ class ServedDatasets:
     """
 
     roots: Sequence[Path]
-    _known: dict[Path, tuple[tuple[Path, Stamp, Stamp], ServedDataset]] = field(
+    _known: dict[Path, tuple[tuple[Path, _Stamp, _Stamp], ServedDataset]] = field(
         default_factory=dict
     )
     _lock: Lock = field(default_factory=Lock)
@@ -99,7 +107,7 @@ class ServedDatasets:
 
     def _current(self, path: Path, name: str) -> ServedDataset:
         files = files_of(path)
-        stamps = files, stamp(files / _MANIFEST), stamp(home_of(path) / FILE)
+        stamps = files, _stamp(files / _MANIFEST), _stamp(home_of(path) / FILE)
         known = self._known.get(path)
         if known is None or known[0] != stamps or known[1].name != name or known[1].problem:
             known = self._known[path] = stamps, _read(path, name)
@@ -168,3 +176,84 @@ def _digest(path: Path) -> str:
 
 def _problem_text(path: Path, error: Exception) -> str:
     return str(error) if isinstance(error, RagforgeError) else f"{path}: {error}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    stamps: tuple[tuple[str, _Stamp], ...]
+    digest: str
+    html: str
+
+
+@dataclass(slots=True)
+class Reports:
+    """Renders reports, each once for the same files; may be asked by several threads.
+
+    Args:
+        render: Makes a report; slow for large datasets.
+    """
+
+    render: Render
+    _pages: OrderedDict[Path, _Page] = field(default_factory=OrderedDict)
+    _locks: dict[Path, Lock] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def html(self, served: ServedDataset) -> str:
+        """Return the report of a dataset; those who ask for one that is being made wait for it.
+
+        Raises:
+            RagforgeError: The dataset cannot be read.
+            OSError: Likewise.
+        """
+        with self._lock:
+            lock = self._locks.setdefault(served.path, Lock())
+        with lock:
+            page = self._page(served)
+        with self._lock:
+            self._pages[served.path] = page
+            self._pages.move_to_end(served.path)
+            while len(self._pages) > KEPT:
+                self._pages.popitem(last=False)
+        return page.html
+
+    def _page(self, served: ServedDataset) -> _Page:
+        """Return the page that is kept if it is still the right one: stamps first, then digests."""
+        files = _files(served.path)
+        stamps = tuple(sorted((name, _stamp(path)) for name, path in files.items()))
+        known = self._pages.get(served.path)
+        if known is not None and known.stamps == stamps:
+            return known
+        digest = _files_digest(files, stamps)
+        if known is not None and known.digest == digest:
+            return _Page(stamps, digest, known.html)
+        return _Page(stamps, digest, self.render(open_served(served)))
+
+
+def _files(dataset: Path) -> dict[str, Path]:
+    """Return what a report rests on: the files of the set, and what its versions share."""
+    files, home = files_of(dataset), home_of(dataset)
+    if files == home:
+        return dict(_below(home))
+    version = {f"{files.name}/{name}": path for name, path in _below(files)}
+    return version | {
+        name: path
+        for name, path in _below(home)
+        if not path.is_symlink() and not name.startswith((f"{VERSIONS}/", f"{REJECTED}/"))
+    }
+
+
+def _below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder; of the hidden ones the call store, which holds replies."""
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and (not name.startswith(".") or name.startswith(".ragforge/calls.")):
+            yield name, path
+
+
+def _files_digest(files: dict[str, Path], stamps: tuple[tuple[str, _Stamp], ...]) -> str:
+    """Return what the files say; of the call store, which may be large, only its stamp."""
+    digest = hashlib.sha256()
+    for name, stamped in stamps:
+        state = repr(stamped) if name.startswith(".") else digest_file(files[name])
+        digest.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

@@ -30,8 +30,7 @@ from ragforge.evaluating.history.trends import trend
 from ragforge.records import Evaluation
 from ragforge.viewer.guarding import Guard, SiteAccess
 from ragforge.viewer.pages import dataset_page, list_page, problem_page
-from ragforge.viewer.reports import Render, Reports
-from ragforge.viewer.served import ServedDataset, ServedDatasets
+from ragforge.viewer.served import Render, Reports, ServedDataset, ServedDatasets
 
 _POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _HEAD_CHARS: Final = 4000

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.repeats import Repeats
+from ragforge.corpus.near_duplicates import Repeats
 from ragforge.corpus.staleness import Staleness
 from ragforge.records import Chunk
 

@@ -5,8 +5,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.set.opening import create_dataset
-from ragforge.viewer.reports import KEPT, Reports
-from ragforge.viewer.served import ServedDatasets
+from ragforge.viewer.served import KEPT, Reports, ServedDatasets
 from ragforge.viewer.serving import serving
 
 PATIENCE_S = 20

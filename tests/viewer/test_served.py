@@ -4,8 +4,7 @@ from versioned_sets import make_set, refreshed
 from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import roll_back
-from ragforge.viewer.reports import Reports
-from ragforge.viewer.served import ServedDatasets, check_roots
+from ragforge.viewer.served import Reports, ServedDatasets, check_roots
 
 
 @pytest.fixture

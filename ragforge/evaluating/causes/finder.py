@@ -43,7 +43,9 @@ class ChunkMarks:
     """Keeps what is needed of the chunks that were asked for, not their texts."""
 
     def __init__(self) -> None:
-        from ragforge.corpus.repeats import Repeats  # It takes numpy, which few callers need.
+        from ragforge.corpus.near_duplicates import (
+            Repeats,  # It takes numpy, which few callers need.
+        )
 
         self._compared: set[str] = set()
         self._quotes: dict[str, set[str]] = {}

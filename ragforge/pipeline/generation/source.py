@@ -10,13 +10,13 @@ from pathlib import Path
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import (
+    carry_histories,
     describe_chunking,
     write_corpus,
     write_ready_made,
     write_rows,
 )
 from ragforge.corpus.origins.fetching import fetched
-from ragforge.corpus.source_documents import carry_histories
 from ragforge.errors import DataError
 from ragforge.files.atomic import MIRRORS, make_own_place
 from ragforge.files.manifest import FileEntry, digest_file

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragforge.config import JudgeSettings, Settings
-from ragforge.config.values import address
+from ragforge.config.sections import check_address
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.pairs import Example, load_examples
 from ragforge.files.set.dataset import Dataset
@@ -267,7 +267,7 @@ def of_member(settings: Settings, member: str) -> Settings:
     """Return the settings of one model of a panel, `NAME` or `NAME@URL`.
 
     Raises:
-        ConfigError: There is no name, or the address cannot be asked.
+        ConfigError: There is no name, or the _address cannot be asked.
     """
     elsewhere = _ELSEWHERE.fullmatch(member)
     if elsewhere is None:
@@ -282,7 +282,7 @@ def of_member(settings: Settings, member: str) -> Settings:
 
 def _url(name: str, text: str) -> str:
     try:
-        return address(text)
+        return check_address(text)
     except ValueError as error:
         raise ConfigError(f"the model {name!r} that checks or judges: {error}") from error
 

@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.chunk_files import describe_chunking, no_text_error, write_rows
+from ragforge.corpus.chunk_files import (
+    carry_history,
+    describe_chunking,
+    no_text_error,
+    rows_of_chunks,
+    write_rows,
+)
 from ragforge.corpus.quote_locations import ChunkIndex
-from ragforge.corpus.source_documents import carry_history, rows_of_chunks
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.manifest import FileEntry, digest_file

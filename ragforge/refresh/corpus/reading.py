@@ -14,20 +14,18 @@ from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import (
     EmptyDocuments,
     chunk_sort_key,
+    chunks_sha256,
     configured_chunker,
     corpus_documents,
+    document_row,
+    document_sha256,
     document_sort_key,
     refuse_duplicate_chunks,
+    refuse_duplicate_documents,
+    rows_of_chunks,
     spooled_rows,
 )
 from ragforge.corpus.documents import Document
-from ragforge.corpus.source_documents import (
-    chunks_sha256,
-    document_row,
-    document_sha256,
-    refuse_duplicate_documents,
-    rows_of_chunks,
-)
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array
 from ragforge.files.formats.chunks import read_chunks
