@@ -20,9 +20,9 @@ from ragforge.pipeline.judge.judges import Judges
 from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import Answer, Chunk, Query, QueryType, Slot
 from ragforge.stages.answer.by_facts import FactJudge
-from ragforge.stages.answer.cases import Case, cases
 from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.stage import Case, cases
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
 from ragforge.stages.generate.checks.absence import DEPTH, search

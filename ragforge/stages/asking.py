@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -313,6 +313,17 @@ def quoted(text: str) -> str:
 def quoted_list(texts: list[str]) -> str:
     """Return texts as a JSON list of strings, cleaned like `quoted`."""
     return f"[{', '.join(quoted(text) for text in texts)}]"
+
+
+def quoted_by_id(texts: Iterable[tuple[str, str]], name: str) -> str:
+    """Return texts as a JSON list of objects, cleaned like `quoted`.
+
+    Args:
+        texts: Id and text of each, in order.
+        name: Of the text, beside `id`.
+    """
+    listed = [{"id": each, name: visible(text)} for each, text in texts]
+    return json.dumps(listed, ensure_ascii=False)
 
 
 def _marker(holes: dict[str, str]) -> str:

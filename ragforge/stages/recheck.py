@@ -16,13 +16,11 @@ from pydantic import BaseModel, ConfigDict
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.records import Behaviour, Provenance
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.answer.rules import equal_values, same_text
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
 from ragforge.stages.quotes import find_proof, has_content
-from ragforge.stages.values import small_numbers
-from ragforge.stages.words import all_entries, content_stems, numbers, words
+from ragforge.stages.values import equal_values, same_text, small_numbers
+from ragforge.stages.words import SENTENCE_END, all_entries, content_stems, numbers, words
 
-_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
 _LONGEST: Final = 400
 """Characters of whole sentences that are kept as a proof; a longer stretch is not widened."""
 
@@ -43,7 +41,7 @@ none."""
 
 def sentence_places(text: str) -> list[Location]:
     """Return where the sentences and lines of a text stand, blanks around them left out."""
-    ends = [*_END.finditer(text)]
+    ends = [*SENTENCE_END.finditer(text)]
     starts = [0, *(end.end() for end in ends)]
     stops = [*(end.start() for end in ends), len(text)]
     places = []

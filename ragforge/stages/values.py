@@ -1,6 +1,10 @@
-"""Answers that are one number, date or quantity, read only where one reading is possible."""
+"""Whether two answers say the same: as texts, or as one number, date or quantity.
+
+A value is read only where one reading is possible.
+"""
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -8,9 +12,21 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal
 
+from ragforge.files.text import normalize
 from ragforge.stages.words import entries, languages
 
 Kind = Literal["number", "date", "quantity"]
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_QUANTIFIERS = frozenset({"few", "little"})
+"""A few is not few."""
+_SHORT = 3
+"""Letters of a word whose capitals may tell it from another: US and us, MB and Mb, IT and it."""
+_AS_WRITTEN = ("<super>", "<sub>", "<fraction>")
+"""Compatibility forms that change what is said when they are folded: 10⁶ is not 106."""
+_QUOTES = str.maketrans("\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019", '"' * 5 + "''")
+_DASHES = str.maketrans({"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2013": "-"})
+_ENDS = re.compile(r"(?<![\s.,;:\u3002])[\s.,;:\u3002]+$|(?<=[^\W\d_]{2})[\s.,;:!\u3002]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,3 +276,63 @@ def _day(year: int, month: int, day: int) -> date | None:
         return date(year, month, day)
     except ValueError:
         return None
+
+
+def same_text(text: str, other: str) -> bool:
+    """Whether two texts are the same but for how they are written.
+
+    Compatibility forms, blanks, articles, the capitals of longer words, quotes around and
+    punctuation behind it make no difference. Signs do (-5, C++, 1.5), and so does punctuation
+    within, which may change what is said: "No, access is free". Texts without a word or number
+    are never the same.
+    """
+    words = _words(text)
+    telling = [word for word in words if word not in _ARTICLES and any(map(str.isalnum, word))]
+    return bool(telling) and words == _words(other)
+
+
+def equal_values(expected: str, answer: str, language: str) -> Kind | None:
+    """Return what two texts both are, if they are one number, date or quantity, and equal."""
+    value = read_value(_folded(expected), language)
+    if value is None or read_value(_folded(answer), language) != value:
+        return None
+    return value.kind
+
+
+def _folded(text: str) -> str:
+    """Return a text with its ends, blanks and compatibility forms folded, and case as it is."""
+    composed = normalize("NFC", text)
+    plain = "".join(
+        character
+        if unicodedata.decomposition(character).startswith(_AS_WRITTEN)
+        else normalize("NFKC", character)
+        for character in composed
+    )
+    spaced = " ".join(plain.translate(_QUOTES).translate(_DASHES).split())
+    bare = _ENDS.sub("", spaced)
+    if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "\"'" and bare.count(bare[0]) == 2:
+        bare = _ENDS.sub("", bare[1:-1].strip())
+    return bare
+
+
+def _words(text: str) -> list[str]:
+    words = [_without_case(word, at) for at, word in enumerate(_folded(text).split())]
+    return [word for at, word in enumerate(words) if not _is_mere_article(words, at)]
+
+
+def _is_mere_article(words: list[str], at: int) -> bool:
+    """Whether leaving a word out changes nothing; the A of "vitamin A deficiency" does."""
+    follows = words[at + 1] if at + 1 < len(words) else None
+    if follows is None or follows in _QUANTIFIERS:
+        return False
+    return words[at] == "the" or (at == 0 and words[at] in _ARTICLES)
+
+
+def _without_case(word: str, at: int) -> str:
+    """Return a word in small letters where its capitals cannot matter."""
+    letters = sum(character.isalpha() for character in word)
+    folded = word.casefold()
+    if letters > _SHORT and not any(map(str.isdigit, word)):
+        return folded
+    begins_sentence = at == 0 and letters > 1 and word.istitle()
+    return folded if begins_sentence or folded in ("yes", "no", "the") else word

@@ -51,6 +51,8 @@ _WORD = re.compile(
 """Scripts without blanks between words are compared character by character."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
+"""Between two sentences or lines of any script; that of Chinese and Japanese needs no blank."""
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ies", "ed", "es", "ly", "s", "e")
 _SHORTEST_STEM = 3
 

@@ -10,9 +10,9 @@ from ragforge.llm.wire import Dialect
 from ragforge.prompts import load_prompt
 from ragforge.records import Chunk, Query, Slot
 from ragforge.stages.answer.by_facts import FactJudge
-from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.stage import Case
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
 from ragforge.stages.generate.kinds import KINDS

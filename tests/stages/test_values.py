@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.stages.values import read_value
+from ragforge.stages.values import equal_values, read_value, same_text
 
 
 @pytest.mark.parametrize(
@@ -114,3 +114,83 @@ def test_the_language_decides_what_a_comma_is():
     assert read_value("1,000", "de") is None
     assert read_value("3,5 km", "de") == read_value("3500 m", "de")
     assert read_value("3,5 km", "en") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("krill", "Krill"),
+        ("krill", "KRILL!"),
+        ("krill", " the  krill. "),
+        ("a blue whale", "Blue whale"),
+        ("the capital of the Netherlands", "The capital of Netherlands."),
+        ("krill", '"Krill."'),
+        ("yes", "YES"),
+        ("It is", "it is"),
+        ("don't", "don\u2019t"),
+        ("office", "o\ufb03ce"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("-5", "\u22125"),
+        ("C++", "C++."),
+        ("1.5", "1.5."),
+        ("东京", "东京。"),
+        ("The Who", "The Who"),
+    ],
+)
+def test_the_same_text_written_otherwise_is_the_same(one, other):
+    """A call to be told that costs money and may be answered wrongly."""
+    assert same_text(one, other)
+    assert same_text(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("-5", "5"),
+        ("C++", "C"),
+        ("C#", "C"),
+        (".NET", "NET"),
+        ("1.5", "15"),
+        ("1.5", "1 5"),
+        ("10\u2076", "106"),
+        ("1\u00bd", "11/2"),
+        ("5!", "5"),
+        ("vitamin A", "vitamin"),
+        ("vitamin A deficiency", "vitamin deficiency"),
+        ("a few users", "few users"),
+        ("5 mW", "5 MW"),
+        ("kB", "KB"),
+        ("US", "us"),
+        ("__init__", "init"),
+        ("f()", "f"),
+        ("No access is free", "No, access is free"),
+        ("not", "no"),
+        ("krill", "krill and squid"),
+        ("", ""),
+        (".", "."),
+        ("the", "the"),
+        ("the", "a"),
+        ("...", "krill"),
+        ("***", "***"),
+    ],
+)
+def test_what_may_be_something_else_is_not_the_same(one, other):
+    """A wrong answer that a rule lets pass is never looked at again."""
+    assert not same_text(one, other)
+    assert not same_text(other, one)
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "kind"),
+    [
+        ("5%", "5 percent.", "quantity"),
+        ("1,000", "1 000", "number"),
+        ("\u22125", "-5", "number"),
+        ("2025-03-14", "2025-03-15", None),
+        ("5", "5 km", None),
+        ("krill", "krill", None),
+    ],
+)
+def test_values_are_compared_as_what_they_are(expected, answer, kind):
+    """Only the same kind of thing can be equal."""
+    assert equal_values(expected, answer, "en") == kind

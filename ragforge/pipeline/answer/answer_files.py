@@ -14,7 +14,7 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.answer.asking_systems import Contexts
 from ragforge.records import Answer, AnswerGrade, Chunk, GivenGrade, Query
 from ragforge.retrieval import ContextPassage
-from ragforge.stages.answer.cases import Case, cases, unknown_passages
+from ragforge.stages.answer.stage import Case, cases, unknown_passages
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 
 _EXAMPLES: Final = 3

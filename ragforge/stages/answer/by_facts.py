@@ -20,9 +20,9 @@ from ragforge.records import (
     Provenance,
     Verdict,
 )
-from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.facts import lacks_facts
-from ragforge.stages.asking import Asker, quoted, quoted_list, upto
+from ragforge.stages.answer.stage import Case
+from ragforge.stages.asking import Asker, quoted, quoted_by_id, quoted_list, upto
 from ragforge.stages.quotes import find_proof
 from ragforge.stages.runner import Judge
 
@@ -164,7 +164,7 @@ class FactJudge:
         facts = opaque(self._facts(case))
         holes = {
             "question": quoted(case.query.asked),
-            "facts": _as_json(facts),
+            "facts": quoted_by_id(((name, fact.text) for name, fact in facts.items()), "fact"),
             "answer": quoted(case.answer),
             "passages": quoted_list(list(case.contexts)),
         }
@@ -350,11 +350,3 @@ def _in_contexts(quote: str, case: Case) -> str | None:
 
 def _cut(text: str, at: Location | None) -> str:
     return text[at.start : at.end] if at else ""
-
-
-def _as_json(facts: Mapping[str, Fact]) -> str:
-    """Return facts as a JSON list, cleaned like `quoted`."""
-    entries = (
-        f'{{"id": {quoted(name)}, "fact": {quoted(fact.text)}}}' for name, fact in facts.items()
-    )
-    return f"[{', '.join(entries)}]"

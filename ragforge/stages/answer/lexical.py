@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ragforge.records import AnswerGrade, Provenance, Verdict
-from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.refusals import abstains
+from ragforge.stages.answer.stage import Case
 from ragforge.stages.words import content_stems, numbers, sentences, words
 
 _NAME = "offline-token-f1-1"

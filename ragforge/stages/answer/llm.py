@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragforge.records import AnswerGrade, Provenance, Verdict
-from ragforge.stages.answer.cases import Case
+from ragforge.stages.answer.stage import Case
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto
 from ragforge.stages.quotes import proves
 

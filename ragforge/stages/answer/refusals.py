@@ -1,4 +1,4 @@
-"""Answers that only say that they have no answer, in several languages.
+"""Answers that only say that they have no answer, in many languages, and words of absence.
 
 A false hit hides a right answer from the judge, and a miss costs one call. So an answer abstains
 only if each of its sentences says that the speaker does not know, or that the sources do not tell,
@@ -9,14 +9,13 @@ import re
 from functools import cache
 
 from ragforge.files.text import normalize
-from ragforge.stages.words import all_entries
+from ragforge.stages.words import SENTENCE_END, all_entries
 
 _MOST_WORDS = 40
 """A longer answer that holds such words says something as well."""
 _MOST_CHARS = 300
 """The same for scripts without blanks between words."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
 _ENDS = " \t\r\n.!?…\"'*`()[]\u3002\uff01\uff1f"
 _NUMBER = re.compile(r"\d+")
 
@@ -34,7 +33,7 @@ def abstains(answer: str, query: str = "") -> bool:
         query: What it was asked; a number that does not come from there is a statement.
     """
     folded = normalize("NFC", answer).replace("\u2019", "'")
-    parts = [part.strip(_ENDS) for part in _SENTENCE_END.split(folded)]
+    parts = [part.strip(_ENDS) for part in SENTENCE_END.split(folded)]
     sentences = [part for part in parts if part]
     if not sentences:
         return not answer.strip()
@@ -79,3 +78,18 @@ def _contrast() -> re.Pattern[str]:
     words = "|".join(all_entries("abstaining.contrast"))
     within = "|".join(all_entries("abstaining.contrast_within"))
     return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
+
+
+def speaks_of_absence(text: str) -> bool:
+    """Whether a text may say that something is not so, not said or not known."""
+    folded = normalize("NFKC", text).replace("\u2019", "'")
+    return _absence().search(folded) is not None
+
+
+@cache
+def _absence() -> re.Pattern[str]:
+    words, beginnings, within = (
+        "|".join(map(re.escape, all_entries(f"absence.{name}")))
+        for name in ("words", "beginnings", "within")
+    )
+    return re.compile(rf"\b(?:{words})\b|\b(?:{beginnings})|{within}", re.IGNORECASE)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragforge.corpus.quote_locations import Location, fold
 from ragforge.records import Grounding, Provenance
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.asking import Asker, Way, quoted, upto
+from ragforge.stages.asking import Asker, Way, quoted, quoted_by_id, upto
 from ragforge.stages.ground.citations import CitedText, read_marks
 from ragforge.stages.ground.parts import (
     Exchange,
@@ -107,7 +107,7 @@ class LLMGrounder:
         holes = {
             "question": quoted(exchange.question),
             "answer": quoted(cited.text),
-            "passages": _passages_json(passages),
+            "passages": quoted_by_id(passages.items(), "text"),
         }
         more = min(_MOST_MORE_TOKENS, _TOKENS_A_SENTENCE * len(spans(cited.text)))
         answered = await self.asker.ask(
@@ -129,14 +129,6 @@ class LLMGrounder:
 def opaque(exchange: Exchange) -> dict[str, str]:
     """Return the texts of the passages by ids that tell a model nothing, in their order."""
     return {f"p{number}": passage.text for number, passage in enumerate(exchange.passages, start=1)}
-
-
-def _passages_json(passages: Mapping[str, str]) -> str:
-    """Return passages as a JSON list, cleaned like `quoted`."""
-    entries = (
-        f'{{"id": {quoted(name)}, "text": {quoted(text)}}}' for name, text in passages.items()
-    )
-    return f"[{', '.join(entries)}]"
 
 
 def _flags(texts: Sequence[str]) -> tuple[str, ...]:

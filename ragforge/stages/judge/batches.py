@@ -19,7 +19,7 @@ from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.models import DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
-from ragforge.stages.asking import Asker, Way, locate_shown, quoted, together, visible
+from ragforge.stages.asking import Asker, Way, locate_shown, quoted, quoted_by_id, together, visible
 from ragforge.stages.judge.llm import (
     RelevanceReply,
     broken_rule,
@@ -397,8 +397,7 @@ def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, st
         query: Its text.
         passages: Id and text of each, in the order shown.
     """
-    listed = [{"id": opaque, "passage": visible(text)} for opaque, text in passages]
-    return {"query": quoted(query), "passages": json.dumps(listed, ensure_ascii=False)}
+    return {"query": quoted(query), "passages": quoted_by_id(passages, "passage")}
 
 
 def _broken_ids(reply: BatchReply, known: Mapping[str, _ShownPair]) -> str | None:

@@ -1,7 +1,7 @@
 import pytest
 
-from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.lexical import LexicalAnswerJudge, token_f1, unsupported_sentences
+from ragforge.stages.answer.stage import Case
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from endpoint import datum
 from fakes import saying
 
 from ragforge.errors import CallError
-from ragforge.stages.answer.cases import Case
 from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.stage import Case
 
 
 def said(verdict, *unsupported):

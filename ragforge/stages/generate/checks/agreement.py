@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ragforge.records import Difficulty, QueryType
-from ragforge.stages.answer.rules import equal_values, same_text
 from ragforge.stages.asking import Asker, upto, visible
 from ragforge.stages.generate.checks.batches import (
     MOST,
@@ -17,6 +16,7 @@ from ragforge.stages.generate.checks.batches import (
     at_most,
     names_something,
 )
+from ragforge.stages.values import equal_values, same_text
 
 Agreement = Literal["agrees", "in part", "differs"]
 

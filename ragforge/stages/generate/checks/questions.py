@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.answer.rules import same_text
 from ragforge.stages.asking import Asker, upto, visible
 from ragforge.stages.generate.checks.batches import (
     MOST,
@@ -17,6 +16,7 @@ from ragforge.stages.generate.checks.batches import (
     names_something,
 )
 from ragforge.stages.quotes import has_content
+from ragforge.stages.values import same_text
 from ragforge.stages.words import words
 
 LEAST_READINGS = 2

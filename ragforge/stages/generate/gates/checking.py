@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.answer.rules import speaks_of_absence
+from ragforge.stages.answer.refusals import abstains, speaks_of_absence
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.anchoring import anchored, bad_quote
 from ragforge.stages.generate.gates.languages import wrong_language
