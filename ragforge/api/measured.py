@@ -56,9 +56,9 @@ class MeasuredRuns(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What must be known to read the figures: of all runs, then of single ones."""
+        """What must be known to read the figures: of single runs, then of all."""
         own = (f"{name}: {text}" for name, item in self.runs.items() for text in item.warnings)
-        return (*self.found.warnings, *own)
+        return (*own, *self.found.warnings)
 
     def __getitem__(self, run: str) -> Scores:
         """Return the scores of a run."""

@@ -123,17 +123,15 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     settings = settings_of(arguments)
     made = _made(arguments, settings) if arguments.retriever else []
-    report = _compared(arguments, settings, left_out(made))
-    for warning in report.warnings:
-        say(f"warning: {warning}")
-    if arguments.json:
-        from ragforge.report.comparison import comparison_json
-
-        print(dumps(comparison_json(report)))
-        return code_of(made)
     from ragforge.api.compared import RunComparison
 
-    show(RunComparison(report).table(arguments.moved))
+    found = RunComparison(_compared(arguments, settings, left_out(made)))
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    if arguments.json:
+        print(dumps(found.to_dict()))
+    else:
+        show(found.table(arguments.moved))
     return code_of(made)
 
 

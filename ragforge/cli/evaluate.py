@@ -36,7 +36,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragforge.api.measured import evaluation_json, evaluation_text, per_query_text
+from ragforge.api.measured import MeasuredRuns, per_query_text
 from ragforge.api.progress import say
 from ragforge.cli.flags import (
     add_common,
@@ -164,19 +164,14 @@ def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
 
 
 def _print(evaluated: EvaluatedRuns, arguments: argparse.Namespace) -> None:
+    found = MeasuredRuns(evaluated)
     if arguments.json:
-        shown = evaluation_json(
-            evaluated, per_query=arguments.per_query, interval=arguments.interval
-        )
-        print(dumps(shown))
+        print(dumps(found.to_dict(per_query=arguments.per_query, interval=arguments.interval)))
     else:
-        show(evaluation_text(evaluated, interval=arguments.interval))
+        show(found.table(interval=arguments.interval))
         if arguments.per_query:
             show(f"\n{per_query_text(evaluated)}")
-    for name, scores in evaluated.scores.items():
-        for warning in scores.warnings:
-            say(f"warning: {name}: {warning}")
-    for warning in evaluated.warnings:
+    for warning in found.warnings:
         say(f"warning: {warning}")
 
 

@@ -35,7 +35,7 @@ from ragforge.cli.flags import (
     choose_queries,
     settings_of,
 )
-from ragforge.cli.output import dumps, show
+from ragforge.cli.output import print_result
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -210,16 +210,10 @@ def _allowed(arguments: argparse.Namespace) -> "list[Allowance]":
 
 
 def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
+    from ragforge.api.gating import GateDecision
     from ragforge.files.atomic import write_whole
 
-    if arguments.json:
-        from ragforge.evaluating.gate import verdict_json
-
-        print(dumps(verdict_json(verdict)))
-    else:
-        from ragforge.report.gate import render_gate
-
-        show(render_gate(verdict))
+    print_result(GateDecision(verdict), as_json=arguments.json)
     if arguments.junit is not None:
         from ragforge.report.gate import render_junit
 
