@@ -34,6 +34,8 @@ from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, summarise
 from ragforge.stages.runner import Judge
 
+_STORE: Final = Path(".ragforge", "calls.sqlite")
+"""Of replies where no file is written, in the working directory."""
 _AHEAD: Final = 1000
 """Judgments that wait to be taken, at most, before no further pair is judged."""
 
@@ -138,7 +140,8 @@ async def ground_answers(
         as_file(answers) as path,
         grounding_place(out) as place,
     ):
-        result = await ground_traffic(path, place, call.job)
+        store = _STORE if out is None else None
+        result = await ground_traffic(path, place, call.job, store)
         found = () if out is not None or dry_run else tuple(read_records(place, Grounding))
         return Grounded(
             result.grounder,
@@ -191,7 +194,7 @@ async def _in_batches(pairs: Records, place: Path | None, call: Call) -> Judged:
     """Judge pairs that are written to a file first: batches may have to begin anew."""
     with as_file(pairs) as path, TemporaryDirectory(prefix="ragforge-") as folder:
         out = place or Path(folder, "judged.jsonl")
-        result = await judge_file(path, out, call.job)
+        result = await judge_file(path, out, call.job, _STORE if place is None else None)
         kept = () if place or call.mode.dry_run else tuple(read_records(out, Judgment))
         return Judged(result, kept, tuple(call.notes))
 
@@ -276,7 +279,7 @@ def _spool(place: Path | None) -> Iterator[ResultSpool[Judgment]]:
 class _NoFile:
     """The place of a call that writes no file: its replies go to the working directory."""
 
-    store_path: Path = Path(".ragforge", "calls.sqlite")
+    store_path: Path = _STORE
 
     def failures(self) -> Iterable[Failure]:
         """Return none: nobody kept those of earlier calls."""

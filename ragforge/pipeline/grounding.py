@@ -43,16 +43,19 @@ class GroundingResult:
     estimate: dict[str, object] | None = None
 
 
-async def ground_traffic(answers: Path, out: Path, job: Job) -> GroundingResult:
+async def ground_traffic(
+    answers: Path, out: Path, job: Job, store_path: Path | None = None
+) -> GroundingResult:
     """Check the answers of a file that has their contexts, however many there are.
 
     Answers are read as they are checked, and groundings sorted on disk. Failures go to
-    `OUT.failures.jsonl` beside the file, replies to `.ragforge/` in its folder.
+    `OUT.failures.jsonl` beside the file.
 
     Args:
         answers: File of answers with contexts.
         out: File of groundings to write.
         job: Model and budget. A dry run writes nothing.
+        store_path: Where replies are kept; `.ragforge/` in the folder of `out` where None.
 
     Raises:
         DataError: The file does not hold to its format.
@@ -64,7 +67,7 @@ async def ground_traffic(answers: Path, out: Path, job: Job) -> GroundingResult:
     def exchanges() -> Iterator[Iterable[Exchange]]:
         yield map(_of_traffic, read_traffic(answers))
 
-    return await _ground(exchanges, OutputFile.beside(out), job)
+    return await _ground(exchanges, OutputFile.beside(out, store_path), job)
 
 
 async def ground_system(

@@ -93,9 +93,14 @@ class OutputFile:
     store_path: Path
 
     @classmethod
-    def beside(cls, path: Path) -> "OutputFile":
-        """Return the place of a file whose replies go to `.ragforge/` in its folder."""
-        return cls(path, path.parent / ".ragforge" / "calls.sqlite")
+    def beside(cls, path: Path, store_path: Path | None = None) -> "OutputFile":
+        """Return the place of a file.
+
+        Args:
+            path: The file.
+            store_path: Where replies are kept; `.ragforge/` in the folder of the file where None.
+        """
+        return cls(path, store_path or path.parent / ".ragforge" / "calls.sqlite")
 
     def failures(self) -> Iterable[Failure]:
         """Return the failures of earlier runs into this file."""

@@ -8,11 +8,20 @@ from endpoint import answering
 
 import ragforge as rf
 from ragforge.cli import main
+from ragforge.mock.serving import serving
 
 PAIRS = [
     {"query_id": "q1", "query": "What is beeswax?", "chunk_id": "a", "text": "Beeswax is wax."},
     {"query_id": "q1", "query": "What is beeswax?", "chunk_id": "b", "text": "Oak is a tree."},
 ]
+
+
+EXCHANGE = {
+    "query_id": "q1",
+    "query": "When does it open?",
+    "answer": "The gate opens at nine.",
+    "contexts": ["The gate opens at nine in the morning."],
+}
 
 
 class Frame:
@@ -183,14 +192,28 @@ def test_the_file_of_pairs_is_not_written_over(place):
 
 def test_answers_of_live_traffic_are_grounded():
     """The text says it in the answer's own words."""
-    exchange = {
-        "query_id": "q1",
-        "query": "When does it open?",
-        "answer": "The gate opens at nine.",
-        "contexts": ["The gate opens at nine in the morning."],
-    }
-
-    grounded = rf.ground_answers([exchange], quiet=True)
+    grounded = rf.ground_answers([EXCHANGE], quiet=True)
 
     assert grounded.to_dict()["answers"] == 1
     assert [row["query_id"] for row in grounded.rows()] == ["q1"]
+
+
+def in_batches(**keywords):
+    return rf.judge_pairs(PAIRS, batch=2, **keywords)
+
+
+def grounded(**keywords):
+    return rf.ground_answers([EXCHANGE], **keywords)
+
+
+@pytest.mark.parametrize("call", [in_batches, grounded])
+def test_replies_without_a_file_are_bought_once(call):
+    """They are in the working directory, and not in a folder that goes with the call."""
+    with serving() as mock:
+        keywords = {"model": "mock", "base_url": mock.url, "quiet": True}
+        call(**keywords)
+        bought = mock.ledger()["billed"]
+
+        call(**keywords)
+
+        assert mock.ledger()["billed"] == bought > 0

@@ -197,18 +197,20 @@ def note_label_reading(dataset: Dataset, was: LabelReading, observer: Observer) 
         observer(Event("note", message=message))
 
 
-async def judge_file(pairs_path: Path, out: Path, job: Job) -> JudgingResult:
+async def judge_file(
+    pairs_path: Path, out: Path, job: Job, store_path: Path | None = None
+) -> JudgingResult:
     """Judge the pairs of a file into a file of judgments, however many there are.
 
     Pairs and judgments are sorted on disk. Failures go to `OUT.failures.jsonl` beside the file,
-    replies to `.ragforge/` in its folder. Where people graded pairs, the result says how far the
-    judge agrees with them.
+    replies to `store_path`, or to `.ragforge/` in its folder where None. Where people graded pairs,
+    the result says how far the judge agrees with them.
 
     Raises:
         DataError: The file of pairs does not hold to its format.
         EndpointError, BudgetError: As for `judge_dataset`.
     """
-    async with open_judges(job, OutputFile.beside(out), "judge") as judges:
+    async with open_judges(job, OutputFile.beside(out, store_path), "judge") as judges:
         with PairsByQuery(pairs_path, out.parent) as rows, judged_spool(out.parent) as judged:
             refuse_shared_queries(judges.examples, rows.queries)
             result = JudgingResult(judges.name, len(rows))
