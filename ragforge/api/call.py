@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ _COMMON: Final = ("config", "quiet", "observer")
 _OF_PAID: Final = ("retry_failed", "offline_replay")
 _ARGUMENTS: Final = frozenset({"evaluate.measures", "refresh.dataset", "refresh.documents"})
 """Settings that are arguments of their own, and no keywords."""
+_FLAG: Final = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
 _NOTES_KEPT: Final = 1000
 _NOTHING: Final[Mapping[str, object]] = {}
 
@@ -103,7 +105,8 @@ RETRIEVE: Final = Takes("retrieve", ("retrieve", "model"), paid=False)
 JUDGE: Final = Takes("judge", ("judge", "pool", *PAID))
 EVALUATE: Final = Takes("evaluate", ("evaluate",), paid=False)
 REFRESH: Final = Takes("refresh", ("refresh", "chunk", "generate", "pool", *PAID))
-EVERYTHING: Final = Takes("with_settings", ())
+PROMPT: Final = Takes("render_prompt", ("judge", "generate", *PAID))
+EVERYTHING: Final = Takes("settings", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,24 @@ def check(
             raise TypeError(
                 f"{call}() got an unexpected keyword argument {name!r}; did you mean {near[0]!r}?"
             )
+
+
+def as_keywords(message: str) -> str:
+    """Return a message with keywords where it names flags: `down_from_s` for `--down-from-s`."""
+    return _FLAG.sub(lambda flag: flag[1].replace("-", "_"), message)
+
+
+@contextmanager
+def naming_keywords() -> Iterator[None]:
+    """Name keywords in messages where these name flags; see `as_keywords`.
+
+    Raises:
+        UsageError: As within.
+    """
+    try:
+        yield
+    except UsageError as error:
+        raise type(error)(as_keywords(str(error))) from error
 
 
 def every_keyword() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ class Retrieved(Result):
     def failures(self) -> tuple[Failure, ...]:
         """Of the queries on which the retriever failed."""
         return tuple(self.made.failures)
+
+    def write_trec(self, path: str | PathLike[str]) -> None:
+        """Write the run as a TREC run file.
+
+        Raises:
+            DataError: The file cannot be written.
+        """
+        from ragforge.files.formats.trec import write_trec_run
+
+        rankings = {
+            item.query_id: {hit.chunk_id: hit.score for hit in item.ranking}
+            for item in self.made.rankings
+        }
+        write_trec_run(Path(path), rankings, self.run)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge retrieve --json` prints."""

@@ -10,7 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
-from ragforge.api import contents, jobs, measuring
+from ragforge.api import contents, jobs, measuring, prompts, schedules
+from ragforge.api.cache import Cache
 from ragforge.api.call import CHUNK, GENERATE, Call, Handle, begin, check, dataset_of, every_keyword
 from ragforge.api.keywords import ChunkKeywords, EveryKeyword, GenerateKeywords
 from ragforge.api.results import Estimate, shown_html
@@ -20,6 +21,7 @@ from ragforge.errors import ShortfallError, UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.query_selection import Wanted
+from ragforge.pipeline.demo import run_demo
 from ragforge.pipeline.generation.generating import GenerationResult, generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import dataset_for, import_queries, undone_if_failed
@@ -34,6 +36,7 @@ class AsyncEvaluationSet(Handle):
     """The calls of an `EvaluationSet` to be awaited; iterators are async ones."""
 
     retrieve = jobs.retrieve
+    retrieve_several = jobs.retrieve_several
     judge = jobs.judge
     judge_labels = jobs.judge_labels
     audit_judge = jobs.audit_judge
@@ -42,6 +45,7 @@ class AsyncEvaluationSet(Handle):
     grade_answers = jobs.grade_answers
     ground = jobs.ground
     refresh = jobs.refresh
+    render_prompt = prompts.render_prompt_in
 
     evaluate = awaited(measuring.evaluate)
     compare = awaited(measuring.compare)
@@ -50,6 +54,7 @@ class AsyncEvaluationSet(Handle):
     report = awaited(measuring.report)
     worst = awaited(measuring.worst)
     history = awaited(measuring.history)
+    history_by_batch = awaited(measuring.history_by_batch)
     diff = awaited(measuring.diff)
 
     queries = each_awaited(contents.queries)
@@ -70,6 +75,7 @@ class AsyncEvaluationSet(Handle):
     export_review = awaited(contents.export_review)
     import_review = awaited(contents.import_review)
     roll_back = awaited(contents.roll_back)
+    schedule = awaited(schedules.schedule_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,7 @@ class EvaluationSet(Handle):
     """
 
     retrieve = plainly(jobs.retrieve)
+    retrieve_several = plainly(jobs.retrieve_several)
     judge = plainly(jobs.judge)
     judge_labels = plainly(jobs.judge_labels)
     audit_judge = plainly(jobs.audit_judge)
@@ -88,6 +95,7 @@ class EvaluationSet(Handle):
     grade_answers = plainly(jobs.grade_answers)
     ground = plainly(jobs.ground)
     refresh = plainly(jobs.refresh)
+    render_prompt = plainly(prompts.render_prompt_in)
 
     evaluate = measuring.evaluate
     compare = measuring.compare
@@ -96,6 +104,7 @@ class EvaluationSet(Handle):
     report = measuring.report
     worst = measuring.worst
     history = measuring.history
+    history_by_batch = measuring.history_by_batch
     diff = measuring.diff
 
     queries = contents.queries
@@ -116,6 +125,7 @@ class EvaluationSet(Handle):
     export_review = contents.export_review
     import_review = contents.import_review
     roll_back = contents.roll_back
+    schedule = schedules.schedule_of
 
     @property
     def aio(self) -> AsyncEvaluationSet:
@@ -136,6 +146,11 @@ class EvaluationSet(Handle):
     def manifest(self) -> Manifest:
         """What it was made from, digests, models, prompts, and what was spent."""
         return dataset_of(self).manifest
+
+    @property
+    def cache(self) -> Cache:
+        """The store of its replies."""
+        return Cache(dataset_of(self).store_path)
 
     def with_settings(self, **settings: Unpack[EveryKeyword]) -> "EvaluationSet":
         """Return the set with keywords that hold for all calls that take them.
@@ -235,6 +250,26 @@ async def estimate_generation(
     with begin(GENERATE, settings, {}, mode=Mode(dry_run=True)) as call:
         result = await _generated(documents, chunks, Path(out), call)
         return Estimate(result.estimate or {}, tuple(call.notes))
+
+
+async def demo(out: Place = "ragforge-demo", **settings: Unpack[GenerateKeywords]) -> EvaluationSet:
+    """Run the whole pipeline on the shipped sample, and return the set: no key, no network.
+
+    The set has generated and hand-made queries, two runs, judgments, the graded answers of two
+    systems, and a page report.html.
+
+    Args:
+        out: The directory of the set.
+        settings: n, types and others; see `ragforge.api.keywords`. No model is asked.
+
+    Raises:
+        UsageError: The directory holds something else.
+    """
+    with begin(replace(GENERATE, name="demo"), settings, {}) as call:
+        model = call.settings.model
+        offline = call.settings.model_copy(update={"model": type(model)(seed=model.seed)})
+        await run_demo(Path(out), offline, call.observer)
+    return EvaluationSet(Path(out))
 
 
 def open_set(path: Place) -> EvaluationSet:

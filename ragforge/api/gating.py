@@ -1,14 +1,17 @@
 """Deciding whether a run may ship: the rules as people give them, and what was decided."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_type_hints
 
+from ragforge.api.call import check
+from ragforge.api.keywords import GateKeywords
 from ragforge.api.results import Result, plain_values, shown_html
 from ragforge.config import EvaluateSettings
 from ragforge.errors import UsageError
 from ragforge.evaluating.gate import (
+    ALLOWANCES,
     MAX_HOLES,
     MIN_QUERIES,
     Allowance,
@@ -33,7 +36,13 @@ from ragforge.pipeline.gating.subjects import (
     of_run,
 )
 from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
-from ragforge.report.gate import check_table, render_gate, sentences
+from ragforge.report.gate import (
+    check_table,
+    render_gate,
+    render_gate_markdown,
+    render_junit,
+    sentences,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,66 @@ def rules_of(given: GivenRules) -> Rules:
         max_holes=MAX_HOLES if holes is None else parse_share(holes, name("max-holes")),
         by_point=given.by_point,
     )
+
+
+def given_rules(rules: GateKeywords) -> GivenRules:
+    """Return rules as calls take them.
+
+    Raises:
+        TypeError: There is no such rule.
+    """
+    check("gate", rules, get_type_hints(GateKeywords))
+    failures, queries, holes = (
+        rules.get("max_failures"),
+        rules.get("min_queries"),
+        rules.get("max_holes"),
+    )
+    return GivenRules(
+        least=_texts(rules.get("min")),
+        most=_texts(rules.get("max")),
+        drops=_texts(rules.get("max_drop")),
+        max_failures=None if failures is None else str(failures),
+        min_queries=None if queries is None else str(queries),
+        max_holes=None if holes is None else str(holes),
+        by_point=bool(rules.get("point")),
+        answers=rules.get("answers"),
+    )
+
+
+def checked_rules(given: GivenRules, baseline: object, *, writes: bool = False) -> Rules:
+    """Return rules that go together.
+
+    Args:
+        given: As calls take them.
+        baseline: What is held against; None for nothing.
+        writes: Whether a baseline is written, which needs no rule.
+
+    Raises:
+        UsageError: They do not, or one cannot be read.
+    """
+    rules = rules_of(given)
+    if not rules.n_checks and not writes:
+        raise UsageError("nothing to check: give min, max_drop or max_failures")
+    if rules.drops and baseline is None:
+        raise UsageError("max_drop needs a baseline: a file, last or main")
+    return rules
+
+
+def allowances(given: Allowance | Collection[Allowance]) -> list[Allowance]:
+    """Return what is allowed.
+
+    Raises:
+        UsageError: There is no such allowance.
+    """
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if name not in ALLOWANCES:
+            raise UsageError(f"allow {name!r}: there are: {', '.join(ALLOWANCES)}")
+    return names
+
+
+def _texts(given: Mapping[str, float] | None) -> list[str]:
+    return [f"{name}={value!r}" for name, value in (given or {}).items()]
 
 
 def _thresholds(given: GivenRules) -> list[tuple[Threshold, ...]]:
@@ -220,6 +289,14 @@ class GateDecision(Result):
     def table(self) -> str:
         """Return the verdict as text."""
         return render_gate(self.verdict)
+
+    def junit(self) -> str:
+        """Return the decision as JUnit XML, which CI services show."""
+        return render_junit(self.verdict)
+
+    def markdown(self) -> str:
+        """Return the decision as a comment of a pull request, below 60 kB."""
+        return render_gate_markdown(self.verdict)
 
     def _repr_html_(self) -> str:
         found = self.verdict

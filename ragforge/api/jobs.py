@@ -4,7 +4,7 @@ Awaited, a job works in the caller's event loop, and so does an async retriever 
 user's. Reading and writing files blocks that loop for a moment.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -89,20 +89,38 @@ async def retrieve(
             chunks.
         EndpointError: It failed on more queries than that; all else is written.
     """
-    allowed = parse_share(str(max_failures), "max_failures")
-    with begin(RETRIEVE, settings, handle.keywords) as call:
-        dataset = part_of(handle)
-        spec = spec_of(retriever)
-        names = [name or _own_name(retriever)] if isinstance(spec, HandedOver) or name else []
-        specs = named_specs([spec], names)
-        [made] = await make_runs(dataset, specs, call.job)
-        require_working([made])
-        _refuse_failures(made, allowed)
-        path = dataset.files / "runs" / f"{made.name}.jsonl"
-        chosen = None if dataset.chosen is None else dataset.chosen.selection
-        holes = (holes_in_words(item, dataset) for item in holes_of(dataset, [made.name]))
-        call.notes.extend(filter(None, holes))
-        return Retrieved(made, path, chosen, tuple(call.notes))
+    spec = spec_of(retriever)
+    names = [name or _own_name(retriever)] if isinstance(spec, HandedOver) or name else []
+    [made] = await _retrieved(handle, named_specs([spec], names), max_failures, settings)
+    return made
+
+
+async def retrieve_several(
+    handle: Handle,
+    retrievers: Mapping[str, AnyRetriever] | Iterable[str],
+    *,
+    max_failures: float | str = _MAX_FAILURES,
+    **settings: Unpack[RetrieveKeywords],
+) -> tuple[Retrieved, ...]:
+    """Run several retrievers over the queries at the same time; each gives a run.
+
+    Args:
+        handle: The set.
+        retrievers: As for `retrieve`, by the names of their runs; or names of retrievers.
+        max_failures: As for `retrieve`, of each.
+        settings: As for `retrieve`; concurrency is that of each, and 1 has them work in turn.
+
+    Raises:
+        UsageError, ConfigError, DataError: As for `retrieve`.
+        EndpointError: One failed on more queries than that; all else is written.
+    """
+    if isinstance(retrievers, Mapping):
+        specs = {name: spec_of(retriever) for name, retriever in retrievers.items()}
+    else:
+        specs = named_specs([retrievers] if isinstance(retrievers, str) else [*retrievers])
+    if not specs:
+        raise UsageError("retrievers: expected at least one")
+    return await _retrieved(handle, specs, max_failures, settings)
 
 
 async def judge(
@@ -192,9 +210,7 @@ async def audit_judge(
         DataError: There is nothing to draw from.
         EndpointError, BudgetError: As for `judge`.
     """
-    if n < 1:
-        raise UsageError(f"n {n}: expected a number from 1")
-    plan = Plan(n, tuple(names_of(attacks)), tuple(names_of(runs)))
+    plan = audit_plan(n, attacks, runs)
     with begin(JUDGE, settings, handle.keywords, mode=Mode(dry_run=dry_run)) as call:
         found = await audit_dataset(dataset_of(handle), plan, call.job)
         return Audited(found, tuple(call.notes))
@@ -405,6 +421,17 @@ def spec_of(given: AnyRetriever | AnySystem) -> str:
     return HandedOver(joined or f"{module}.{name}", given)
 
 
+def audit_plan(n: int, attacks: str | Sequence[str], runs: Runs = ()) -> Plan:
+    """Return what an audit is to try.
+
+    Raises:
+        UsageError: n is below 1.
+    """
+    if n < 1:
+        raise UsageError(f"n {n}: expected a number from 1")
+    return Plan(n, tuple(names_of(attacks)), tuple(names_of(runs)))
+
+
 @contextmanager
 def grounding_place(out: str | PathLike[str] | None) -> Iterator[Path]:
     """Lend the place where groundings are written: a file of the user's, or one that goes again.
@@ -427,6 +454,28 @@ def _named_or_file(answers: Records) -> Iterator[Path | str]:
         return
     with as_file(answers) as path:
         yield path
+
+
+async def _retrieved(
+    handle: Handle,
+    specs: Mapping[str, str],
+    max_failures: float | str,
+    settings: RetrieveKeywords,
+) -> tuple[Retrieved, ...]:
+    allowed = parse_share(str(max_failures), "max_failures")
+    with begin(RETRIEVE, settings, handle.keywords) as call:
+        dataset = part_of(handle)
+        made = await make_runs(dataset, specs, call.job)
+        for run in made:
+            require_working([run])
+            _refuse_failures(run, allowed)
+        chosen = None if dataset.chosen is None else dataset.chosen.selection
+        holes = (holes_in_words(item, dataset) for item in holes_of(dataset, list(specs)))
+        call.notes.extend(filter(None, holes))
+        return tuple(
+            Retrieved(run, dataset.files / "runs" / f"{run.name}.jsonl", chosen, tuple(call.notes))
+            for run in made
+        )
 
 
 def _own_name(retriever: AnyRetriever) -> str:

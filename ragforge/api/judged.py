@@ -208,10 +208,19 @@ def check_place(out: Path, pairs: Path | None, name: str) -> None:
     Raises:
         UsageError: It is the file of pairs itself, or holds something else.
     """
-    if pairs is not None and out.exists() and out.samefile(pairs):
-        raise UsageError(f"{name} {out}: is the file of pairs itself; name another")
+    refuse_same_file(out, pairs, name)
     refuse_to_replace(out, Judgment, ours=_is_made)
     refuse_to_replace(failures_beside(out), Failure)
+
+
+def refuse_same_file(out: Path, pairs: Path | None, name: str) -> None:
+    """Refuse to write over the file of pairs itself.
+
+    Raises:
+        UsageError: `out` is it.
+    """
+    if pairs is not None and out.exists() and out.samefile(pairs):
+        raise UsageError(f"{name} {out}: is the file of pairs itself; name another")
 
 
 def _is_made(old: Judgment) -> bool:

@@ -5,10 +5,12 @@ its field in `ragforge.config.sections`. One that is None counts as not given. A
 value is given as True.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Literal, TypeAlias, TypedDict
 
+from ragforge.evaluating.gate import Allowance
+from ragforge.mock.script import Refusable, RetryAfter
 from ragforge.observe import Observer
 
 Several: TypeAlias = str | Sequence[str]
@@ -150,6 +152,65 @@ class Prompts(TypedDict, total=False):
     prompts_dir: str | PathLike[str] | None
 
 
+class GateKeywords(TypedDict, total=False):
+    """Rules of a gate, with what it is held against and what does not refuse it."""
+
+    min: Mapping[str, float] | None
+    max: Mapping[str, float] | None
+    max_drop: Mapping[str, float] | None
+    max_failures: float | str | None
+    min_queries: int | None
+    max_holes: float | str | None
+    point: bool
+    baseline: str | PathLike[str] | None
+    baseline_file: str | PathLike[str] | None
+    answers: str | None
+    allow: Allowance | Collection[Allowance]
+
+
+class MockKeywords(TypedDict, total=False):
+    """What a mock endpoint does; what each means stands at its field in `ragforge.mock.script`."""
+
+    seed: int
+    latency: str
+    reject_latency_ms: float
+    rpm: float | None
+    tpm: float | None
+    burst_s: float
+    rl_headers: Literal["on", "off"]
+    retry_after: RetryAfter
+    max_inflight: int | None
+    p429: float
+    p500: float
+    p502_html: float
+    p503: float
+    p_hang: float
+    p_slow: float
+    slow_s: float
+    p_reset: float
+    p_abort: float
+    p_badbody: float
+    p_html200: float
+    p_empty: float
+    p_no_usage: float
+    p_badjson: float
+    p_fence: float
+    p_think: float
+    p_schema: float
+    p_length: float
+    p_filter: float
+    p_refusal: float
+    p_hostile: float
+    quota_after: int | None
+    auth: str
+    always_status: int | None
+    bad_text: str
+    down_from_s: float | None
+    down_to_s: float | None
+    redirect_to: str
+    refuse: Refusable | Sequence[Refusable]
+
+
 class AskKeywords(Common, Paid, Model, Budget, Prompts, total=False):
     """Keywords of calls that ask a model and have no section of their own."""
 
@@ -176,6 +237,10 @@ class EvaluateKeywords(Common, Threshold, total=False):
 
 class RefreshKeywords(AskKeywords, Refreshing, Generating, Pool, Chunks, total=False):
     """Keywords of refreshing."""
+
+
+class PromptKeywords(AskKeywords, Judging, Generating, total=False):
+    """Keywords of rendering a prompt: those of the jobs that ask it."""
 
 
 class EveryKeyword(RefreshKeywords, JudgeKeywords, RetrieveKeywords, EvaluateKeywords, total=False):

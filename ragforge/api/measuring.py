@@ -12,16 +12,24 @@ from typing import Final, Unpack
 from ragforge.api.call import EVALUATE, Call, Handle, begin, dataset_of, part_of
 from ragforge.api.compared import RunComparison
 from ragforge.api.done import VersionDifference
-from ragforge.api.gating import GateDecision, GivenRules, Held, decide, rules_of
+from ragforge.api.gating import (
+    GateDecision,
+    Held,
+    allowances,
+    checked_rules,
+    decide,
+    given_rules,
+)
 from ragforge.api.jobs import Runs, names_of
 from ragforge.api.keywords import EvaluateKeywords
 from ragforge.api.measured import MeasuredRuns
-from ragforge.api.pages import RunHistories, WorstQueries, WrittenReport, form_of
+from ragforge.api.pages import BatchHistory, RunHistories, WorstQueries, WrittenReport, form_of
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.catalogue import CauseCode
-from ragforge.evaluating.gate import ALLOWANCES, Allowance, Rules
+from ragforge.evaluating.gate import Allowance
 from ragforge.files.set.baseline import write_baseline
 from ragforge.files.set.history import read_history
+from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.versions import open_version
 from ragforge.measures import parse_measure
 from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
@@ -29,7 +37,8 @@ from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_files as compare_files_of
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
-from ragforge.pipeline.history import kept_in_history, run_histories, stale_notes
+from ragforge.pipeline.evaluating import evaluate_files as evaluate_files_of
+from ragforge.pipeline.history import batch_histories, kept_in_history, run_histories, stale_notes
 from ragforge.pipeline.notifying import notify_gate
 from ragforge.pipeline.observer_events import emit_evaluations
 from ragforge.pipeline.reporting import ReportOptions, report_summary
@@ -147,6 +156,36 @@ def compare_answers(
         return RunComparison(report, tuple(call.notes))
 
 
+def evaluate_files(
+    qrels: str | PathLike[str],
+    runs: str | PathLike[str] | Sequence[str | PathLike[str]],
+    measures: Measures = (),
+    *,
+    only_retrieved: bool = False,
+    **settings: Unpack[EvaluateKeywords],
+) -> MeasuredRuns:
+    """Compute measures of run files; `ragforge.evaluate` takes what is in memory.
+
+    Args:
+        qrels: File of judgments: TREC, JSON Lines, JSON, CSV or a BEIR folder.
+        runs: One or more files.
+        measures: Which; the usual ones where empty.
+        only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: A file does not hold to its format.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    own = {"evaluate.measures": tuple(names_of(measures))} if measures else {}
+    paths = [Path(runs)] if isinstance(runs, str | PathLike) else [Path(path) for path in runs]
+    with begin(EVALUATE, settings, {}, own=own) as call:
+        found = evaluate_files_of(
+            Path(qrels), paths, call.settings.evaluate, only_retrieved=only_retrieved
+        )
+        return MeasuredRuns(found, tuple(call.notes))
+
+
 def compare_files(
     qrels: str | PathLike[str],
     runs: Sequence[str | PathLike[str]],
@@ -226,22 +265,26 @@ def gate(
         UsageError: There is nothing to check, or rules do not go together.
         DataError: There is no such run, system or baseline, or nothing is judged.
     """
-    given = GivenRules(
-        least=_thresholds(min),
-        most=_thresholds(max),
-        drops=_thresholds(max_drop),
-        max_failures=None if max_failures is None else str(max_failures),
-        min_queries=None if min_queries is None else str(min_queries),
-        max_holes=None if max_holes is None else str(max_holes),
-        by_point=point,
-        answers=answers,
+    given = given_rules(
+        {
+            "min": min,
+            "max": max,
+            "max_drop": max_drop,
+            "max_failures": max_failures,
+            "min_queries": min_queries,
+            "max_holes": max_holes,
+            "point": point,
+            "answers": answers,
+        }
     )
     held = Held(
         None if baseline is None else str(baseline),
         None if baseline_file is None else Path(baseline_file),
-        _allowances(allow),
+        allowances(allow),
     )
-    rules = _rules(given, run, held, writes=write_baseline_to is not None)
+    if answers is not None and run is not None:
+        raise UsageError("give either run or answers")
+    rules = checked_rules(given, baseline, writes=write_baseline_to is not None)
     with _begin(gate, handle, (), settings) as call:
         decided = decide(part_of(handle), run, answers, rules, held, call.settings.evaluate)
         if not decided.verdict.passed:
@@ -337,24 +380,52 @@ def history(handle: Handle, runs: Runs = (), measures: Measures = ()) -> RunHist
     """
     dataset = dataset_of(handle)
     past = read_history(dataset.home)
-    wanted = list(dict.fromkeys(str(parse_measure(name)) for name in names_of(measures)))
-    found = run_histories(dataset, past, names_of(runs), wanted)
+    found = run_histories(dataset, past, names_of(runs), _canonical(measures))
     notes = (*past.notes, *stale_notes(dataset, [item.run for item in found]))
     return RunHistories(handle.path, tuple(found), notes)
 
 
-def diff(handle: Handle, since: int) -> VersionDifference:
+def history_by_batch(
+    handle: Handle, runs: Runs = (), measures: Measures = (), *, n: int = 20
+) -> BatchHistory:
+    """Show how runs do on each batch of queries that `add_logs(sample=…)` drew, such as weeks.
+
+    Args:
+        handle: The set.
+        runs: Which, by their newest evaluation; all that were evaluated where empty.
+        measures: Which; the first of the newest evaluation where empty.
+        n: Batches, the last by name.
+
+    Raises:
+        DataError: The history cannot be read.
+        UsageError: No query was drawn from a log, or there is no such run or measure.
+    """
+    if n < 1:
+        raise UsageError(f"n {n}: expected at least 1")
+    dataset = dataset_of(handle)
+    past = read_history(dataset.home)
+    wanted = _canonical(measures)
+    found = batch_histories(dataset, past, names_of(runs), wanted, newest=n)
+    notes = (*past.notes, *stale_notes(dataset, past.runs))
+    return BatchHistory(handle.path, tuple(found), notes)
+
+
+def diff(handle: Handle, since: int | str | PathLike[str] | Handle) -> VersionDifference:
     """Show how the published version differs from an earlier one, query by query, and why.
 
     Args:
         handle: The set.
-        since: Number of the earlier version.
+        since: Number of the earlier version; or another set, or the directory of one.
 
     Raises:
-        DataError: There is no such version.
+        DataError: There is no such version or set.
     """
     now = dataset_of(handle)
-    return VersionDifference(compare_versions(open_version(handle.path, since), now))
+    if isinstance(since, int):
+        before = open_version(handle.path, since)
+    else:
+        before = open_dataset(since.path if isinstance(since, Handle) else Path(since))
+    return VersionDifference(compare_versions(before, now))
 
 
 def _begin(
@@ -365,20 +436,8 @@ def _begin(
     return begin(takes, settings, handle.keywords, own=own)
 
 
-def _rules(given: GivenRules, run: str | None, held: Held, *, writes: bool) -> Rules:
-    """Return rules that go together with what is decided on.
-
-    Raises:
-        UsageError: They do not, or one cannot be read.
-    """
-    rules = rules_of(given)
-    if given.answers is not None and run is not None:
-        raise UsageError("give either run or answers")
-    if not rules.n_checks and not writes:
-        raise UsageError("nothing to check: give min, max_drop or max_failures")
-    if rules.drops and held.baseline is None:
-        raise UsageError("max_drop needs a baseline: a file, last or main")
-    return rules
+def _canonical(measures: Measures) -> list[str]:
+    return list(dict.fromkeys(str(parse_measure(name)) for name in names_of(measures)))
 
 
 def _options(
@@ -394,20 +453,3 @@ def _options(
 def _with_base(names: Sequence[str], base: str | None) -> list[str]:
     """Return the names with the base among them, unless all are meant."""
     return [base, *names] if names and base is not None and base not in names else [*names]
-
-
-def _thresholds(given: Mapping[str, float] | None) -> list[str]:
-    return [f"{name}={value!r}" for name, value in (given or {}).items()]
-
-
-def _allowances(given: Allowance | Collection[Allowance]) -> list[Allowance]:
-    """Return what is allowed.
-
-    Raises:
-        UsageError: There is no such allowance.
-    """
-    names = [given] if isinstance(given, str) else list(given)
-    for name in names:
-        if name not in ALLOWANCES:
-            raise UsageError(f"allow {name!r}: there are: {', '.join(ALLOWANCES)}")
-    return names

@@ -7,10 +7,11 @@ from typing import Any, Final
 from ragforge.api.results import Result
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.bad_queries import WorstReport
+from ragforge.evaluating.history.batches import BatchMean, BatchSeries
 from ragforge.evaluating.history.run_history import RunHistory
 from ragforge.evaluating.history.trends import queries_needed_by
 from ragforge.evaluating.summary import Summary
-from ragforge.report.history import history_text, missing_grade_lines
+from ragforge.report.history import BATCH_NOTE, batches_text, history_text, missing_grade_lines
 from ragforge.report.set_report import render_text, report_json
 from ragforge.report.worst import render_worst, worst_json
 
@@ -171,6 +172,59 @@ class RunHistories(Result):
         if not self.runs:
             return f"{self.dataset}: no evaluation yet"
         return "\n\n".join(history_text(found, n, _WIDTH, difference) for found in self.runs)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class BatchHistory(Result):
+    """How runs do on each batch of queries that was drawn from logs, such as weeks.
+
+    Batches are different questions: a difference between two is no trend of the set.
+
+    Args:
+        dataset: The directory.
+        series: One a measure.
+        notes: What of the history could not be used, and which runs are stale.
+    """
+
+    dataset: Path
+    series: tuple[BatchSeries, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge history --by batch --json` prints for a set."""
+        return {
+            "dataset": str(self.dataset),
+            "notes": list(self.notes),
+            "series": [asdict(series) for series in self.series],
+            "reading": BATCH_NOTE,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each batch, run and measure."""
+        return [_batch_row(row) for series in self.series for row in series.rows]
+
+    def table(self) -> str:
+        """Return the batches of each measure as text."""
+        if not self.series:
+            return f"{self.dataset}: no evaluation yet"
+        return "\n\n".join(map(batches_text, self.series))
+
+
+def _batch_row(row: BatchMean) -> dict[str, Any]:
+    return {
+        "run": row.run,
+        "batch": row.batch,
+        "measure": row.measure,
+        "mean": row.over_queries.mean,
+        "mean_as_asked": None if row.as_asked is None else row.as_asked.mean,
+        "n": row.n,
+        "n_queries": row.n_queries,
+        "since": row.since,
+        "diff": row.diff,
+        "low": None if row.interval is None else row.interval.low,
+        "high": None if row.interval is None else row.interval.high,
+        "unknown": row.unknown,
+    }
 
 
 def history_json(found: RunHistories, n: int, difference: float) -> dict[str, Any]:

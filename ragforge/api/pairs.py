@@ -1,11 +1,11 @@
-"""Judging pairs, and checking answers, that belong to no set: from records, frames or files.
+"""Judging pairs, and checking answers and judges, without a set: records, frames or files.
 
 Pairs are taken one by one, as they are judged. Replies are stored in `.ragforge/` of the folder of
 `out`, of the working directory where there is none, so that none is bought twice.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
@@ -15,20 +15,22 @@ from typing import Final, Unpack
 
 from ragforge.api.answered import Grounded
 from ragforge.api.call import ASK, JUDGE, Call, begin
-from ragforge.api.jobs import grounding_place
-from ragforge.api.judged import Judged, check_place
+from ragforge.api.jobs import audit_plan, grounding_place
+from ragforge.api.judged import Audited, Judged, check_place, refuse_same_file
 from ragforge.api.keywords import AskKeywords, JudgeKeywords
 from ragforge.api.sources import Records, as_file, each_record, is_path
 from ragforge.errors import UsageError
 from ragforge.files.formats.pairs import PairRow, pairs_given, read_pairs
 from ragforge.files.record_files import read_records
+from ragforge.files.set.output_paths import refuse_to_replace
+from ragforge.pipeline.auditing import DEFAULT_N, audit_file
 from ragforge.pipeline.grounding import ground_traffic
 from ragforge.pipeline.job import Mode, OutputFile, ResultSpool
 from ragforge.pipeline.judge.agreement import Labels
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.judging import judge_file, refused_if_all_failed
-from ragforge.records import Failure, Grounding, Judgment, Provenance
+from ragforge.records import Failure, Grounding, JudgeAudit, Judgment, Provenance
 from ragforge.stages.judge.batches import Batch, JudgedBatch, batches, judge_batches
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, summarise
@@ -113,6 +115,44 @@ async def each_judgment(
             finally:
                 job.cancel()
                 await asyncio.wait([job])
+
+
+async def audit_judge(
+    pairs: Records,
+    n: int = DEFAULT_N,
+    *,
+    attacks: str | Sequence[str] = (),
+    out: str | PathLike[str] | None = None,
+    dry_run: bool = False,
+    **settings: Unpack[JudgeKeywords],
+) -> Audited:
+    """Find out whether a judge's grade holds when somebody tampers with the text; no set is needed.
+
+    Args:
+        pairs: As for `judge_pairs`; where people graded them, the sample is spread over grades.
+        n: Pairs to draw.
+        attacks: Names of attacks; all where empty.
+        out: Where the audit is written; it is in the result as well.
+        dry_run: Count calls, tokens and money, and ask nothing.
+        settings: As for `judge_pairs`, without batches.
+
+    Raises:
+        DataError: The pairs do not hold to the format.
+        UsageError: There is no such attack, n is below 1, or `out` holds something else.
+        EndpointError, BudgetError: It was stopped, its replies are stored; or every pair failed.
+    """
+    _check(settings)
+    plan = audit_plan(n, attacks)
+    if out is not None:
+        refuse_same_file(Path(out), Path(pairs) if is_path(pairs) else None, "out")
+        refuse_to_replace(Path(out), JudgeAudit, whole=True)
+    with (
+        begin(JUDGE, settings, {}, mode=Mode(dry_run=dry_run)) as call,
+        as_file(pairs) as path,
+        TemporaryDirectory(prefix="ragforge-") as folder,
+    ):
+        place, store = (Path(folder, "audit.json"), _STORE) if out is None else (Path(out), None)
+        return Audited(await audit_file(path, place, plan, call.job, store), tuple(call.notes))
 
 
 async def ground_answers(

@@ -5,7 +5,13 @@ import contextvars
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    ExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from functools import partial, wraps
 from itertools import islice
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -76,6 +82,21 @@ def each_awaited(call: Callable[P, Iterator[T]]) -> Callable[P, AsyncIterator[T]
                 yield item
 
     return each
+
+
+def lent_awaited(
+    call: Callable[P, AbstractContextManager[T]],
+) -> Callable[P, AbstractAsyncContextManager[T]]:
+    """Return the awaited twin of a context manager, which begins and ends in a thread."""
+
+    @wraps(call)
+    @asynccontextmanager
+    async def lend(*args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        with ExitStack() as stack:
+            yield await asyncio.to_thread(stack.enter_context, call(*args, **kwargs))
+            await asyncio.to_thread(stack.close)
+
+    return lend
 
 
 def each_plainly(

@@ -124,11 +124,14 @@ async def audit_dataset(dataset: Dataset, plan: Plan, job: Job) -> AuditResult:
     return result
 
 
-async def audit_file(pairs_path: Path, out: Path, plan: Plan, job: Job) -> AuditResult:
+async def audit_file(
+    pairs_path: Path, out: Path, plan: Plan, job: Job, store_path: Path | None = None
+) -> AuditResult:
     """Audit a judge on pairs of a file, and write the audit to another.
 
-    Failures go to `OUT.failures.jsonl` beside it, replies to `.ragforge/` in its folder. Grades of
-    people in the file spread the sample; where there are none, it is spread over queries alone.
+    Failures go to `OUT.failures.jsonl` beside it, replies to `store_path`, or to `.ragforge/` in
+    its folder where None. Grades of people in the file spread the sample; where there are none, it
+    is spread over queries alone.
 
     Raises:
         DataError: The file of pairs does not hold to its format.
@@ -141,7 +144,7 @@ async def audit_file(pairs_path: Path, out: Path, plan: Plan, job: Job) -> Audit
     ]
     samples = _from_file(pairs_path, _draw(candidates, plan.n, job.settings.model.seed))
     _refuse_batches(job.settings)
-    async with open_judges(job, OutputFile.beside(out), "audit") as judges:
+    async with open_judges(job, OutputFile.beside(out, store_path), "audit") as judges:
         queries = {sample.pair.query_id: sample.pair.query for sample in samples}
         refuse_shared_queries(judges.examples, queries)
         result = await _audit(samples, names, judges)

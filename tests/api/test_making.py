@@ -287,3 +287,18 @@ def test_logs_of_users_become_queries(by_hand, place):
 
     assert taken.to_dict()["added"] == 2
     assert len(list(by_hand.queries())) == 4
+
+
+def test_the_demo_is_a_set_to_look_around_in(place, monkeypatch):
+    """The whole pipeline without a key; nobody's model is asked, whatever is set."""
+    monkeypatch.setenv("RAGFORGE_MODEL_NAME", "of-somebody")
+
+    made = rf.demo("shown", n=5, quiet=True)
+
+    assert made.runs == ("bm25", "chargram")
+    assert len(made.systems) == 2
+    assert (place / "shown" / "report.html").is_file()
+    assert {item.provenance.kind for item in made.judgments() if item.provenance} == {
+        "baseline",
+        "human",
+    }

@@ -1,6 +1,7 @@
 """Measures, comparisons and decisions: by hand, and as the commands print them."""
 
 import json
+import shutil
 from math import log2
 
 import pytest
@@ -248,3 +249,76 @@ def test_a_run_of_a_part_carries_which(measured):
 
     assert (made.n_queries, made.selection.sample) == (10, 10)
     assert measured.runs == ("bad", "bm25", "good")
+
+
+def test_files_are_measured_without_a_set(place, capsys):
+    """As the command does with --qrels."""
+    (place / "q.trec").write_text("q1 0 a 1\nq2 0 c 1\n")
+    (place / "r.trec").write_text("q1 Q0 b 1 2 r\nq1 Q0 a 2 1 r\nq2 Q0 c 1 2 r\n")
+    main(["evaluate", "--qrels", "q.trec", "--run", "r.trec", "-m", "RR", "-q", "--json"])
+
+    found = rf.evaluate_files("q.trec", "r.trec", "RR", quiet=True)
+
+    assert found.to_dict() == json.loads(capsys.readouterr().out)
+    assert found.mean("RR") == 0.75
+
+
+def test_a_decision_is_told_to_ci_as_by_the_command(measured, place):
+    """JUnit XML for the service, Markdown for the pull request."""
+    rules = ["--min", "RR=0.1", "--junit", "gate.xml", "--markdown", "gate.md", "-q"]
+    main(
+        ["gate", "--dataset", str(measured.path), "--run", "good", "--allow-baseline-judge", *rules]
+    )
+
+    decision = measured.gate("good", min={"RR": 0.1}, allow="baseline-judge", quiet=True)
+
+    assert decision.junit() == (place / "gate.xml").read_text()
+    assert decision.markdown() == (place / "gate.md").read_text()
+
+
+@pytest.fixture
+def weeks(by_hand, place):
+    """Two batches of two questions each, drawn from logs, with a run that was measured on them."""
+    for week, questions in ((46, ("gate?", "green?")), (47, ("euros?", "cards?"))):
+        log = place / f"{week}.jsonl"
+        log.write_text("".join(json.dumps({"query": text}) + "\n" for text in questions))
+        by_hand.add_logs(log, sample=2, batch=f"2026-W{week}", quiet=True)
+    by_hand.retrieve("bm25", quiet=True)
+    by_hand.judge(quiet=True)
+    by_hand.evaluate("bm25", "RR", quiet=True)
+    return by_hand
+
+
+def test_weeks_are_told_as_by_the_command(weeks, capsys):
+    """One series, two doors."""
+    main(["history", "--dataset", str(weeks.path), "--by", "batch", "--json"])
+    [shown] = json.loads(capsys.readouterr().out)["datasets"]
+
+    found = weeks.history_by_batch()
+
+    assert json.loads(json.dumps(found.to_dict())) == shown
+    assert [row["batch"] for row in found.rows()] == ["2026-W46", "2026-W47"]
+    assert "2026-W47" in found.table()
+
+
+def test_a_set_without_batches_has_no_weeks(found):
+    """Nothing was drawn from a log."""
+    found.evaluate("mine", "RR", quiet=True)
+
+    with pytest.raises(rf.UsageError, match="no query was drawn from a log"):
+        found.history_by_batch()
+
+
+def test_two_sets_are_compared_as_by_the_command(by_hand, found, place, capsys):
+    """A copy that went another way is held against the one it came from."""
+    shutil.copytree(by_hand.path, place / "copy")
+    by_hand.add_queries(
+        [{"query_id": "q3", "query": "Postcards?", "relevant": [{"id": "d", "grade": 3}]}],
+        quiet=True,
+    )
+    main(["diff", "copy", str(by_hand.path), "--json"])
+    shown = json.loads(capsys.readouterr().out)
+
+    assert json.loads(json.dumps(by_hand.diff("copy").to_dict())) == shown
+    assert by_hand.diff(rf.open("copy")).to_dict() == by_hand.diff("copy").to_dict()
+    assert [row["query_id"] for row in by_hand.diff("copy").rows()] == ["q3"]

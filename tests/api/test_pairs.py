@@ -206,7 +206,11 @@ def grounded(**keywords):
     return rf.ground_answers([EXCHANGE], **keywords)
 
 
-@pytest.mark.parametrize("call", [in_batches, grounded])
+def audited(**keywords):
+    return rf.audit_judge(PAIRS, 2, **keywords)
+
+
+@pytest.mark.parametrize("call", [in_batches, grounded, audited])
 def test_replies_without_a_file_are_bought_once(call):
     """They are in the working directory, and not in a folder that goes with the call."""
     with serving() as mock:
@@ -217,3 +221,36 @@ def test_replies_without_a_file_are_bought_once(call):
         call(**keywords)
 
         assert mock.ledger()["billed"] == bought > 0
+
+
+def test_a_judge_is_audited_as_by_the_command(place, capsys):
+    """The same bytes for a file, the same record without one."""
+    path = place / "pairs.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in PAIRS))
+    main(["judge", "audit", "--pairs", str(path), "-n", "2", "--out", "one.json", "-q", "--json"])
+    shown = json.loads(capsys.readouterr().out)
+
+    written = rf.audit_judge(path, 2, out="two.json", quiet=True)
+    held = rf.audit_judge(PAIRS, 2, quiet=True)
+
+    assert written.to_dict() == held.to_dict() == shown
+    assert (place / "two.json").read_bytes() == (place / "one.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"n": 0}, "n 0: expected"), ({"attacks": "bribe"}, "no attack 'bribe'")],
+)
+def test_an_audit_that_cannot_be_is_refused(given, message):
+    """Before anything is asked."""
+    with pytest.raises(rf.UsageError, match=message):
+        rf.audit_judge(PAIRS, **given)
+
+
+def test_an_audit_does_not_write_over_the_pairs(place):
+    """The input may be all there is."""
+    path = place / "pairs.jsonl"
+    path.write_text(json.dumps(PAIRS[0]))
+
+    with pytest.raises(rf.UsageError, match="is the file of pairs itself"):
+        rf.audit_judge(path, out=path)

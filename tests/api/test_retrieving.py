@@ -6,6 +6,7 @@ import pytest
 from api_searchers import Searcher
 
 import ragforge as rf
+from ragforge.cli import main
 
 FOUND = ["a", "b"]
 
@@ -110,3 +111,51 @@ def test_runs_are_renamed_and_removed(found):
     found.remove_run("old")
 
     assert found.runs == ("bm25",)
+
+
+def test_several_retrievers_make_a_run_each(by_hand):
+    """A comparison needs more than one."""
+
+    def mine(query, k):
+        return FOUND[:k]
+
+    made = by_hand.retrieve_several({"mine": mine, "words": "bm25"}, k=2, quiet=True)
+
+    assert [run.run for run in made] == ["mine", "words"]
+    assert by_hand.runs == ("mine", "words")
+    assert [row["chunk_id"] for row in made[0].rows()][:2] == FOUND
+
+
+def test_several_retrievers_go_by_their_names(by_hand):
+    """A list is enough for those that come along."""
+    made = by_hand.retrieve_several(["bm25", "chargram"], quiet=True)
+
+    assert [run.run for run in made] == ["bm25", "chargram"]
+
+
+def test_one_of_several_that_fails_is_told(by_hand):
+    """The others are written all the same."""
+
+    def broken(query, k):
+        raise RuntimeError("no index")
+
+    with pytest.raises(rf.EndpointError, match="no index"):
+        by_hand.retrieve_several({"broken": broken, "bm25": "bm25"}, quiet=True)
+
+    assert "bm25" in by_hand.runs
+
+
+def test_no_retriever_is_no_call(by_hand):
+    """An empty list is a mistake of the caller."""
+    with pytest.raises(rf.UsageError, match="expected at least one"):
+        by_hand.retrieve_several([], quiet=True)
+
+
+def test_a_run_is_written_for_trec_eval(by_hand, place):
+    """The one that the command writes with `--trec`."""
+    words = ["retrieve", "--dataset", "by-hand", "--retriever", "bm25", "--trec", "one.trec", "-q"]
+    main(words)
+
+    by_hand.retrieve("bm25", quiet=True).write_trec("two.trec")
+
+    assert (place / "two.trec").read_bytes() == (place / "one.trec").read_bytes()

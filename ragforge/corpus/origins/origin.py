@@ -102,6 +102,13 @@ def shown_url(url: str) -> str:
     return bare if bare == text else f"{bare}{text[len(bare)]}…"
 
 
+def shown_host(url: str) -> str:
+    """Return the scheme and the host of an address, an ellipsis for the rest."""
+    scheme, mark, rest = shown_url(url).partition("://")
+    host = rest.partition("/")[0].rpartition("@")[2].rstrip("…?#") if mark else ""
+    return f"{scheme}://{host}/…" if host else "…"
+
+
 def looks_like_address(text: str) -> bool:
     """Whether a text is meant for an address, though it may be none."""
     return "://" in text or (_ODD.match(text) is not None and "@" in text)
