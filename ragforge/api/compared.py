@@ -11,11 +11,10 @@ from ragforge.evaluating.graded_by import graded_line
 from ragforge.report.comparison import (
     by_pair,
     comparison_json,
-    lead_caveats,
+    findings,
     means_table,
     pair_table,
     render_comparison,
-    verdict,
 )
 
 MOVED_SHOWN: Final = 5
@@ -51,7 +50,7 @@ class RunComparison(Result):
     @property
     def verdict(self) -> tuple[str, ...]:
         """What can be said of each two, in sentences."""
-        found = ((*verdict(items), *lead_caveats(items)) for items in by_pair(self.report.items))
+        found = (findings(items) for items in by_pair(self.report.items))
         return tuple(line for lines in found for line in lines)
 
     @property
@@ -122,7 +121,7 @@ class RunComparison(Result):
         yield shown_html(head=[graded_line(report.graded_by)], tables=several)
         for items in by_pair(report.items):
             yield shown_html(tables=[pair_table(items)])
-            yield shown_html(head=[*verdict(items), *lead_caveats(items)])
+            yield shown_html(head=findings(items))
 
 
 def _row(item: Compared) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from textwrap import fill
 from typing import Final
 
 from ragforge.corpus.quality import ChunkQuality, Example, Finding, Kind
 from ragforge.evaluating.formatting import Table, one_line, plural, share
-from ragforge.report.text import table_text
+from ragforge.report.text import REPORT_LAYOUT, table_text
 
 _WIDTH = 88
 _TEXT_CHARS = 100
@@ -103,7 +102,7 @@ def _counts(quality: ChunkQuality) -> Table:
 
 def _details(finding: Finding) -> Iterator[str]:
     yield f"{TITLES[finding.kind].capitalize()}: {plural(finding.n_chunks, 'chunk')}"
-    yield fill(f"Fix: {FIXES[finding.kind]}", _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    yield REPORT_LAYOUT.paragraph(f"Fix: {FIXES[finding.kind]}", "  ", "  ")
     for example in finding.examples:
         yield f"  - {one_line(_place(example), _WIDTH)}"
         yield f"    {one_line(example.note, 2 * _WIDTH)}"

@@ -1,4 +1,4 @@
-"""A comparison as JSON and as text, with the tables that reports and the page take from it."""
+"""A comparison as a document and as JSON, and the tables and sentences that others take from it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -12,16 +12,17 @@ from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import part_json
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
+from ragforge.report.document import Block, Document, Listing
 from ragforge.report.text import TextLayout
 
-DIGITS: Final = 4
+_DIGITS: Final = 4
 """Of means and differences."""
 SHORT: Final = 3
 """Digits of what is known less well: ends of intervals, least differences."""
-NAME_CHARS: Final = 60
-NO_BREAK: Final = "\xa0"
-BASELINE: Final = "baseline"
-LEGEND: Final = (
+_NAME_CHARS: Final = 60
+_NO_BREAK: Final = "\xa0"
+_BASELINE: Final = "baseline"
+_LEGEND: Final = (
     "diff: mean of B less mean of A. interval: of the difference, widened so that the chance of "
     "any false finding in all of this is {alpha}: as far as the paired bootstrap (BCa) or "
     "Student's t reaches, whichever goes further. Where it holds 0, or p corr. is above {alpha}, "
@@ -32,6 +33,212 @@ LEGEND: Final = (
     "queries show in 4 of 5 samples (>= where most of them are the same in both, as it may take "
     "more then); for half: queries that would show half of it.",
 )
+_LAYOUT: Final = TextLayout(118, clean=str, break_on_hyphens=False, indent="")
+"""Names in sentences are made visible where they are put in."""
+_TEXT_CHARS: Final = 60
+_ID_CHARS: Final = 24
+
+
+def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
+    """Return the whole comparison, without a line feed at its end.
+
+    Args:
+        report: What was found.
+        n_moved: Queries to show that gained most, and that lost most, of each pair.
+    """
+    document = comparison_document(report, n_moved)
+    part = []
+    if report.part is not None:
+        head, *table = report.part.lines
+        part.append("\n".join([_LAYOUT.paragraph(head), *table]))
+    lead = map(_LAYOUT.paragraph, document.lead)
+    return "\n\n".join([*lead, *part, *_LAYOUT.blocks(document)]).replace(_NO_BREAK, " ")
+
+
+def comparison_document(report: ComparisonReport, n_moved: int = 0) -> Document:
+    """Return the comparison as a document, pair by pair.
+
+    Three and more runs start with their means and the differences that survive the correction.
+    """
+    blocks: list[Block] = []
+    if len(report.names) > 2:
+        blocks += [means_table(report), survivors_table(report)]
+    for items in by_pair(report.items):
+        blocks += [pair_table(items), Listing("", tuple(findings(items))), *unknown_tables(items)]
+        blocks += moved_tables(items, n_moved)
+    blocks.append(Listing("", (*legend(report), *_notes(report))))
+    return Document("", (graded_line(report.graded_by),), tuple(blocks))
+
+
+def means_table(report: ComparisonReport) -> Table:
+    """Return the means of all runs, with letters where there are any."""
+    rows = tuple(
+        (name, *(_lettered(report, measure, name) for measure in report.measures))
+        for name in report.names
+    )
+    note = ""
+    if report.letters:
+        note = "Runs that share a letter were not told apart in that measure; a is the best group."
+        bare = [measure for measure in report.measures if measure not in report.letters]
+        note += f" No letters in {', '.join(bare)}: see what is UNKNOWN." if bare else ""
+    elif report.baseline is not None:
+        note = f"All others are held against {display_name(report.baseline)} only."
+    return Table("Means", (report.of.removesuffix("s"), *report.measures), rows, note)
+
+
+def survivors_table(report: ComparisonReport) -> Table:
+    """Return the differences that survive the correction."""
+    surviving = survivors(report)
+    rows = tuple(
+        (
+            comparison.measure,
+            comparison.b if comparison.winner == "B" else comparison.a,
+            comparison.a if comparison.winner == "B" else comparison.b,
+            number(abs(comparison.diff or 0.0), _DIGITS),
+            p_text(comparison.p_corrected),
+        )
+        for comparison in surviving
+    )
+    count = f"{len(surviving)} of {plural(len(report.items), 'comparison')}"
+    n_unknown = sum(item.outcome == "UNKNOWN" for item in report.items)
+    notes = [] if surviving or n_unknown else ["None: nothing here tells these runs apart."]
+    notes += [f"UNKNOWN in {plural(n_unknown, 'comparison')}."] if n_unknown else []
+    title = f"Differences that survive the correction: {count}"
+    return Table(title, ("measure", "better", "worse", "by", "p corr."), rows, " ".join(notes))
+
+
+def pair_table(items: Sequence[Compared]) -> Table:
+    """Return the measures of one pair."""
+    first = items[0].comparison
+    counts = {item.comparison.n for item in items}
+    queries = plural(max(counts), "query", "queries")
+    title = f"A = {display_name(first.a)}, B = {display_name(first.b)}; {queries}"
+    headers: tuple[str, ...] = (
+        *("measure", "A", "B", "diff", "%", "interval", "p", "p corr.", "winner"),
+        *("W/T/L", "d_z", "shows", "for half"),
+    )
+    rows: Iterable[tuple[str, ...]] = (_row(item) for item in items)
+    if len(counts) > 1:
+        headers = (*headers, "n")
+        rows = ((*_row(item), str(item.comparison.n)) for item in items)
+    return Table(title, headers, tuple(rows))
+
+
+def unknown_tables(items: Sequence[Compared]) -> list[Table]:
+    """Return what is not known of a pair, and how far it could move the differences."""
+    return [table for table in (_holes(items), _left_out(items)) if table.rows]
+
+
+def moved_tables(items: Sequence[Compared], n_moved: int) -> list[Table]:
+    """Return the queries that moved most in the first measure; none where none moved."""
+    first, n_moved = items[0], max(n_moved, 0)
+    moved = [
+        *(("gained", query) for query in first.gained[:n_moved]),
+        *(("lost", query) for query in first.lost[:n_moved]),
+    ]
+    if not moved:
+        return []
+    is_ranked = any(query.first_a or query.first_b for _, query in moved)
+    rows = tuple(_moved_row(what, query, is_ranked=is_ranked) for what, query in moved)
+    ranks = ("rank A", "rank B") if is_ranked else ()
+    note = "rank: of the first relevant chunk." if is_ranked else ""
+    headers = ("B has", "diff", "A", "B", *ranks, "query", "text")
+    return [Table(f"Queries that moved most in {first.comparison.measure}", headers, rows, note)]
+
+
+def _holes(items: Sequence[Compared]) -> Table:
+    """Return the retrieved chunks without a grade."""
+    rows = tuple(
+        (
+            item.comparison.measure,
+            signed(item.comparison.diff, _DIGITS),
+            *map(str, (item.unjudged.n_only_a, item.unjudged.n_only_b, item.unjudged.n_both)),
+            interval_text(item.unjudged.bounds),
+        )
+        for item in items
+        if item.unjudged is not None
+    )
+    headers = (
+        "measure",
+        "diff",
+        "only by A",
+        "only by B",
+        "by both",
+        "diff, whatever their grades",
+    )
+    title = "Chunks retrieved that nobody graded, as far down as the measure looks"
+    return Table(title, headers, rows)
+
+
+def _left_out(items: Sequence[Compared]) -> Table:
+    """Return the queries left out because something failed."""
+    rows = tuple(
+        (
+            item.comparison.measure,
+            signed(item.comparison.diff, _DIGITS),
+            str(item.n_left_out),
+            interval_text(item.failure_bounds),
+        )
+        for item in items
+        if item.n_left_out
+    )
+    headers = ("measure", "diff", "queries left out", "diff, had nothing failed")
+    return Table("Queries left out because something failed or is missing", headers, rows)
+
+
+def _row(item: Compared) -> tuple[str, ...]:
+    comparison = item.comparison
+    power = comparison.power
+    return (
+        comparison.measure,
+        number(comparison.mean_a, _DIGITS),
+        number(comparison.mean_b, _DIGITS),
+        signed(comparison.diff, _DIGITS),
+        _percent(comparison.percent),
+        interval_text(comparison.interval),
+        p_text(comparison.p),
+        p_text(comparison.p_corrected),
+        item.outcome,
+        f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
+        number(comparison.effect.cohen_dz, 2),
+        detectable_text(comparison),
+        MISSING if power is None or power.n_for_half is None else f"{power.n_for_half:,}",
+    )
+
+
+def _percent(value: float | None) -> str:
+    return MISSING if value is None else f"{value:+.{0 if abs(value) >= 10 else 1}f}"
+
+
+def _lettered(report: ComparisonReport, measure: str, name: str) -> str:
+    mean = number(report.means[measure].get(name), _DIGITS)
+    counts = report.n_values.get(measure, {})
+    n = counts.get(name, 0)
+    of_fewer = f"(n={n:,})" if n < max(counts.values(), default=0) else ""
+    letter = report.letters.get(measure, {}).get(name, "")
+    return " ".join(filter(None, (mean, letter, of_fewer)))
+
+
+def _moved_row(what: str, query: MovedQuery, *, is_ranked: bool) -> tuple[str, ...]:
+    ranks = [MISSING if rank is None else str(rank) for rank in (query.first_a, query.first_b)]
+    return (
+        what,
+        signed(query.diff, SHORT),
+        number(query.value_a, SHORT),
+        number(query.value_b, SHORT),
+        *(ranks if is_ranked else ()),
+        one_line(query.query_id, _ID_CHARS),
+        one_line(query.text, _TEXT_CHARS),
+    )
+
+
+def _notes(report: ComparisonReport) -> Iterable[str]:
+    if report.alpha != 0.05:
+        yield f"alpha: {share(report.alpha)}"
+    if _basis(report):
+        yield _basis(report)
+    if _baseline_note(report):
+        yield f"careful: {_baseline_note(report)}"
 
 
 def part_sentences(report: ComparisonReport) -> list[str]:
@@ -47,7 +254,7 @@ def by_pair(items: Iterable[Compared]) -> list[list[Compared]]:
 
 def display_name(name: str) -> str:
     """Return the name of a run fit for a sentence."""
-    return one_line(name, NAME_CHARS)
+    return one_line(name, _NAME_CHARS)
 
 
 def survivors(report: ComparisonReport) -> list[Comparison]:
@@ -90,7 +297,12 @@ def verdict(items: Sequence[Compared]) -> list[str]:
     return [*filter(None, better), *ties, *_unknown(items)]
 
 
-def lead_caveats(items: Sequence[Compared]) -> list[str]:
+def findings(items: Sequence[Compared]) -> list[str]:
+    """Return which of two runs is better, and what could take its lead away."""
+    return [*verdict(items), *_lead_caveats(items)]
+
+
+def _lead_caveats(items: Sequence[Compared]) -> list[str]:
     """Return warnings where missing grades or answers could take a lead away."""
     sentences = []
     for item in items:
@@ -111,7 +323,7 @@ def lead_caveats(items: Sequence[Compared]) -> list[str]:
     return sentences
 
 
-def basis(report: ComparisonReport) -> str:
+def _basis(report: ComparisonReport) -> str:
     """Say in one line what the values rest on."""
     parts = []
     if report.reading:
@@ -126,16 +338,16 @@ def basis(report: ComparisonReport) -> str:
     return "; ".join(parts)
 
 
-def baseline_note(report: ComparisonReport) -> str:
+def _baseline_note(report: ComparisonReport) -> str:
     """Say that grades are of no model or person, "" where that is not so."""
     rules = [
         f"by the offline {one_line(judge)}"
         for judge in report.judged_by
-        if judge.startswith(BASELINE)
+        if judge.startswith(_BASELINE)
     ]
     origins = [item.origin for item in report.graded_by]
     if not rules:
-        rules = [f"by the offline {BASELINE}"] if any(by.is_shared_words for by in origins) else []
+        rules = [f"by the offline {_BASELINE}"] if any(by.is_shared_words for by in origins) else []
     made_up = ["made up by ragforge mock"] if any(by.is_made_up for by in origins) else []
     if not rules and not made_up:
         return ""
@@ -147,7 +359,7 @@ def baseline_note(report: ComparisonReport) -> str:
 
 def legend(report: ComparisonReport) -> list[str]:
     """Explain the columns of the table of a pair."""
-    return [line.format(alpha=share(report.alpha)) for line in LEGEND]
+    return [line.format(alpha=share(report.alpha)) for line in _LEGEND]
 
 
 def _better(comparisons: Sequence[Comparison], letter: str) -> str:
@@ -175,7 +387,7 @@ def _lead(comparison: Comparison) -> str:
     """Return the interval of how far the winner is ahead, which no line break parts."""
     assert comparison.interval is not None
     low, high = sorted((abs(comparison.interval.low), abs(comparison.interval.high)))
-    return interval_text(Ends(low, high)).replace(" ", NO_BREAK)
+    return interval_text(Ends(low, high)).replace(" ", _NO_BREAK)
 
 
 def _ties(tied: Sequence[Comparison]) -> list[str]:
@@ -231,12 +443,6 @@ def _holds_zero(ends: Ends) -> bool:
     return ends.low <= 0 <= ends.high
 
 
-_LAYOUT: Final = TextLayout(118, clean=str, break_on_hyphens=False)
-"""Names in sentences are made visible where they are put in."""
-_TEXT_CHARS: Final = 60
-_ID_CHARS: Final = 24
-
-
 def comparison_json(report: ComparisonReport) -> dict[str, object]:
     """Return what `ragforge compare --json` prints.
 
@@ -270,8 +476,7 @@ def _compared(item: Compared) -> dict[str, object]:
         "mean_a": comparison.mean_a,
         "mean_b": comparison.mean_b,
         "diff": comparison.diff,
-        "low": _low(comparison.interval),
-        "high": _high(comparison.interval),
+        **ends_json(comparison.interval),
         "p": _finite(comparison.p),
         "p_corrected": _finite(comparison.p_corrected),
         "winner": item.outcome,
@@ -282,15 +487,14 @@ def _compared(item: Compared) -> dict[str, object]:
         "same_rankings": comparison.is_identity,
         "percent": comparison.percent,
         "level": comparison.level,
-        "low_alone": _low(comparison.interval_alone),
-        "high_alone": _high(comparison.interval_alone),
+        **ends_json(comparison.interval_alone, "low_alone", "high_alone"),
         "p_t": _finite(comparison.p_t),
         "n": comparison.n,
         "n_left_out": item.n_left_out,
         "effect": asdict(comparison.effect),
         "power": None if comparison.power is None else asdict(comparison.power),
         "unjudged": _unjudged(item),
-        "failure_bounds": _ends(item.failure_bounds),
+        "failure_bounds": _bounds_json(item.failure_bounds),
         "moved": {
             "gained": [_moved(query) for query in item.gained],
             "lost": [_moved(query) for query in item.lost],
@@ -306,7 +510,7 @@ def _unjudged(item: Compared) -> dict[str, object] | None:
         "n_only_a": unjudged.n_only_a,
         "n_only_b": unjudged.n_only_b,
         "n_both": unjudged.n_both,
-        "bounds": _ends(unjudged.bounds),
+        "bounds": _bounds_json(unjudged.bounds),
     }
 
 
@@ -314,232 +518,14 @@ def _moved(query: MovedQuery) -> dict[str, object]:
     return {**asdict(query), "diff": query.diff}
 
 
-def _ends(ends: Ends | None) -> dict[str, float] | None:
-    return None if ends is None else {"low": ends.low, "high": ends.high}
+def ends_json(ends: Ends | None, low: str = "low", high: str = "high") -> dict[str, float | None]:
+    """Return both ends of an interval by name; null where there is none."""
+    return {low: ends.low if ends else None, high: ends.high if ends else None}
 
 
-def _low(ends: Ends | None) -> float | None:
-    return None if ends is None else ends.low
-
-
-def _high(ends: Ends | None) -> float | None:
-    return None if ends is None else ends.high
+def _bounds_json(bounds: Ends | None) -> dict[str, float | None] | None:
+    return None if bounds is None else ends_json(bounds)
 
 
 def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
-
-
-def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
-    """Return the whole comparison, without a line feed at its end.
-
-    Three and more runs start with their means and the differences that survive the correction.
-
-    Args:
-        report: What was found.
-        n_moved: Queries to show that gained most, and that lost most, of each pair.
-    """
-    parts = [_wrapped(graded_line(report.graded_by))]
-    if report.part is not None:
-        head, *rest = report.part.lines
-        parts.append("\n".join([_wrapped(head), *rest]))
-    if len(report.names) > 2:
-        parts += [_table_text(means_table(report)), _table_text(survivors_table(report))]
-    parts += [_pair(items, n_moved) for items in by_pair(report.items)]
-    parts.append("\n".join([*map(_wrapped, legend(report)), *map(_wrapped, _notes(report))]))
-    return "\n\n".join(parts)
-
-
-def means_table(report: ComparisonReport) -> Table:
-    """Return the means of all runs, with letters where there are any."""
-    rows = tuple(
-        (name, *(_lettered(report, measure, name) for measure in report.measures))
-        for name in report.names
-    )
-    note = ""
-    if report.letters:
-        note = "Runs that share a letter were not told apart in that measure; a is the best group."
-        bare = [measure for measure in report.measures if measure not in report.letters]
-        note += f" No letters in {', '.join(bare)}: see what is UNKNOWN." if bare else ""
-    elif report.baseline is not None:
-        note = f"All others are held against {display_name(report.baseline)} only."
-    return Table("Means", (report.of.removesuffix("s"), *report.measures), rows, note)
-
-
-def survivors_table(report: ComparisonReport) -> Table:
-    """Return the differences that survive the correction."""
-    surviving = survivors(report)
-    rows = tuple(
-        (
-            comparison.measure,
-            comparison.b if comparison.winner == "B" else comparison.a,
-            comparison.a if comparison.winner == "B" else comparison.b,
-            number(abs(comparison.diff or 0.0), DIGITS),
-            p_text(comparison.p_corrected),
-        )
-        for comparison in surviving
-    )
-    count = f"{len(surviving)} of {plural(len(report.items), 'comparison')}"
-    n_unknown = sum(item.outcome == "UNKNOWN" for item in report.items)
-    notes = [] if surviving or n_unknown else ["None: nothing here tells these runs apart."]
-    notes += [f"UNKNOWN in {plural(n_unknown, 'comparison')}."] if n_unknown else []
-    title = f"Differences that survive the correction: {count}"
-    return Table(title, ("measure", "better", "worse", "by", "p corr."), rows, " ".join(notes))
-
-
-def pair_table(items: Sequence[Compared]) -> Table:
-    """Return the measures of one pair."""
-    first = items[0].comparison
-    counts = {item.comparison.n for item in items}
-    queries = plural(max(counts), "query", "queries")
-    title = f"A = {display_name(first.a)}, B = {display_name(first.b)}; {queries}"
-    headers: tuple[str, ...] = (
-        *("measure", "A", "B", "diff", "%", "interval", "p", "p corr.", "winner"),
-        *("W/T/L", "d_z", "shows", "for half"),
-    )
-    rows: Iterable[tuple[str, ...]] = (_row(item) for item in items)
-    if len(counts) > 1:
-        headers = (*headers, "n")
-        rows = ((*_row(item), str(item.comparison.n)) for item in items)
-    return Table(title, headers, tuple(rows))
-
-
-def unknown_tables(items: Sequence[Compared]) -> list[Table]:
-    """Return what is not known of a pair, and how far it could move the differences."""
-    return [table for table in (_holes(items), _left_out(items)) if table is not None]
-
-
-def moved_table(items: Sequence[Compared], n_moved: int) -> Table | None:
-    """Return the queries that moved most in the first measure; None where none moved."""
-    if not items or n_moved < 1:
-        return None
-    first = items[0]
-    moved = [
-        *(("gained", query) for query in first.gained[:n_moved]),
-        *(("lost", query) for query in first.lost[:n_moved]),
-    ]
-    if not moved:
-        return None
-    is_ranked = any(query.first_a or query.first_b for _, query in moved)
-    rows = tuple(_moved_row(what, query, is_ranked=is_ranked) for what, query in moved)
-    ranks = ("rank A", "rank B") if is_ranked else ()
-    note = "rank: of the first relevant chunk." if is_ranked else ""
-    headers = ("B has", "diff", "A", "B", *ranks, "query", "text")
-    return Table(f"Queries that moved most in {first.comparison.measure}", headers, rows, note)
-
-
-def _pair(items: Sequence[Compared], n_moved: int) -> str:
-    sentences = [_wrapped(line) for line in (*verdict(items), *lead_caveats(items))]
-    moved = moved_table(items, n_moved)
-    tables = [*unknown_tables(items), *([moved] if moved else [])]
-    blocks = [_table_text(table) for table in tables]
-    return "\n\n".join(["\n".join([_table_text(pair_table(items)), "", *sentences]), *blocks])
-
-
-def _holes(items: Sequence[Compared]) -> Table | None:
-    """Return the retrieved chunks without a grade; None where there are none."""
-    rows = [
-        (
-            item.comparison.measure,
-            signed(item.comparison.diff, DIGITS),
-            *map(str, (item.unjudged.n_only_a, item.unjudged.n_only_b, item.unjudged.n_both)),
-            interval_text(item.unjudged.bounds),
-        )
-        for item in items
-        if item.unjudged is not None
-    ]
-    headers = (
-        "measure",
-        "diff",
-        "only by A",
-        "only by B",
-        "by both",
-        "diff, whatever their grades",
-    )
-    title = "Chunks retrieved that nobody graded, as far down as the measure looks"
-    return Table(title, headers, tuple(rows)) if rows else None
-
-
-def _left_out(items: Sequence[Compared]) -> Table | None:
-    """Return the queries left out because something failed; None where there are none."""
-    rows = [
-        (
-            item.comparison.measure,
-            signed(item.comparison.diff, DIGITS),
-            str(item.n_left_out),
-            interval_text(item.failure_bounds),
-        )
-        for item in items
-        if item.n_left_out
-    ]
-    headers = ("measure", "diff", "queries left out", "diff, had nothing failed")
-    return (
-        Table("Queries left out because something failed or is missing", headers, tuple(rows))
-        if rows
-        else None
-    )
-
-
-def _row(item: Compared) -> tuple[str, ...]:
-    comparison = item.comparison
-    power = comparison.power
-    return (
-        comparison.measure,
-        number(comparison.mean_a, DIGITS),
-        number(comparison.mean_b, DIGITS),
-        signed(comparison.diff, DIGITS),
-        _percent(comparison.percent),
-        interval_text(comparison.interval),
-        p_text(comparison.p),
-        p_text(comparison.p_corrected),
-        item.outcome,
-        f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
-        number(comparison.effect.cohen_dz, 2),
-        detectable_text(comparison),
-        MISSING if power is None or power.n_for_half is None else f"{power.n_for_half:,}",
-    )
-
-
-def _percent(value: float | None) -> str:
-    return MISSING if value is None else f"{value:+.{0 if abs(value) >= 10 else 1}f}"
-
-
-def _lettered(report: ComparisonReport, measure: str, name: str) -> str:
-    mean = number(report.means[measure].get(name), DIGITS)
-    counts = report.n_values.get(measure, {})
-    n = counts.get(name, 0)
-    of_fewer = f"(n={n:,})" if n < max(counts.values(), default=0) else ""
-    letter = report.letters.get(measure, {}).get(name, "")
-    return " ".join(filter(None, (mean, letter, of_fewer)))
-
-
-def _moved_row(what: str, query: MovedQuery, *, is_ranked: bool) -> tuple[str, ...]:
-    ranks = [MISSING if rank is None else str(rank) for rank in (query.first_a, query.first_b)]
-    return (
-        what,
-        signed(query.diff, SHORT),
-        number(query.value_a, SHORT),
-        number(query.value_b, SHORT),
-        *(ranks if is_ranked else ()),
-        one_line(query.query_id, _ID_CHARS),
-        one_line(query.text, _TEXT_CHARS),
-    )
-
-
-def _notes(report: ComparisonReport) -> Iterable[str]:
-    if report.alpha != 0.05:
-        yield f"alpha: {share(report.alpha)}"
-    if basis(report):
-        yield basis(report)
-    if baseline_note(report):
-        yield f"careful: {baseline_note(report)}"
-
-
-def _table_text(table: Table) -> str:
-    if table.rows:
-        return _LAYOUT.table(table)
-    return "\n".join(filter(None, (table.title, _wrapped(table.note))))
-
-
-def _wrapped(text: str) -> str:
-    return _LAYOUT.paragraph(text).replace(NO_BREAK, " ")

@@ -114,7 +114,11 @@ def fallen_table(verdict: Verdict) -> Table:
 
 def sentences(verdict: Verdict) -> list[str]:
     """Return what each check found, with what so many queries can show."""
-    return [f"{check.text} {power_text(check)}".strip() for check in verdict.checks]
+    return [_sentence(check) for check in verdict.checks]
+
+
+def _sentence(check: Check) -> str:
+    return f"{check.text} {power_text(check)}".strip()
 
 
 def refusal_lines(verdict: Verdict) -> list[str]:
@@ -204,7 +208,7 @@ def _checked(case: Element, check: Check) -> None:
     for name, value in numbers.items():
         if value is not None:
             SubElement(properties, "property", {"name": name, "value": repr(value)})
-    text = f"{check.text} {power_text(check)}".strip()
+    text = _sentence(check)
     if check.outcome == "FAIL":
         _failure(case, text, check.kind)
     elif check.outcome == "OPEN":
@@ -317,7 +321,7 @@ def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield "gate refused", line
     for check in verdict.checks:
         if check.outcome == "FAIL":
-            yield f"gate {check.name}", f"{check.text} {power_text(check)}".strip()
+            yield f"gate {check.name}", _sentence(check)
 
 
 def _message(text: str) -> str:

@@ -19,6 +19,7 @@ from ragforge.evaluating.formatting import (
     plural,
     render_table,
     share,
+    with_ends,
 )
 from ragforge.files.manifest import Manifest, Spent
 from ragforge.measures.capture_recapture import Completeness
@@ -282,10 +283,8 @@ def _completeness(summary: CompletionSummary) -> str:
 
 
 def _estimate(completeness: Completeness) -> str:
-    if completeness.interval is None:
-        return number(completeness.share, 2)
-    ends = f"[{number(completeness.interval.low, 2)}, {number(completeness.interval.high, 2)}]"
-    return f"{number(completeness.share, 2)} {ends}"
+    ends = completeness.interval
+    return with_ends(completeness.share, ends.low if ends else None, ends.high if ends else None, 2)
 
 
 def render_card(

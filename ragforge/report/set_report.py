@@ -12,9 +12,8 @@ from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.history.run_history import changes_since_last, not_evaluated_yet, trends
 from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
-from ragforge.measures.intervals import Ends
 from ragforge.report.answers import answer_tables
-from ragforge.report.comparison import comparison_json
+from ragforge.report.comparison import comparison_json, ends_json
 from ragforge.report.document import Document
 from ragforge.report.history import batches_table, changes_table, trends_table
 from ragforge.report.judges import agreement_table, audit_tables
@@ -143,7 +142,7 @@ def _run(summary: Summary, run: RunSummary) -> dict[str, object]:
         "holes": asdict(run.holes),
         "latency": None if run.latency is None else asdict(run.latency),
         "recall": [
-            {"k": point.k, **_ends(point.interval), "mean": point.mean} for point in run.curve
+            {"k": point.k, **ends_json(point.interval), "mean": point.mean} for point in run.curve
         ],
         "top_grades": {bar.label: bar.count for bar in run.top_grades},
         "slices": [
@@ -168,16 +167,12 @@ def _run(summary: Summary, run: RunSummary) -> dict[str, object]:
     }
 
 
-def _ends(interval: Ends | None) -> dict[str, float | None]:
-    return {"low": interval.low if interval else None, "high": interval.high if interval else None}
-
-
 def _estimate(estimate: Estimate) -> dict[str, object]:
     return {
         "mean": estimate.mean,
         "n": estimate.n,
         "n_failed": estimate.n_failed,
-        **_ends(estimate.interval),
+        **ends_json(estimate.interval),
         "least": estimate.low,
         "most": estimate.high,
     }

@@ -21,6 +21,7 @@ from ragforge.report.comparison import (
     verdict,
 )
 from ragforge.report.notices import MEAN_NOTE, meaning, threshold_note
+from ragforge.report.worst import cause_cells
 
 CURVE_RANKS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 CURVE_NOTE: Final = (
@@ -76,14 +77,7 @@ def patterns(summary: Summary) -> Table:
 def causes(summary: Summary) -> Table:
     """Why queries did badly."""
     rows = tuple(
-        (
-            run,
-            CAUSES[group.code].title,
-            f"{len(group.query_ids):,}",
-            share(group.share),
-            number(group.mean),
-            CAUSES[group.code].remedy,
-        )
+        (run, *cause_cells(group), CAUSES[group.code].remedy)
         for run, groups in summary.causes.items()
         for group in groups
     )
@@ -96,19 +90,11 @@ def latencies(summary: Summary) -> Table:
     rows = tuple(
         (
             run.name,
-            f"{run.latency.n:,}",
-            *map(
-                duration,
-                (
-                    run.latency.mean_s,
-                    run.latency.median_s,
-                    run.latency.p95_s,
-                    run.latency.p99_s,
-                ),
-            ),
+            f"{timed.n:,}",
+            *map(duration, (timed.mean_s, timed.median_s, timed.p95_s, timed.p99_s)),
         )
         for run in summary.runs
-        if run.latency is not None
+        if (timed := run.latency) is not None
     )
     headers = ("run", "queries timed", "mean", "median", "p95", "p99")
     return Table("Time per query", headers, rows)

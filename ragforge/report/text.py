@@ -19,6 +19,8 @@ class TextLayout:
     clean: Callable[[str], str] = visible
     """Makes texts of the data harmless where they are shown."""
     break_on_hyphens: bool = True
+    indent: str = "  "
+    """Of the lines of a sentence in a list, all but the first."""
 
     def paragraph(self, text: str, indent: str = "", mark: str = "") -> str:
         """Return a mark and a cleaned text, broken into lines; all but the first are indented."""
@@ -38,14 +40,15 @@ class TextLayout:
     def listing(self, listing: Listing) -> str:
         """Return sentences, as items of a list where they have a title."""
         mark = "- " if listing.title else ""
-        lines = [self.paragraph(line, "  ", mark) for line in listing.lines]
+        lines = [self.paragraph(line, self.indent, mark) for line in listing.lines]
         return "\n".join([f"{listing.title}:", *lines] if listing.title else lines)
 
     def table(self, table: Table) -> str:
-        """Return a table with its title and note, without a line feed at its end."""
-        note = f"\n{self.paragraph(table.note)}" if table.note else ""
-        title = f"{table.title}\n" if table.title else ""
-        return f"{title}{render_table(table.headers, table.rows)}{note}"
+        """Return a table with its title and note; one without rows may be its note alone."""
+        has_cells = table.rows or not table.note
+        cells = render_table(table.headers, table.rows) if has_cells else ""
+        note = self.paragraph(table.note) if table.note else ""
+        return "\n".join(filter(None, (table.title, cells, note)))
 
     def document(self, document: Document) -> str:
         """Return a document with its title underlined, without a line feed at its end."""

@@ -29,7 +29,7 @@ from ragforge.records import (
 )
 from ragforge.report.markdown import escape_markdown
 
-ACTIONS: Final[Mapping[Action, str]] = {
+_ACTIONS: Final[Mapping[Action, str]] = {
     "remapped": "its quotes stand at other places",
     "reverified": "its quotes stand in changed text, and still prove the answer",
     "relinked": "another quote proves the same answer",
@@ -45,7 +45,7 @@ ACTIONS: Final[Mapping[Action, str]] = {
 """Each action in a phrase."""
 
 _SHOWN: Final = 10
-_LISTED: Final[tuple[Action, ...]] = (
+_LISTED_ACTIONS: Final[tuple[Action, ...]] = (
     "quarantined",
     "answer_changed",
     "retired",
@@ -59,167 +59,36 @@ _LISTED: Final[tuple[Action, ...]] = (
 )
 """Actions that are listed, the most weighty first; the others are counted, as nothing about the
 query changed."""
-_TITLE: Final = "# Changelog\n"
+_CHANGELOG_TITLE: Final = "# Changelog\n"
 _LISTED_IN_CHANGELOG: Final = 25
 """Queries that are named under an action; all are in diff.json."""
 
 _NOT_KNOWN: Final = "not known"
-_OF_POOL: Final = "chunks of its pool came or went"
-_TEXT: Final = 80
+_CAUSE_IN_POOL: Final = "chunks of its pool came or went"
+_TEXT_CHARS: Final = 80
 _EXAMPLES_SHOWN: Final = 3
-
-
-def documents_line(documents: DocumentsDiff) -> str:
-    """Return what happened to documents and chunks, in a line."""
-    counts = {
-        "added": len(documents.added),
-        "changed": len(documents.changed),
-        "removed": len(documents.removed),
-        "renamed": len(documents.renamed),
-        "unreadable, kept as they were": len(documents.unreadable),
-    }
-    counted = (
-        ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "no change"
-    )
-    anew = "all cut anew by other chunk settings; " if documents.is_cut_anew else ""
-    return (
-        f"documents: {anew}{counted} ({documents.n_before:,} before, {documents.n_now:,} now); "
-        f"chunks: {documents.chunks_kept:,} kept, {documents.chunks_added:,} added, "
-        f"{documents.chunks_removed:,} gone"
-    )
-
-
-def items_line(items: Mapping[str, int]) -> str:
-    """Return what became of the queries, in a line."""
-    order = ("kept", *ACTIONS)
-    counted = [f"{items[name]:,} {_spoken(name)}" for name in order if items.get(name)]
-    return f"queries: {', '.join(counted) or 'none'}"
-
-
-def grades_line(judgments: JudgmentsDiff) -> str:
-    """Return what became of grades, in a line."""
-    rows = (
-        judgments.kept
-        + judgments.carried
-        + judgments.judged
-        + judgments.evidence
-        + judgments.failed
-    )
-    waiting = f", {judgments.dormant:,} of people wait for theirs" if judgments.dormant else ""
-    return (
-        f"grades: {judgments.kept:,} kept, {judgments.carried:,} carried, "
-        f"{judgments.judged:,} new, {judgments.evidence:,} from evidence, "
-        f"{judgments.failed:,} failed ({rows:,} in all); "
-        f"{judgments.dropped:,} dropped with their chunks{waiting}"
-    )
-
-
-def cause_text(cause: Cause) -> str:
-    """Return a cause in words; ids and details are data, and come as they are."""
-    named = f" {cause.doc_id}" if cause.doc_id else ""
-    renamed = f" (was {cause.before})" if cause.kind == "document renamed" and cause.before else ""
-    detail = f": {cause.detail}" if cause.detail else ""
-    return f"{cause.kind}{named}{renamed}{detail}"
-
-
-def change_text(change: ItemChange) -> str:
-    """Return what became of a query, with its causes."""
-    revision = f" (revision {change.revision})" if change.action == "answer_changed" else ""
-    causes = "; ".join(map(cause_text, change.causes))
-    return f"{change.query_id} {_spoken(change.action)}{revision}: {causes}"
-
-
-def check_text(check: VersionCheck) -> str:
-    """Return a check of a version in words."""
-    figures = ""
-    if check.found is not None and check.limit is not None:
-        figures = f" ({check.found:.3g}, limit {check.limit:.3g})"
-    detail = f": {check.detail}" if check.detail else ""
-    return f"{check.name} {'passed' if check.passed else 'FAILED'}{figures}{detail}"
-
-
-def bridge_line(n_bridge: int) -> str:
-    """Return how many queries two versions have in common."""
-    return f"bridge: {plural(n_bridge, 'query', 'queries')} equal in both versions"
-
-
-def _spoken(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def plan_lines(plan: RefreshPlan) -> Iterator[str]:
-    """Yield the plan for the terminal."""
-    yield documents_line(plan.documents)
-    counted = [f"{n:,} {name.replace('_', ' ')}" for name, n in plan.items.items() if n]
-    yield f"queries: {', '.join(counted) or 'none'}, {plan.n_new:,} to generate"
-    pairs = plural(plan.n_pairs, "pair")
-    yield (
-        f"to judge: {pairs} of new chunks, more where pools grow; and checks of new relevant chunks"
-    )
-    by_purpose = ", ".join(f"{n:,} to {purpose}" for purpose, n in plan.calls.items())
-    yield f"calls: {sum(plan.calls.values()):,} ({by_purpose})"
-    if plan.tokens is not None:
-        yield f"tokens: {_range(plan.tokens, ',.0f')}"
-    money = "unknown" if plan.cost_usd is None else f"{_range(plan.cost_usd, '.4f')} USD"
-    yield f"cost: {money}"
-
-
-def _range(amounts: Mapping[str, float], form: str) -> str:
-    low, expected, high = (format(amounts[name], form) for name in ("low", "expected", "high"))
-    return f"{expected} expected ({low} to {high})"
 
 
 def refresh_text(summary: RefreshSummary) -> str:
     """Return what a refresh did, on several lines; texts of data are on one line each."""
-    return "\n".join(_lines(summary))
+    return "\n".join(_refresh_lines(summary))
 
 
-def _lines(summary: RefreshSummary) -> Iterator[str]:
+def _refresh_lines(summary: RefreshSummary) -> Iterator[str]:
     yield _headline(summary)
     if summary.unreadable:
         yield _unreadable_line(summary.unreadable)
     if summary.plan is not None:
-        yield from plan_lines(summary.plan)
+        yield from _plan_lines(summary.plan)
     if summary.diff is not None:
-        yield from diff_lines(summary.diff)
+        yield from _diff_lines(summary.diff)
         spent = summary.spent
         cost = "cost unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
         tokens = spent.prompt_tokens + spent.completion_tokens
         yield f"bought now: {plural(spent.calls, 'call')}, {tokens:,} tokens, {cost}"
     if summary.removed:
         yield f"old versions removed: {', '.join(map(str, summary.removed))}"
-    yield from (f"  {one_line(change_text(change), 200)}" for change in summary.broken_pins)
-
-
-def _unreadable_line(doc_ids: Sequence[str]) -> str:
-    some = ", ".join(doc_ids[:_SHOWN])
-    more = f" and {len(doc_ids) - _SHOWN:,} more" if len(doc_ids) > _SHOWN else ""
-    stay = "stays as it was" if len(doc_ids) == 1 else "stay as they were"
-    counted = plural(len(doc_ids), "document")
-    return one_line(f"{counted} cannot be read now and {stay}: {some}{more}", 400)
-
-
-def diff_lines(diff: VersionDiff) -> Iterator[str]:
-    """Yield what a version changed, the most weighty changes first."""
-    yield documents_line(diff.documents)
-    yield items_line(diff.items)
-    listed = [change for change in diff.changes if change.action in _LISTED]
-    listed.sort(key=lambda change: _LISTED.index(change.action))
-    for change in listed[:_SHOWN]:
-        yield f"  {one_line(change_text(change), 200)}"
-    if len(listed) > _SHOWN:
-        yield f"  … and {len(listed) - _SHOWN:,} more, all in diff.json"
-    yield grades_line(diff.judgments)
-    calls = diff.calls
-    yield (
-        f"calls: {calls.verify:,} to verify, {calls.judge:,} to judge, {calls.conflicts:,} to look "
-        f"for conflicts, {calls.generate:,} to generate"
-    )
-    yield bridge_line(len(diff.bridge))
-    if diff.shortfall:
-        yield one_line(diff.shortfall, 200)
-    for check in diff.checks:
-        yield f"  {one_line(check_text(check), 200)}"
+    yield from (f"  {one_line(_change_text(change), 200)}" for change in summary.broken_pins)
 
 
 def _headline(summary: RefreshSummary) -> str:
@@ -241,6 +110,58 @@ def _headline(summary: RefreshSummary) -> str:
     return f"{name}: pinned queries lost their evidence; version {summary.parent} stays"
 
 
+def _unreadable_line(doc_ids: Sequence[str]) -> str:
+    some = ", ".join(doc_ids[:_SHOWN])
+    more = f" and {len(doc_ids) - _SHOWN:,} more" if len(doc_ids) > _SHOWN else ""
+    stay = "stays as it was" if len(doc_ids) == 1 else "stay as they were"
+    counted = plural(len(doc_ids), "document")
+    return one_line(f"{counted} cannot be read now and {stay}: {some}{more}", 400)
+
+
+def _plan_lines(plan: RefreshPlan) -> Iterator[str]:
+    """Yield the plan for the terminal."""
+    yield _documents_line(plan.documents)
+    yield f"queries: {_counted(plan.items) or 'none'}, {plan.n_new:,} to generate"
+    pairs = plural(plan.n_pairs, "pair")
+    yield (
+        f"to judge: {pairs} of new chunks, more where pools grow; and checks of new relevant chunks"
+    )
+    by_purpose = ", ".join(f"{n:,} to {purpose}" for purpose, n in plan.calls.items())
+    yield f"calls: {sum(plan.calls.values()):,} ({by_purpose})"
+    if plan.tokens is not None:
+        yield f"tokens: {_range(plan.tokens, ',.0f')}"
+    money = "unknown" if plan.cost_usd is None else f"{_range(plan.cost_usd, '.4f')} USD"
+    yield f"cost: {money}"
+
+
+def _range(amounts: Mapping[str, float], form: str) -> str:
+    low, expected, high = (format(amounts[name], form) for name in ("low", "expected", "high"))
+    return f"{expected} expected ({low} to {high})"
+
+
+def _diff_lines(diff: VersionDiff) -> Iterator[str]:
+    """Yield what a version changed, the most weighty changes first."""
+    yield _documents_line(diff.documents)
+    yield _items_line(diff.items)
+    listed = [change for change in diff.changes if change.action in _LISTED_ACTIONS]
+    listed.sort(key=lambda change: _LISTED_ACTIONS.index(change.action))
+    for change in listed[:_SHOWN]:
+        yield f"  {one_line(_change_text(change), 200)}"
+    if len(listed) > _SHOWN:
+        yield f"  … and {len(listed) - _SHOWN:,} more, all in diff.json"
+    yield _grades_line(diff.judgments)
+    calls = diff.calls
+    yield (
+        f"calls: {calls.verify:,} to verify, {calls.judge:,} to judge, {calls.conflicts:,} to look "
+        f"for conflicts, {calls.generate:,} to generate"
+    )
+    yield _bridge_line(len(diff.bridge))
+    if diff.shortfall:
+        yield one_line(diff.shortfall, 200)
+    for check in diff.checks:
+        yield f"  {one_line(_check_text(check), 200)}"
+
+
 def with_entry(changelog: str, diff: VersionDiff) -> str:
     """Return a changelog with the entry of a version on top; texts of data are no markup.
 
@@ -248,34 +169,110 @@ def with_entry(changelog: str, diff: VersionDiff) -> str:
         changelog: As it was, "" for none.
         diff: What the version changed.
     """
-    before = changelog.removeprefix(_TITLE).lstrip("\n")
-    entry = "\n".join(_entry(diff))
-    return f"{_TITLE}\n{entry}\n" + (f"\n{before}" if before else "")
+    before = changelog.removeprefix(_CHANGELOG_TITLE).lstrip("\n")
+    entry = "\n".join(_changelog_entry(diff))
+    return f"{_CHANGELOG_TITLE}\n{entry}\n" + (f"\n{before}" if before else "")
 
 
-def _entry(diff: VersionDiff) -> Iterator[str]:
+def _changelog_entry(diff: VersionDiff) -> Iterator[str]:
     yield f"## Version {diff.version} (after {diff.parent})\n"
-    yield f"- {documents_line(diff.documents)}"
-    yield f"- {items_line(diff.items)}"
-    yield f"- {grades_line(diff.judgments)}"
-    yield f"- {bridge_line(len(diff.bridge))}"
+    yield f"- {_documents_line(diff.documents)}"
+    yield f"- {_items_line(diff.items)}"
+    yield f"- {_grades_line(diff.judgments)}"
+    yield f"- {_bridge_line(len(diff.bridge))}"
     if diff.shortfall:
         yield f"- {escape_markdown(diff.shortfall)}"
     by_action: dict[Action, list[ItemChange]] = defaultdict(list)
     for change in diff.changes:
         by_action[change.action].append(change)
-    for action, meaning in ACTIONS.items():
+    for action, meaning in _ACTIONS.items():
         if action in by_action and action != "remapped":
             yield f"\n### {action.replace('_', ' ').capitalize()}: {meaning}\n"
-            yield from _named(by_action[action])
+            yield from _changes_of_action(by_action[action])
 
 
-def _named(changes: list[ItemChange]) -> Iterator[str]:
+def _changes_of_action(changes: list[ItemChange]) -> Iterator[str]:
     for change in changes[:_LISTED_IN_CHANGELOG]:
-        causes = "; ".join(map(cause_text, change.causes))
+        causes = "; ".join(map(_cause_text, change.causes))
         yield f"- {escape_markdown(change.query_id)}: {escape_markdown(causes)}"
     if len(changes) > _LISTED_IN_CHANGELOG:
         yield f"- … and {len(changes) - _LISTED_IN_CHANGELOG:,} more"
+
+
+def _documents_line(documents: DocumentsDiff) -> str:
+    """Return what happened to documents and chunks, in a line."""
+    counts = {
+        "added": len(documents.added),
+        "changed": len(documents.changed),
+        "removed": len(documents.removed),
+        "renamed": len(documents.renamed),
+        "unreadable, kept as they were": len(documents.unreadable),
+    }
+    counted = _counted(counts) or "no change"
+    anew = "all cut anew by other chunk settings; " if documents.is_cut_anew else ""
+    return (
+        f"documents: {anew}{counted} ({documents.n_before:,} before, {documents.n_now:,} now); "
+        f"chunks: {documents.chunks_kept:,} kept, {documents.chunks_added:,} added, "
+        f"{documents.chunks_removed:,} gone"
+    )
+
+
+def _items_line(items: Mapping[str, int]) -> str:
+    """Return what became of the queries, in a line."""
+    counts = {name: items.get(name, 0) for name in ("kept", *_ACTIONS)}
+    return f"queries: {_counted(counts) or 'none'}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """Return what there is of each kind, with its count; "" where there is nothing."""
+    return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+
+
+def _grades_line(judgments: JudgmentsDiff) -> str:
+    """Return what became of grades, in a line."""
+    rows = (
+        judgments.kept
+        + judgments.carried
+        + judgments.judged
+        + judgments.evidence
+        + judgments.failed
+    )
+    waiting = f", {judgments.dormant:,} of people wait for theirs" if judgments.dormant else ""
+    return (
+        f"grades: {judgments.kept:,} kept, {judgments.carried:,} carried, "
+        f"{judgments.judged:,} new, {judgments.evidence:,} from evidence, "
+        f"{judgments.failed:,} failed ({rows:,} in all); "
+        f"{judgments.dropped:,} dropped with their chunks{waiting}"
+    )
+
+
+def _cause_text(cause: Cause) -> str:
+    """Return a cause in words; ids and details are data, and come as they are."""
+    named = f" {cause.doc_id}" if cause.doc_id else ""
+    renamed = f" (was {cause.before})" if cause.kind == "document renamed" and cause.before else ""
+    detail = f": {cause.detail}" if cause.detail else ""
+    return f"{cause.kind}{named}{renamed}{detail}"
+
+
+def _change_text(change: ItemChange) -> str:
+    """Return what became of a query, with its causes."""
+    revision = f" (revision {change.revision})" if change.action == "answer_changed" else ""
+    causes = "; ".join(map(_cause_text, change.causes))
+    return f"{change.query_id} {change.action.replace('_', ' ')}{revision}: {causes}"
+
+
+def _check_text(check: VersionCheck) -> str:
+    """Return a check of a version in words."""
+    figures = ""
+    if check.found is not None and check.limit is not None:
+        figures = f" ({check.found:.3g}, limit {check.limit:.3g})"
+    detail = f": {check.detail}" if check.detail else ""
+    return f"{check.name} {'passed' if check.passed else 'FAILED'}{figures}{detail}"
+
+
+def _bridge_line(n_bridge: int) -> str:
+    """Return how many queries two versions have in common."""
+    return f"bridge: {plural(n_bridge, 'query', 'queries')} equal in both versions"
 
 
 def differences_text(differences: Differences, n: int) -> str:
@@ -285,15 +282,13 @@ def differences_text(differences: Differences, n: int) -> str:
 
 def _difference_lines(differences: Differences, n: int) -> Iterator[str]:
     yield f"{_side(differences.before)} -> {_side(differences.after)}"
-    yield _documents_line(differences.documents)
+    yield _document_differences_line(differences.documents)
     chunks = differences.chunks
     yield (
         f"chunks: {chunks.kept:,} kept, {chunks.added:,} added, {chunks.gone:,} gone "
         f"({chunks.before:,} before, {chunks.after:,} now)"
     )
-    counts = ", ".join(
-        f"{count:,} {kind}" for kind, count in kind_counts(differences.queries).items()
-    )
+    counts = _counted(kind_counts(differences.queries))
     yield (
         f"queries: {differences.before.n_accepted:,} accepted before, "
         f"{differences.after.n_accepted:,} now; {differences.n_same:,} equal"
@@ -312,24 +307,23 @@ def _side(side: Side) -> str:
     return f"{one_line(side.name, 60)} version {side.version}"
 
 
-def _documents_line(documents: DocumentDifferences) -> str:
+def _document_differences_line(documents: DocumentDifferences) -> str:
     counts = {
         "added": len(documents.added),
         "gone": len(documents.gone),
         "changed": len(documents.changed or ()),
         "renamed": len(documents.renamed),
     }
-    counted = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     unknown = "" if documents.changed is not None else "; which changed is not recorded"
     there = f"{documents.before:,} before, {documents.after:,} now"
-    return f"documents: {counted or 'the same'} ({there}){unknown}"
+    return f"documents: {_counted(counts) or 'the same'} ({there}){unknown}"
 
 
 def _query_lines(difference: QueryDifference) -> Iterator[str]:
     query = difference.after or difference.before
     assert query is not None
     kinds = ", ".join(difference.kinds)
-    yield f"{one_line(difference.query_id, 60)} ({kinds}): {one_line(query.query, _TEXT)}"
+    yield f"{one_line(difference.query_id, 60)} ({kinds}): {one_line(query.query, _TEXT_CHARS)}"
     if difference.before is not None and difference.after is not None:
         for name, old, new in _changed_texts(difference.before, difference.after):
             yield f"  {name}: {_quoted(old)} -> {_quoted(new)}"
@@ -341,9 +335,9 @@ def _query_lines(difference: QueryDifference) -> Iterator[str]:
         and difference.after is not None
     ):
         yield f"  grades: {difference.grades.in_words()}{_examples(difference.grades)}"
-    causes = "; ".join(one_line(cause_text(cause), 160) for cause in difference.causes)
+    causes = "; ".join(one_line(_cause_text(cause), 160) for cause in difference.causes)
     is_of_pool = difference.kinds == ("grades",) and not difference.grades.changed
-    yield f"  cause: {causes or (_OF_POOL if is_of_pool else _NOT_KNOWN)}"
+    yield f"  cause: {causes or (_CAUSE_IN_POOL if is_of_pool else _NOT_KNOWN)}"
 
 
 def _changed_texts(before: Query, after: Query) -> Iterator[tuple[str, str, str]]:
@@ -375,7 +369,7 @@ def _documents(query: Query) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f'"{one_line(text, _TEXT)}"' if text else "nothing"
+    return f'"{one_line(text, _TEXT_CHARS)}"' if text else "nothing"
 
 
 def _examples(grades: Grades) -> str:

@@ -1,7 +1,6 @@
 """The worst queries as text for a terminal, and as JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from textwrap import fill
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ragforge.evaluating.causes.bad_queries import BadQueriesOfRun, BadQuery, WorstReport
@@ -9,8 +8,9 @@ from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup
 from ragforge.evaluating.formatting import number, one_line, plural, render_table, share
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.query_details import NO_GRADE_SIGNS, ChunkDetail, ChunkStart
+from ragforge.report.document import Notice
+from ragforge.report.text import REPORT_LAYOUT
 
-_WIDTH: Final = 88
 _TOP: Final = 5
 """Ranks shown of a query on a terminal."""
 _TEXT_CHARS: Final = 200
@@ -22,7 +22,7 @@ _HEADERS: Final = ("likely cause", "queries", "share", "mean", "code")
 def render_worst(report: WorstReport) -> str:
     """Return the text, without a line feed at its end; no character of data steers a terminal."""
     blocks = (block for run in report.runs for block in _run(run, report))
-    return "\n\n".join([fill(graded_line(report.graded_by), _WIDTH), *blocks])
+    return "\n\n".join([REPORT_LAYOUT.paragraph(graded_line(report.graded_by)), *blocks])
 
 
 def _run(run: BadQueriesOfRun, report: WorstReport) -> Iterator[str]:
@@ -32,40 +32,27 @@ def _run(run: BadQueriesOfRun, report: WorstReport) -> Iterator[str]:
         return
     bad = f"{run.n_bad:,} of {plural(run.n_queries, 'query', 'queries')}"
     note = f"{bad} below the best that their judgments allow; {report.reading}"
-    yield "\n".join([title, _causes(run.groups), note])
-    yield "\n".join(_remedies(run.groups))
+    rows = [(*cause_cells(group), group.code) for group in run.groups]
+    yield "\n".join([title, render_table(_HEADERS, rows), note])
+    causes = (CAUSES[group.code] for group in run.groups)
+    remedies = [Notice(cause.title, f"{cause.meaning} {cause.remedy}") for cause in causes]
+    yield "\n".join(map(REPORT_LAYOUT.notice, remedies))
     for place, item in enumerate(run.worst, 1):
         yield "\n".join(_query(place, item, report.starts))
     if not run.worst:
         yield "No query to list: see the codes above for --cause."
 
 
-def _causes(groups: Iterable[CauseGroup]) -> str:
-    rows = [
-        (
-            CAUSES[group.code].title,
-            f"{len(group.query_ids):,}",
-            share(group.share),
-            number(group.mean),
-            group.code,
-        )
-        for group in groups
-    ]
-    return render_table(_HEADERS, rows)
-
-
-def _remedies(groups: Iterable[CauseGroup]) -> Iterator[str]:
-    for group in groups:
-        cause = CAUSES[group.code]
-        yield fill(
-            f"- {cause.title}: {cause.meaning} {cause.remedy}", _WIDTH, subsequent_indent="  "
-        )
+def cause_cells(group: CauseGroup) -> tuple[str, ...]:
+    """Return a cause with how many queries it spoiled, their share and their mean."""
+    count = f"{len(group.query_ids):,}"
+    return CAUSES[group.code].title, count, share(group.share), number(group.mean)
 
 
 def _query(place: int, item: BadQuery, starts: Mapping[str, ChunkStart]) -> Iterator[str]:
     causes = item.causes
     head = f"{place}. {number(causes.value)}  {one_line(item.detail.text.text, _TEXT_CHARS)}"
-    yield fill(head, _WIDTH, subsequent_indent="   ", break_long_words=False)
+    yield REPORT_LAYOUT.paragraph(head, "   ")
     cause = CAUSES[causes.code].title + (f" ({causes.detail})" if causes.detail else "")
     facts = [one_line(causes.query_id), cause]
     if item.first_relevant is not None and causes.code not in _TELL_RANK:

@@ -12,14 +12,13 @@ from ragforge.report.comparison import (
     SHORT,
     by_pair,
     detectable_text,
+    findings,
     interval_text,
-    lead_caveats,
     means_table,
     p_text,
     part_sentences,
     survivors_table,
     unknown_tables,
-    verdict,
 )
 from ragforge.report.page.charts import Scale
 from ragforge.report.page.markup import (
@@ -214,7 +213,7 @@ def _answer_pair(summary: Summary, items: Sequence[Compared]) -> Html:
     return element(
         "div",
         element("h4", _heading_text(*_names(items))),
-        *(element("p", text, class_="verdict") for text in (*verdict(items), *lead_caveats(items))),
+        *(element("p", text, class_="verdict") for text in findings(items)),
         _table(items),
         _unknown(items),
         element("div", *lists, class_="figures moved"),
@@ -263,8 +262,8 @@ def _pair(summary: Summary, items: Sequence[Compared], place: int) -> Html:
     deltas = deltas_of(runs[a], runs[b]) if {a, b} <= runs.keys() else None
     return element(
         "div",
-        _heading(a, b),
-        *(element("p", text, class_="verdict") for text in (*verdict(items), *lead_caveats(items))),
+        element("h3", _heading_text(a, b)),
+        *(element("p", text, class_="verdict") for text in findings(items)),
         _table(items),
         _unknown(items),
         _moved(summary, deltas, place) if deltas and deltas.items else None,
@@ -279,10 +278,6 @@ def _unknown(items: Sequence[Compared]) -> Html | None:
         return None
     heading = element("summary", "What is not known, and how far it could move the differences")
     return element("details", heading, *map(table_block, tables), class_="others")
-
-
-def _heading(a: str, b: str) -> Html:
-    return element("h3", element("bdi", b), " (B) against ", element("bdi", a), " (A)")
 
 
 def _table(items: Sequence[Compared]) -> Html:

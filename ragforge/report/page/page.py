@@ -12,7 +12,7 @@ from ragforge.report.chunk_quality import FIXES, TITLES
 from ragforge.report.document import Notice
 from ragforge.report.history import batches_table
 from ragforge.report.judges import agreement_table, audit_tables
-from ragforge.report.notices import notices, size_line, threshold_note
+from ragforge.report.notices import notices, size_line
 from ragforge.report.page.comparison import comparison_block
 from ragforge.report.page.diagnosis import answers_block, causes_block, diagnosis_block
 from ragforge.report.page.history import changes_block, trend_block
@@ -234,16 +234,9 @@ def _judging(summary: Summary) -> Html:
 
 
 def _reading(summary: Summary) -> Html:
-    rows = [
-        join([element("dt", name), element("dd", text)]) for name, text in measures(summary).rows
-    ]
-    note = threshold_note(
-        summary.rel_threshold,
-        is_complete=summary.is_complete,
-        by_lists=summary.by_lists,
-        n_by_document=summary.n_by_document,
-    )
-    return join([element("p", note), element("dl", *rows)])
+    table = measures(summary)
+    rows = [join([element("dt", name), element("dd", text)]) for name, text in table.rows]
+    return join([element("p", table.note), element("dl", *rows)])
 
 
 def _origin(summary: Summary) -> str:
