@@ -33,8 +33,7 @@ from ragforge.stages.generate.checks.agreement import (
     pair_form,
 )
 from ragforge.stages.generate.checks.batches import Item, ask_batch, item_of_query
-from ragforge.stages.generate.checks.evidence import read_evidence
-from ragforge.stages.generate.checks.questions import question_entry, question_form
+from ragforge.stages.generate.checks.questions import question_entry, question_form, read_evidence
 from ragforge.stages.generate.kinds import PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.ground.llm import LLMGrounder

@@ -18,7 +18,7 @@ from ragforge.records import Behaviour, Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
 from ragforge.stages.quotes import find_proof, has_content
-from ragforge.stages.values import equal_values, same_text, small_numbers
+from ragforge.stages.values import say_the_same, small_numbers
 from ragforge.stages.words import SENTENCE_END, all_entries, content_stems, numbers, words
 
 _LONGEST: Final = 400
@@ -247,8 +247,7 @@ def _says_nothing(answer: str, subject: Subject) -> bool:
 
 
 def _is_expected(answer: str, subject: Subject) -> bool:
-    same = same_text(subject.expected, answer)
-    return same or equal_values(subject.expected, answer, subject.language) is not None
+    return say_the_same(subject.expected, answer, subject.language)
 
 
 def _texts(subject: Subject) -> list[str]:

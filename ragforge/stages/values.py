@@ -299,6 +299,11 @@ def equal_values(expected: str, answer: str, language: str) -> Kind | None:
     return value.kind
 
 
+def say_the_same(expected: str, answer: str, language: str) -> bool:
+    """Whether two answers are the same for certain: the same text, or an equal value."""
+    return same_text(expected, answer) or equal_values(expected, answer, language) is not None
+
+
 def _folded(text: str) -> str:
     """Return a text with its ends, blanks and compatibility forms folded, and case as it is."""
     composed = normalize("NFC", text)

@@ -91,6 +91,17 @@ def all_entries(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(of_all))
 
 
+@cache
+def pattern_of(name: str) -> re.Pattern[str]:
+    """Return the pattern of whole words of all languages, or of what may stand within a word.
+
+    Args:
+        name: Of the list of words; that of the others has `_within` behind it.
+    """
+    words, within = "|".join(all_entries(name)), "|".join(all_entries(f"{name}_within"))
+    return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
+
+
 def read_language(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the words and phrases that a file lists.
 

@@ -9,7 +9,7 @@ import re
 from functools import cache
 
 from ragforge.files.text import normalize
-from ragforge.stages.words import SENTENCE_END, all_entries
+from ragforge.stages.words import SENTENCE_END, all_entries, pattern_of
 
 _MOST_WORDS = 40
 """A longer answer that holds such words says something as well."""
@@ -42,7 +42,7 @@ def abstains(answer: str, query: str = "") -> bool:
     if not set(_NUMBER.findall(folded)) <= set(_NUMBER.findall(query)):
         return False
     rests = [_opening().sub("", sentence, count=1) for sentence in sentences]
-    if any(_contrast().search(rest) for rest in rests):
+    if any(pattern_of("abstaining.contrast").search(rest) for rest in rests):
         return False
     silent = [any(pattern.fullmatch(rest) for pattern in _saying_nothing()) for rest in rests]
     polite = [_courtesy().fullmatch(sentence) is not None for sentence in sentences]
@@ -71,13 +71,6 @@ def _courtesy() -> re.Pattern[str]:
 
 def _openings() -> str:
     return f"(?:{'|'.join(all_entries('abstaining.openings'))})"
-
-
-@cache
-def _contrast() -> re.Pattern[str]:
-    words = "|".join(all_entries("abstaining.contrast"))
-    within = "|".join(all_entries("abstaining.contrast_within"))
-    return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
 
 
 def speaks_of_absence(text: str) -> bool:

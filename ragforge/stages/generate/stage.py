@@ -16,11 +16,11 @@ from ragforge.stages.generate.candidates import (
     QueryWriter,
     Rejection,
 )
-from ragforge.stages.generate.checks.gate_progress import Checked
+from ragforge.stages.generate.checks.checking import Checked
 from ragforge.stages.generate.gates.checking import check
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.plan import OpenCell, Sources
-from ragforge.stages.generate.truth import accepted, id_of
+from ragforge.stages.generate.truth import query_id
 from ragforge.stages.runner import Work, Workers, run
 
 WAVE = 96
@@ -285,14 +285,14 @@ class _Wave:
             if isinstance(verdict, Anchored):
                 self.generated.n_checked += 1
                 # Also if a check stops it: the same question is not to be checked again.
-                self.generation.taken.add(id_of(verdict), candidate.asked)
+                self.generation.taken.add(_id_of(verdict), candidate.asked)
                 return verdict
             self.generated.reject(line.brief.slot.slot_id, place, candidate, verdict)
         return None
 
     def _accept(self, item: Anchored, checked: Checked | None) -> None:
         slot = item.brief.slot
-        query = accepted(item, checked)
+        query = _accepted(item, checked)
         self.accepted.add(slot.slot_id)
         self.generated.queries.append(query)
         for chunk_id in slot.chunk_ids:
@@ -302,3 +302,42 @@ class _Wave:
 def _lines(briefs: list[Brief], written: dict[str, list[Candidate]]) -> Iterator[_Line]:
     for brief in briefs:
         yield _Line(brief, iter(enumerate(written.get(brief.slot.slot_id, []))))
+
+
+def _id_of(item: Anchored) -> str:
+    """Return the id that a candidate gets as a query."""
+    candidate = item.candidate
+    said = f"{candidate.standalone}\n{candidate.question}" if candidate.standalone else None
+    return query_id(said or candidate.question, item.brief.slot.language)
+
+
+def _accepted(item: Anchored, checked: Checked | None) -> Query:
+    """Return the query that a candidate becomes.
+
+    Args:
+        item: The candidate with its evidence.
+        checked: What a model found of it; None where none was asked.
+    """
+    candidate, slot = item.candidate, item.brief.slot
+    answerable = candidate.behaviour != "abstain"
+    return Query(
+        query_id=_id_of(item),
+        query=candidate.question,
+        expected_answer=candidate.answer,
+        difficulty=candidate.difficulty,
+        type=candidate.type,
+        # A rule takes on nobody's manner.
+        persona=slot.persona if candidate.lineage.kind != "baseline" else None,
+        language=slot.language,
+        answerable=answerable,
+        expected_behaviour=candidate.behaviour,
+        standalone=candidate.standalone,
+        history=candidate.history,
+        evidence=item.evidence if answerable else (),
+        source_chunk_ids=slot.chunk_ids,
+        gates=checked.gates if checked else (),
+        measured=checked.measured if checked else None,
+        lineage=candidate.lineage.model_copy(
+            update={"call_keys": checked.call_keys if checked else ()}
+        ),
+    )

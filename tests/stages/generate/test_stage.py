@@ -9,7 +9,7 @@ from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Chunk, GateResult, Lineage, Measured
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
-from ragforge.stages.generate.checks.gate_progress import Checked
+from ragforge.stages.generate.checks.checking import Checked
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import make_cells

@@ -16,7 +16,7 @@ from ragforge.stages.generate.checks.batches import (
     at_most,
     names_something,
 )
-from ragforge.stages.values import equal_values, same_text
+from ragforge.stages.values import say_the_same
 
 Agreement = Literal["agrees", "in part", "differs"]
 
@@ -99,9 +99,7 @@ def pair_entry(given: GivenAnswer) -> Entry:
 
 def agrees_by_rule(given: GivenAnswer) -> bool:
     """Whether an answer is the expected one for certain: the same text, or an equal value."""
-    expected, answer = given.item.expected, given.answer
-    same = same_text(expected, answer)
-    return same or equal_values(expected, answer, given.item.language) is not None
+    return say_the_same(given.item.expected, given.answer, given.item.language)
 
 
 def broken_rule(verdict: PairVerdict) -> str | None:

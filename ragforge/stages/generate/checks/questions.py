@@ -1,27 +1,42 @@
-"""The question without any text: is it clear what is asked, and who knows the answer anyway?"""
+"""Checks of a question: without any text, and with its evidence alone.
 
+Without a text: is it clear what is asked, and who knows the answer anyway? With the evidence: does
+it give the answer, and which? There the checker sees the quotes and the titles above them, not the
+paragraphs around: an item's truth is its quotes, and relevant chunks are found by them in later
+versions of the corpus. An answer that needs the sentence before would be called answerable there by
+a quote that does not answer. Titles are shown because every chunk has its own, and nobody reads
+"The default is 5 seconds" without them.
+"""
+
+import json
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ragforge.errors import CallError
+from ragforge.records import Provenance
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.asking import Asker, upto, visible
+from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.generate.checks.batches import (
     MOST,
     Entry,
     Form,
     Item,
+    Proof,
     at_most,
     names_something,
 )
-from ragforge.stages.quotes import has_content
+from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.values import same_text
 from ragforge.stages.words import words
 
 LEAST_READINGS = 2
 """Of an ambiguous question."""
 _TOKENS_EACH = 220
+_QUOTES = re.compile(r"\b(?:quotes?|quotations?|evidence)\b", re.IGNORECASE)
 
 
 class QuestionVerdict(BaseModel):
@@ -102,3 +117,95 @@ def known_answer(verdict: QuestionVerdict, question: str) -> str:
 
 def _verdicts(reply: QuestionsReply) -> Sequence[QuestionVerdict]:
     return reply.questions
+
+
+class EvidenceReply(BaseModel):
+    """Reply schema: the quote first, so that the answer follows from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    quote: Annotated[str, upto(800)]
+    premise: Literal["ok", "wrong"]
+    answerable: Literal["yes", "no"]
+    answer: Annotated[str, upto(800)]
+
+    @property
+    def answers(self) -> bool:
+        """Whether it says something to the question: an answer, or a correction."""
+        return self.answerable == "yes" or self.premise == "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Answer that a checker read from the evidence.
+
+    Args:
+        reply: What it said.
+        by: Who said it.
+    """
+
+    reply: EvidenceReply
+    by: Provenance
+
+
+async def read_evidence(item: Item, proofs: Sequence[Proof], asker: Asker) -> Reading:
+    """Return a model's answer from quotes alone.
+
+    Args:
+        item: What is asked.
+        proofs: What it is asked from; not all of the item's where one is left out.
+        asker: A model with the prompt for it.
+
+    Raises:
+        CallError: It gave no usable reply, or there is nothing to read.
+        EndpointError, BudgetError: Nothing can be asked any more.
+    """
+    if not proofs:
+        raise CallError("error", "the query has no evidence to read")
+    quotes = [
+        {"titles": [visible(title) for title in proof.titles], "quote": visible(proof.text)}
+        for proof in proofs
+    ]
+    holes = {
+        "question": quoted(item.asked),
+        "quotes": json.dumps(quotes, ensure_ascii=False),
+    }
+    found = await asker.ask(
+        holes, EvidenceReply, lambda reply: broken_reading(reply, item.asked, proofs)
+    )
+    return Reading(found.value, asker.provenance(found.reply))
+
+
+def steps_left_out(proofs: Sequence[Proof]) -> list[tuple[str, list[Proof]]]:
+    """Return for each step what it is called and the proofs without it; [] where there is one step.
+
+    Steps are the hops, and where all quotes are of one hop, the quotes.
+    """
+    hops = sorted({proof.hop for proof in proofs})
+    if len(hops) > 1:
+        return [(f"hop {hop}", [chunk for chunk in proofs if chunk.hop != hop]) for hop in hops]
+    texts = list(dict.fromkeys(proof.text for proof in proofs))
+    if len(texts) < 2:
+        return []
+    return [
+        (f"quote {number}", [chunk for chunk in proofs if chunk.text != text])
+        for number, text in enumerate(texts, start=1)
+    ]
+
+
+def broken_reading(reply: EvidenceReply, question: str, proofs: Sequence[Proof]) -> str | None:
+    """Return the rule that a reply breaks; an answer needs a quote that gives it."""
+    # What is known of abstentions speaks of passages.
+    told = _QUOTES.sub("passages", reply.answer)
+    says_nothing = not has_content(reply.answer) or abstains(told, question)
+    if not reply.answers:
+        if not says_nothing:
+            return 'answer is given, but answerable is "no"'
+        return 'quote is given, but answerable is "no"' if reply.quote.strip() else None
+    if says_nothing:
+        return 'answer gives none, but answerable is "yes" or premise is "wrong"'
+    if words(reply.answer) == words(question):
+        return "answer repeats the question"
+    if not any(find_proof(reply.quote, proof.text) for proof in proofs):
+        return "quote does not stand in the quotes as whole words that say something; copy it"
+    return None

@@ -11,7 +11,15 @@ from typing import Final
 
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
-from ragforge.stages.words import all_entries, content_stems, entries, function_words, stem, words
+from ragforge.stages.words import (
+    all_entries,
+    content_stems,
+    entries,
+    function_words,
+    pattern_of,
+    stem,
+    words,
+)
 
 _ARABIC_MARKS: Final = re.compile("[\u064b-\u0652\u0640]")
 
@@ -64,7 +72,7 @@ def given_away(candidate: Candidate, language: str) -> Rejection | None:
         given = bool(answer) and answer <= question
         share = len(answer) / max(1, len(question))
     given = given and _names_all(candidate.answer, asked)
-    if not given or (share <= 0.5 and _choice().search(asked)):
+    if not given or (share <= 0.5 and pattern_of("questions.choice").search(asked)):
         return None
     return Rejection("answer_in_question", repr(candidate.answer.strip()[:60]))
 
@@ -135,13 +143,6 @@ def _names_all(answer: str, question: str) -> bool:
 def _content(text: str, language: str) -> set[str]:
     known = function_words(re.split(r"[-_]", language.lower())[0])
     return {found for found in content_stems(text) if found not in known}
-
-
-@cache
-def _choice() -> re.Pattern[str]:
-    words = "|".join(all_entries("questions.choice"))
-    within = "|".join(all_entries("questions.choice_within"))
-    return re.compile(rf"\b(?:{words})\b|{within}", re.IGNORECASE)
 
 
 def _weight(word: str) -> float:

@@ -6,8 +6,7 @@ from fakes import Recorder
 
 from ragforge.errors import BudgetError, CallError
 from ragforge.stages.generate.checks.batches import item_of
-from ragforge.stages.generate.checks.checking import check_each
-from ragforge.stages.generate.checks.gate_progress import GateProgress
+from ragforge.stages.generate.checks.checking import GateProgress, check_each
 from ragforge.stages.runner import Workers
 
 TWO = ("Model A has port 80.", "Port 80 is slow.")

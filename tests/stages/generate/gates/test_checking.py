@@ -8,6 +8,34 @@ from ragforge.stages.generate.candidates import Anchored, Quoted, Rejection
 from ragforge.stages.generate.gates.checking import check
 from ragforge.stages.generate.gates.repeated_questions import Taken
 
+CODES = {
+    "schema",
+    "question_length",
+    "answer_length",
+    "hidden_characters",
+    "preamble",
+    "question_form",
+    "no_answer",
+    "answer_not_absent",
+    "language",
+    "deictic",
+    "order_followed",
+    "quote_empty",
+    "quote_too_long",
+    "quote_not_found",
+    "quote_too_short",
+    "answer_in_question",
+    "copied",
+    "duplicate",
+    "near_duplicate",
+}
+
+
+def test_each_code_is_planted():
+    """A gate that nothing is planted for may never have caught anything."""
+    assert {one.code for one in planted.planted()} == CODES
+
+
 HONEST = {one.what: one for one in planted.honest()}
 FACT = HONEST["fact"]
 

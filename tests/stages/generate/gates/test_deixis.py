@@ -5,7 +5,7 @@ from pathlib import Path
 import planted
 import pytest
 
-from ragforge.stages.generate.gates.preamble import meta_talk
+from ragforge.stages.generate.gates.shape import meta_talk
 from ragforge.stages.generate.gates.standing_alone import points_away
 
 _DATA = Path(__file__).parents[3] / "data"

@@ -4,7 +4,7 @@ import planted
 import pytest
 
 from ragforge.stages.generate.candidates import Quoted
-from ragforge.stages.generate.gates.preamble import order_followed, overriding
+from ragforge.stages.generate.gates.shape import order_followed, overriding
 
 [FACT] = [one for one in planted.honest() if one.what == "fact"]
 

@@ -5,7 +5,7 @@ import dataclasses
 import planted
 import pytest
 
-from ragforge.stages.generate.gates.preamble import meta_talk
+from ragforge.stages.generate.gates.shape import meta_talk
 
 [FACT] = [one.candidate for one in planted.honest() if one.what == "fact"]
 
