@@ -258,11 +258,6 @@ class ChunkIndex:
         return self._pages[doc_id]
 
 
-def chunks_holding(quote: str, doc_id: str, chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Return the chunks that hold a single quote, as `ChunkIndex.holding` does."""
-    return ChunkIndex(chunk for chunk in chunks if chunk.doc_id == doc_id).holding(quote, doc_id)
-
-
 def locate(quote: str, document_text: str) -> Location | None:
     """Return where a quote first stands: verbatim, else with blanks and NFKC folded.
 

@@ -1,6 +1,6 @@
 """How far two graders of the same pairs agree: coefficients of counts of grades.
 
-All but `ordinal_alpha` and `auc` take counts, shape (..., K, K): how often a pair has the person's
+All but `auc` take counts, shape (..., K, K): how often a pair has the person's
 grade (row) and the judge's (column). Leading axes are resamples, and each gives a value. Counts may
 be weighted. Where a coefficient is not defined its value is NaN, and never 1.0: two graders who
 gave one and the same grade throughout have not shown that they agree.
@@ -100,33 +100,23 @@ def quadratic_kappa(counts: Floats) -> Floats:
 
 
 def alpha(counts: Floats) -> Floats:
-    """Return Krippendorff's alpha of two graders with the ordinal distance; see `ordinal_alpha`."""
-    return _alpha(counts + counts.swapaxes(-2, -1))
-
-
-def ordinal_alpha(ratings: Sequence[Sequence[int | None]], n_grades: int = N_GRADES) -> float:
-    """Return Krippendorff's alpha with the ordinal distance, for any number of graders.
-
-    Args:
-        ratings: One sequence per pair, with the grade of each grader, or None where one gave
-            none. Pairs with fewer than two grades count for nothing.
-        n_grades: K; grades are 0 to K - 1.
+    """Return Krippendorff's alpha of two graders with the ordinal distance.
 
     Returns:
-        1 - Do / De, at most 1; NaN where all grades are the same, or no pair has two.
-
-    Raises:
-        DataError: A grade is outside of the scale.
+        1 - Do / De, at most 1; NaN where all grades are the same, or there is no pair.
 
     Source: Krippendorff 2011, Computing Krippendorff's Alpha-Reliability.
     """
-    met = np.zeros((n_grades, n_grades))
-    for pair in ratings:
-        given = _grades([grade for grade in pair if grade is not None], "ratings", n_grades)
-        if len(given) > 1:
-            times = np.bincount(given, minlength=n_grades).astype(np.float64)
-            met += (np.outer(times, times) - np.diag(times)) / (len(given) - 1)
-    return float(_alpha(met))
+    met = counts + counts.swapaxes(-2, -1)
+    times = met.sum(axis=-1)
+    up_to = np.cumsum(times, axis=-1)
+    # Grades from c to k inclusive, of which the two ends count half.
+    middle = up_to - times / 2
+    distance = (middle[..., :, None] - middle[..., None, :]) ** 2
+    n = times.sum(axis=-1)
+    observed = (distance * met).sum(axis=(-2, -1)) * (n - 1)
+    chance = (distance * times[..., :, None] * times[..., None, :]).sum(axis=(-2, -1))
+    return 1 - _ratio(observed, chance)
 
 
 def ac2(counts: Floats) -> Floats:
@@ -259,19 +249,6 @@ def _auc(positive: Floats, negative: Floats) -> Floats:
     below = np.cumsum(negative, axis=-1) - negative / 2
     pairs = positive.sum(axis=-1) * negative.sum(axis=-1)
     return _ratio((positive * below).sum(axis=-1), pairs)
-
-
-def _alpha(met: Floats) -> Floats:
-    """Return ordinal alpha of coincidences, shape (..., K, K), symmetric."""
-    times = met.sum(axis=-1)
-    up_to = np.cumsum(times, axis=-1)
-    # Grades from c to k inclusive, of which the two ends count half.
-    middle = up_to - times / 2
-    distance = (middle[..., :, None] - middle[..., None, :]) ** 2
-    n = times.sum(axis=-1)
-    observed = (distance * met).sum(axis=(-2, -1)) * (n - 1)
-    chance = (distance * times[..., :, None] * times[..., None, :]).sum(axis=(-2, -1))
-    return 1 - _ratio(observed, chance)
 
 
 def _cost(n_grades: int, weights: Weights) -> Floats:

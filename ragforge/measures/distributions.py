@@ -66,16 +66,11 @@ def student_sf(t: float, df: float) -> float:
     return _upper_tail(t, df) if t >= 0 else 1 - _upper_tail(-t, df)
 
 
-def student_cdf(t: float, df: float) -> float:
-    """Return the probability that a Student t value is at most `t`; see `student_sf`."""
-    return student_sf(-t, df)
-
-
 def student_quantile(p: float, df: float) -> float:
-    """Return the t of which `student_cdf` is `p`, which lies between 0 and 1.
+    """Return the t that a Student t value does not exceed with probability `p` in (0, 1).
 
     Raises:
-        UsageError: It does not, or `df` is not above 0.
+        UsageError: `p` is no such probability, or `df` is not above 0.
     """
     check_share(p, "probability")
     if p == 0.5:

@@ -6,7 +6,6 @@ from ragforge.corpus.quote_locations import (
     ChunkIndex,
     FoldedText,
     Location,
-    chunks_holding,
     fold,
     locate,
 )
@@ -31,7 +30,7 @@ def unanchored(*texts):
 
 
 def held(quote, given_chunks):
-    return [chunk.chunk_id for chunk in chunks_holding(quote, "d", given_chunks)]
+    return [chunk.chunk_id for chunk in ChunkIndex(given_chunks).holding(quote, "d")]
 
 
 def test_verbatim_quote_is_located():

@@ -132,7 +132,6 @@ class Flow:
     in_flight: int = field(default=0, init=False)
     limit: float = field(init=False)
     """Calls in flight that are allowed at the moment."""
-    rejections: int = field(default=0, init=False)
     overloads: int = field(default=0, init=False)
     hold_until: float = field(default=-math.inf, init=False)
     measured: TokenBucket | None = field(default=None, init=False)
@@ -223,7 +222,6 @@ class Flow:
     def rejected(self, ticket: Ticket, now: float, retry_after_s: float | None) -> bool:
         """Note a refusal for too many calls; return whether it makes an overload."""
         self._end(ticket, 0.0, now)
-        self.rejections += 1
         if ticket.overloads != self.overloads:
             if self.hold_until > now and retry_after_s:
                 self.hold_until = max(self.hold_until, now + retry_after_s)

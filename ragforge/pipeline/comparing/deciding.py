@@ -25,8 +25,6 @@ from ragforge.measures.strata import Design
 
 Values = Mapping[str, float]
 """By query id."""
-Means = dict[str, dict[str, float | None]]
-"""By measure and name; None where there is no value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,6 @@ def _steps(dataset: Dataset, n: int, queries: Sequence[Query]) -> tuple[Generati
 def keep_generated(
     dataset: Dataset,
     survey: Survey,
-    inputs: Inputs,
     queries: Sequence[Query],
     *,
     dev_share: float,
@@ -191,7 +190,6 @@ def keep_generated(
     Args:
         dataset: Gets it.
         survey: Of its corpus.
-        inputs: The set as it stood.
         queries: What was generated, accepted and refuted ones.
         dev_share: Share of new groups that goes into the split dev.
         is_whole: Whether generation came to its end; else what was there before stays as well.

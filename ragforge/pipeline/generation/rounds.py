@@ -160,7 +160,6 @@ class Rounds:
         keep_generated(
             self.dataset,
             self.survey,
-            self.inputs,
             queries,
             dev_share=self.job.settings.generate.dev_share,
             is_whole=is_whole,

@@ -261,10 +261,6 @@ def _write_run(log: str, asked: Iterable[LoggedQuestion], dataset: Dataset) -> t
     return name, len(rankings)
 
 
-def _most_asked_first(question: LoggedQuestion) -> tuple[int, str]:
-    return -question.spellings.total(), question.spelling
-
-
 def real_queries(asked: Iterable[LoggedQuestion]) -> list[RealQuery]:
     """Return different questions, sorted by text; the most frequent of near-duplicates stands."""
     taken = Taken()

@@ -14,11 +14,7 @@ from typing import Final
 from ragforge.corpus.survey import Survey
 from ragforge.records import Chunk, QueryType, Slot
 from ragforge.retrieval import Retriever
-from ragforge.stages.generate.kinds import KINDS
 from ragforge.stages.words import content_stems
-
-HOPPING: Final = frozenset(name for name, kind in KINDS.items() if kind.passages > 1)
-"""Types that are asked about two chunks."""
 
 HITS: Final = 30
 """Ranks that are looked through for a chunk of another document."""

@@ -1,7 +1,6 @@
 """Whether the place of a passage in its batch moved its grade, told from shuffled batches."""
 
 from array import array
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 
@@ -114,11 +113,3 @@ def _sums(votes: list[tuple[int, int]]) -> _Sums:
         covered=sum((at - place) * (given - grade) for at, given in votes),
         spread=sum((at - place) ** 2 for at, _ in votes),
     )
-
-
-def position_effect(judgments: Iterable[Judgment]) -> PositionEffect | None:
-    """Return the effect that judgments in memory show; see `PositionSums.effect`."""
-    sums = PositionSums()
-    for judgment in judgments:
-        sums.add(judgment)
-    return sums.effect()

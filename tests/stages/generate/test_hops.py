@@ -4,7 +4,8 @@ import pytest
 
 from ragforge.corpus.survey import ChunkCard
 from ragforge.records import Chunk, Hit, Slot
-from ragforge.stages.generate.hops import HOPPING, common_terms, joined, partner, terms
+from ragforge.stages.generate.hops import common_terms, joined, partner, terms
+from ragforge.stages.generate.kinds import KINDS
 
 WHALE = "Blue whales eat krill in polar oceans during summer months near ice edges"
 KRILL = "Antarctic krill swarm beneath polar ice, grazing algae before predators arrive hungry"
@@ -199,7 +200,8 @@ def test_the_start_of_a_long_chunk_is_searched_with(chunk, wait):
 
 def test_both_kinds_of_two_hops_need_a_partner():
     """The writer's table of kinds says how many passages a query is asked about."""
-    assert set(HOPPING) == {"multi_hop", "multi_hop_across"}
+    hopping = {name for name, kind in KINDS.items() if kind.passages > 1}
+    assert hopping == {"multi_hop", "multi_hop_across"}
 
 
 def test_of_a_long_document_the_chunks_around_the_source_are_compared(chunk, wait):

@@ -3,7 +3,14 @@ import random
 import pytest
 
 from ragforge.records import Judgment, Vote
-from ragforge.stages.judge.position import position_effect
+from ragforge.stages.judge.position import PositionSums
+
+
+def position_effect(judgments):
+    sums = PositionSums()
+    for judgment in judgments:
+        sums.add(judgment)
+    return sums.effect()
 
 
 def judgment(query_id, *votes, copied_from=""):
