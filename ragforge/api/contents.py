@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of
-from ragforge.api.done import Counted, Exported, Reviewed, Validated, import_counts
+from ragforge.api.done import Counted, Exported, Reviewed, Validated
+from ragforge.api.imported import logs_taken_in, queries_taken_in
 from ragforge.api.keywords import Common
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import UsageError
@@ -138,7 +139,7 @@ def add_queries(
             path, dataset, call.observer, made_by=made_by, allow_missing=allow_missing
         )
         _keep_labels(dataset, labels)
-        return Counted("taken in", import_counts(result), tuple(call.notes))
+        return queries_taken_in(result, tuple(call.notes))
 
 
 def add_logs(
@@ -184,7 +185,7 @@ def add_logs(
             clicks=clicks,
             unlabelled=drawn or ("add" if as_queries else "keep"),
         )
-        return Counted("taken in", import_counts(result), tuple(call.notes))
+        return logs_taken_in(result, as_queries=as_queries, notes=tuple(call.notes))
 
 
 def export(handle: Handle, form: Form, out: str | PathLike[str]) -> Exported:

@@ -1,20 +1,21 @@
-"""What jobs on a set came to: retrieving, completing, answering, grounding and others."""
+"""What jobs on a set came to: retrieving, refreshing, importing, exporting and reviewing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragforge.api.results import Result, plain_values
 from ragforge.evaluating.refresh_result import RefreshSummary, Status
 from ragforge.evaluating.selection import selection_json
-from ragforge.evaluating.version_differences import Differences
-from ragforge.pipeline.intake.reviewing import ReviewResult
-from ragforge.pipeline.retrieving import RunResult
 from ragforge.records import Failure
 from ragforge.records.queries import Selection
-from ragforge.report.versions import differences_text, refresh_text
+
+if TYPE_CHECKING:
+    from ragforge.evaluating.version_differences import Differences
+    from ragforge.pipeline.intake.reviewing import ReviewResult
+    from ragforge.pipeline.retrieving import RunResult
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -28,7 +29,7 @@ class Retrieved(Result):
         notes: What was told on the way.
     """
 
-    made: RunResult
+    made: "RunResult"
     path: Path
     selection: Selection | None = None
     notes: tuple[str, ...] = field(default=())
@@ -128,6 +129,8 @@ class Refreshed(Result):
 
     def table(self) -> str:
         """Return what changed, as text."""
+        from ragforge.report.versions import refresh_text  # Most results here need no report.
+
         return refresh_text(self.summary)
 
 
@@ -139,7 +142,7 @@ class VersionDifference(Result):
         found: Query by query.
     """
 
-    found: Differences
+    found: "Differences"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge diff --json` prints."""
@@ -156,6 +159,8 @@ class VersionDifference(Result):
         Args:
             n: Queries shown.
         """
+        from ragforge.report.versions import differences_text
+
         return differences_text(self.found, n)
 
 
@@ -167,11 +172,13 @@ class Counted(Result):
         of: What was done, in a word or two.
         counts: By name.
         notes: What was told on the way.
+        text: The counts in words; made of them where "".
     """
 
     of: str
     counts: Mapping[str, Any]
     notes: tuple[str, ...] = field(default=())
+    text: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts."""
@@ -183,8 +190,8 @@ class Counted(Result):
 
     def table(self) -> str:
         """Return the counts in words."""
-        told = ", ".join(f"{name} {value}" for name, value in self.counts.items() if value)
-        return f"{self.of}: {told or 'nothing'}"
+        listed = ", ".join(f"{name} {value}" for name, value in self.counts.items() if value)
+        return self.text or f"{self.of}: {listed or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -260,7 +267,7 @@ class Reviewed(Result):
         found: What the sheet came to.
     """
 
-    found: ReviewResult
+    found: "ReviewResult"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge review import --json` prints, but for `dry_run`."""
@@ -282,11 +289,3 @@ class Reviewed(Result):
         counts = ", ".join(f"{name} {count}" for name, count in self.found.counts.items() if count)
         audit = [self.found.audit.in_words()] if self.found.audit else []
         return "\n".join([counts or "nothing decided", *audit])
-
-
-def import_counts(result: Any) -> dict[str, Any]:  # noqa: ANN401  # one of two results
-    """Return the counts of an import."""
-    found = {item.name: getattr(result, item.name) for item in fields(result)}
-    return {
-        name.removeprefix("n_"): value for name, value in found.items() if isinstance(value, int)
-    }

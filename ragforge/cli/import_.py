@@ -34,20 +34,19 @@ Examples:
 """
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import add_common, add_json, settings_of
 from ragforge.cli.output import dumps
-from ragforge.evaluating.formatting import one_line, plural
 
 if TYPE_CHECKING:
     from typing import Literal
 
+    from ragforge.api.done import Counted
     from ragforge.files.set.dataset import Dataset
-    from ragforge.pipeline.intake.log_samples import Drawing, LogSample
+    from ragforge.pipeline.intake.log_samples import LogSample
 
 
 _READINGS = ("complete", "pooled", "partial")
@@ -142,14 +141,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     with undone_if_failed(arguments.out):
         dataset = _dataset(arguments, observer)
-        message, result = (_logs if arguments.logs else _set)(arguments, dataset, observer)
+        found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
     if arguments.labels in _READINGS:
         manifest = dataset.manifest.model_copy(update={"labels": arguments.labels})
         dataset.write_manifest(manifest)
     if arguments.json:
-        print(dumps({"dataset": str(dataset.path), **result}))
+        print(dumps({"dataset": str(dataset.path), **found.to_dict()}))
     else:
-        say(message)
+        say(found.table())
         print(dataset.path)
     return 0
 
@@ -220,9 +219,8 @@ def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
     )
 
 
-def _set(
-    arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
-) -> tuple[str, dict[str, object]]:
+def _set(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) -> "Counted":
+    from ragforge.api.imported import queries_taken_in
     from ragforge.pipeline.intake.importing import import_queries
 
     result = import_queries(
@@ -232,27 +230,11 @@ def _set(
         made_by=arguments.made_by,
         allow_missing=arguments.allow_missing,
     )
-    counts: dict[str, object] = {
-        "queries": result.n_queries,
-        "judgments": result.n_judgments,
-        "lost": result.n_lost,
-        "missing": result.n_missing,
-        "held": result.n_held,
-        "retired": result.n_retired,
-    }
-    stay = result.n_held + result.n_retired
-    kept = f"; {stay} settled in review stay as they are" if stay else ""
-    n = result.n_documents
-    counts |= {"documents": n} if n else {}
-    whole = f", {n} of whole documents" if n else ""
-    queries = plural(result.n_queries, "query", "queries")
-    taken = f"{queries}, {plural(result.n_judgments, 'judgment')}{whole} taken in"
-    return f"{taken}{kept}", counts
+    return queries_taken_in(result)
 
 
-def _logs(
-    arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
-) -> tuple[str, dict[str, object]]:
+def _logs(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) -> "Counted":
+    from ragforge.api.imported import logs_taken_in
     from ragforge.pipeline.intake.logs import import_logs
 
     result = import_logs(
@@ -265,86 +247,4 @@ def _logs(
         clicks=arguments.clicks,
         unlabelled=_unlabelled(arguments),
     )
-    counts: dict[str, object] = {
-        "rows": result.n_rows,
-        "passed_over": result.n_passed_over,
-        "queries": result.n_labelled + result.n_added,
-        "labelled": result.n_labelled,
-        "judgments": result.n_judgments,
-        "lost": result.n_lost,
-        "missing": result.n_missing,
-        "real_queries": result.n_real,
-        "masked": result.n_masked,
-        "clicked": result.n_clicked,
-        "hidden": result.n_hidden,
-        "rejected_before": result.n_rejected,
-        "disagreeing": result.n_disagreeing,
-        "run": result.run or None,
-        "retrieved": result.n_retrieved,
-        **({"sample": _sample_json(result.drawing)} if result.drawing else {}),
-    }
-    labelled = plural(result.n_labelled, "labelled query", "labelled queries")
-    judgments = plural(result.n_judgments, "judgment")
-    real = plural(result.n_real, "other question")
-    added = ", which became queries too" if arguments.as_queries else ""
-    rows = plural(result.n_rows, "row")
-    run = f"; what was retrieved is run {result.run}" if result.run else ""
-    kept = f"{real} kept{added}"
-    if result.drawing is not None:
-        kept = f"{_drawn(result.drawing)}\n{_strata(result.drawing)}"
-        run = f"\nwhat was retrieved is run {result.run}" if result.run else ""
-    return f"{rows}: {labelled} with {judgments} taken in, {kept}{run}", counts
-
-
-def _drawn(drawing: "Drawing") -> str:
-    """Say what was drawn of a log, and what it stands for."""
-    distinct = plural(drawing.n_distinct, "different question")
-    there = f"{drawing.n_there:,} of them in the set already"
-    batch = one_line(drawing.batch, 60)
-    if drawing.other_batches:
-        names = ", ".join(one_line(name, 60) for name in drawing.other_batches)
-        there += f"\nthis log was drawn from before, as {names}: what is drawn now comes beside it"
-    if drawing.before:
-        queries = plural(drawing.before, "query", "queries")
-        return (
-            f"{distinct} without labels, {there}\nbatch {batch} was drawn from this log before "
-            f"({queries}): nothing is added"
-        )
-    return (
-        f"{distinct} without labels, {there}\n{plural(len(drawing.queries), 'question')} drawn as "
-        f"queries of batch {batch} (--draw {drawing.draw} --seed {drawing.seed}), of questions "
-        f"that are {drawing.share:.1%} of all that was asked: the batch stands for these"
-    )
-
-
-def _strata(drawing: "Drawing") -> str:
-    from ragforge.evaluating.formatting import render_table
-
-    rows = [
-        [
-            item.asked,
-            f"{item.n_distinct:,}",
-            f"{item.share:.1%}",
-            f"{item.n_there:,}",
-            f"{item.n_drawn:,}",
-        ]
-        for item in drawing.strata
-    ]
-    headers = ["asked", "questions", "of what was asked", "there already", "drawn"]
-    return render_table(headers, rows)
-
-
-def _sample_json(drawing: "Drawing") -> dict[str, object]:
-    return {
-        "batch": drawing.batch,
-        "draw": drawing.draw,
-        "seed": drawing.seed,
-        "asked": drawing.n_asked,
-        "distinct": drawing.n_distinct,
-        "there": drawing.n_there,
-        "drawn": len(drawing.queries),
-        "drawn_before": drawing.before,
-        "other_batches": list(drawing.other_batches),
-        "share": drawing.share,
-        "strata": [asdict(item) for item in drawing.strata],
-    }
+    return logs_taken_in(result, as_queries=arguments.as_queries)

@@ -285,7 +285,7 @@ def test_logs_of_users_become_queries(by_hand, place):
 
     taken = by_hand.add_logs("log.jsonl", as_queries=True, quiet=True)
 
-    assert taken.to_dict()["added"] == 2
+    assert taken.to_dict()["queries"] == 2
     assert len(list(by_hand.queries())) == 4
 
 

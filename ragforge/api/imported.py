@@ -1,0 +1,125 @@
+"""Queries and logs that were taken into a set, as counts and text."""
+
+from dataclasses import asdict
+from typing import Any
+
+from ragforge.api.done import Counted
+from ragforge.evaluating.formatting import one_line, plural, render_table
+from ragforge.pipeline.intake.importing import ImportResult
+from ragforge.pipeline.intake.log_samples import Drawing
+from ragforge.pipeline.intake.logs import LogResult
+
+
+def queries_taken_in(result: ImportResult, notes: tuple[str, ...] = ()) -> Counted:
+    """Return what the import of a hand-made set came to."""
+    n_documents = result.n_documents
+    counts = {
+        "queries": result.n_queries,
+        "judgments": result.n_judgments,
+        "lost": result.n_lost,
+        "missing": result.n_missing,
+        "held": result.n_held,
+        "retired": result.n_retired,
+        **({"documents": n_documents} if n_documents else {}),
+    }
+    stay = result.n_held + result.n_retired
+    kept = f"; {stay} settled in review stay as they are" if stay else ""
+    whole = f", {n_documents} of whole documents" if n_documents else ""
+    queries = plural(result.n_queries, "query", "queries")
+    text = f"{queries}, {plural(result.n_judgments, 'judgment')}{whole} taken in{kept}"
+    return Counted("taken in", counts, notes, text)
+
+
+def logs_taken_in(result: LogResult, *, as_queries: bool, notes: tuple[str, ...] = ()) -> Counted:
+    """Return what the import of logs came to.
+
+    Args:
+        result: All that was counted.
+        as_queries: Whether questions without labels became queries too.
+        notes: What was told on the way.
+    """
+    counts: dict[str, Any] = {
+        "rows": result.n_rows,
+        "passed_over": result.n_passed_over,
+        "queries": result.n_labelled + result.n_added,
+        "labelled": result.n_labelled,
+        "judgments": result.n_judgments,
+        "lost": result.n_lost,
+        "missing": result.n_missing,
+        "real_queries": result.n_real,
+        "masked": result.n_masked,
+        "clicked": result.n_clicked,
+        "hidden": result.n_hidden,
+        "rejected_before": result.n_rejected,
+        "disagreeing": result.n_disagreeing,
+        "run": result.run or None,
+        "retrieved": result.n_retrieved,
+        **({"sample": _sample_json(result.drawing)} if result.drawing else {}),
+    }
+    return Counted("taken in", counts, notes, _logs_text(result, as_queries=as_queries))
+
+
+def _logs_text(result: LogResult, *, as_queries: bool) -> str:
+    labelled = plural(result.n_labelled, "labelled query", "labelled queries")
+    judgments = plural(result.n_judgments, "judgment")
+    real = plural(result.n_real, "other question")
+    added = ", which became queries too" if as_queries else ""
+    rows = plural(result.n_rows, "row")
+    run = f"; what was retrieved is run {result.run}" if result.run else ""
+    kept = f"{real} kept{added}"
+    if result.drawing is not None:
+        kept = f"{_drawn(result.drawing)}\n{_strata(result.drawing)}"
+        run = f"\nwhat was retrieved is run {result.run}" if result.run else ""
+    return f"{rows}: {labelled} with {judgments} taken in, {kept}{run}"
+
+
+def _drawn(drawing: Drawing) -> str:
+    """Say what was drawn of a log, and what it stands for."""
+    distinct = plural(drawing.n_distinct, "different question")
+    there = f"{drawing.n_there:,} of them in the set already"
+    batch = one_line(drawing.batch, 60)
+    if drawing.other_batches:
+        names = ", ".join(one_line(name, 60) for name in drawing.other_batches)
+        there += f"\nthis log was drawn from before, as {names}: what is drawn now comes beside it"
+    if drawing.before:
+        queries = plural(drawing.before, "query", "queries")
+        return (
+            f"{distinct} without labels, {there}\nbatch {batch} was drawn from this log before "
+            f"({queries}): nothing is added"
+        )
+    return (
+        f"{distinct} without labels, {there}\n{plural(len(drawing.queries), 'question')} drawn as "
+        f"queries of batch {batch} (--draw {drawing.draw} --seed {drawing.seed}), of questions "
+        f"that are {drawing.share:.1%} of all that was asked: the batch stands for these"
+    )
+
+
+def _strata(drawing: Drawing) -> str:
+    rows = [
+        [
+            item.asked,
+            f"{item.n_distinct:,}",
+            f"{item.share:.1%}",
+            f"{item.n_there:,}",
+            f"{item.n_drawn:,}",
+        ]
+        for item in drawing.strata
+    ]
+    headers = ["asked", "questions", "of what was asked", "there already", "drawn"]
+    return render_table(headers, rows)
+
+
+def _sample_json(drawing: Drawing) -> dict[str, object]:
+    return {
+        "batch": drawing.batch,
+        "draw": drawing.draw,
+        "seed": drawing.seed,
+        "asked": drawing.n_asked,
+        "distinct": drawing.n_distinct,
+        "there": drawing.n_there,
+        "drawn": len(drawing.queries),
+        "drawn_before": drawing.before,
+        "other_batches": list(drawing.other_batches),
+        "share": drawing.share,
+        "strata": [asdict(item) for item in drawing.strata],
+    }
