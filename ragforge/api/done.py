@@ -6,9 +6,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragforge.api.results import Result, plain_values
-from ragforge.evaluating.refresh_result import RefreshSummary, Status
+from ragforge.api.judged import judging_lines
+from ragforge.api.results import Estimate, Result, plain_values
+from ragforge.evaluating.formatting import render_table
 from ragforge.evaluating.selection import selection_json
+from ragforge.evaluating.versions import Differences, RefreshSummary, Status
+from ragforge.pipeline.auditing import AuditResult
+from ragforge.pipeline.complete.completing import Completion
+from ragforge.pipeline.intake.reviewing import ReviewResult
+from ragforge.pipeline.retrieving import RunResult
 from ragforge.records import Failure
 from ragforge.records.queries import Selection
 

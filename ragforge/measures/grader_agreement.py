@@ -10,7 +10,7 @@ from ragforge.errors import UsageError
 from ragforge.measures import agreement as coefficients
 from ragforge.measures.agreement import N_GRADES, Grades, OfCounts
 from ragforge.measures.checked_samples import Floats
-from ragforge.measures.clustered import (
+from ragforge.measures.intervals import (
     N_RESAMPLES,
     ClusteredInterval,
     Clusters,

@@ -61,7 +61,7 @@ class Judged:
     def columns(self) -> Columns:
         """What the formulas are computed from."""
         if arrays_pay(len(self.table.query_ids)):
-            from ragforge.measures.array_columns import ArrayColumns
+            from ragforge.measures.arrays import ArrayColumns
 
             return ArrayColumns(self.table)
         return ListColumns(self.table)
@@ -137,7 +137,7 @@ def judge(
     judged.n_not_in_qrels = len({*run, *failed} - qrels.keys())
     expected = judged._sort_out(qrels, run, failed, only_retrieved)
     if arrays_pay(len(expected)):
-        from ragforge.measures.hit_batches import add_batches
+        from ragforge.measures.arrays import add_batches
 
         left = add_batches(judged.table, expected, qrels, run)
     else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ragforge.evaluating.refresh_result import RefreshPlan
+from ragforge.evaluating.versions import RefreshPlan
 from ragforge.observe import silent
 from ragforge.pipeline.backend import open_backend
 from ragforge.pipeline.generation.source import real_queries

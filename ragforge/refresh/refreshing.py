@@ -19,7 +19,7 @@ from ragforge.errors import (
     RagforgeError,
     UsageError,
 )
-from ragforge.evaluating.refresh_result import RefreshSummary, Status
+from ragforge.evaluating.versions import RefreshSummary, Status
 from ragforge.files.atomic import MIRRORS
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset

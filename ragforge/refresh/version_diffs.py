@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ragforge.evaluating.same_judge import have_different_judges
-from ragforge.evaluating.version_differences import (
+from ragforge.evaluating.versions import (
     Counts,
     Differences,
     DocumentDifferences,

@@ -18,7 +18,6 @@ from ragforge.evaluating.formatting import (
 )
 from ragforge.evaluating.graded_by import BASELINE
 from ragforge.evaluating.judgments import Judge
-from ragforge.measures.clustered import N_RESAMPLES, ClusteredInterval
 from ragforge.measures.grader_agreement import (
     AUC_OF_SCORE,
     KAPPAS,
@@ -27,6 +26,7 @@ from ragforge.measures.grader_agreement import (
     Figures,
     GraderAgreement,
 )
+from ragforge.measures.intervals import N_RESAMPLES, ClusteredInterval
 from ragforge.records import AttackFindings, AuditRate, JudgeAudit, Provenance
 
 _AGREEMENT: Final = "Agreement with people"

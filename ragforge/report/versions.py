@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ragforge.evaluating.formatting import one_line, plural
-from ragforge.evaluating.refresh_result import RefreshPlan, RefreshSummary
-from ragforge.evaluating.version_differences import (
+from ragforge.evaluating.versions import (
     Differences,
     DocumentDifferences,
     Grades,
     QueryDifference,
+    RefreshPlan,
+    RefreshSummary,
     Side,
     kind_counts,
 )

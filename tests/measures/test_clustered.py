@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.measures.clustered import (
+from ragforge.measures.intervals import (
     ClusteredInterval,
     clustered_interval,
     clusters,

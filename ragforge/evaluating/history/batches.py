@@ -15,8 +15,7 @@ from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.common_items import LEFT_OUT, is_read_alike
 from ragforge.measures.checked_samples import Floats, is_constant
-from ragforge.measures.clustered import clustered_interval
-from ragforge.measures.intervals import Ends
+from ragforge.measures.intervals import Ends, clustered_interval
 from ragforge.measures.rates import LEAST_VALUES, interval_of_difference
 from ragforge.measures.unseen_values import interval_by_measure, is_bounded
 from ragforge.records import Baseline, Draw, Evaluation, LogDraw

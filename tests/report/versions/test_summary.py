@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragforge.evaluating.refresh_result import RefreshSummary
+from ragforge.evaluating.versions import RefreshSummary
 
 
 @pytest.mark.parametrize(

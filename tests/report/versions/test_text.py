@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.evaluating.refresh_result import RefreshPlan, RefreshSummary
+from ragforge.evaluating.versions import RefreshPlan, RefreshSummary
 from ragforge.files.manifest import Spent
 from ragforge.report.versions import refresh_text
 
