@@ -6,20 +6,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragforge.api.judged import judging_lines
-from ragforge.api.results import Estimate, Result, plain_values
-from ragforge.evaluating.formatting import render_table
+from ragforge.api.results import Result, plain_values
 from ragforge.evaluating.selection import selection_json
-from ragforge.evaluating.versions import Differences, RefreshSummary, Status
-from ragforge.pipeline.auditing import AuditResult
-from ragforge.pipeline.complete.completing import Completion
-from ragforge.pipeline.intake.reviewing import ReviewResult
-from ragforge.pipeline.retrieving import RunResult
+from ragforge.evaluating.versions import RefreshSummary, Status
 from ragforge.records import Failure
 from ragforge.records.queries import Selection
 
 if TYPE_CHECKING:
-    from ragforge.evaluating.version_differences import Differences
+    from ragforge.evaluating.versions import Differences
     from ragforge.pipeline.intake.reviewing import ReviewResult
     from ragforge.pipeline.retrieving import RunResult
 

@@ -15,9 +15,9 @@ from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
 from ragforge.records import Evaluation
 
-Outcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
+GateOutcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
 """OPEN: the gate was refused, so that nothing is decided."""
-Kind: TypeAlias = Literal["min", "max", "max-drop", "max-failures"]
+RuleKind: TypeAlias = Literal["min", "max", "max-drop", "max-failures"]
 Allowance: TypeAlias = Literal["few", "holes", "baseline-judge", "dataset-change", "grading-change"]
 ALLOWANCES: Final[tuple[Allowance, ...]] = (
     "few",
@@ -93,7 +93,7 @@ class CheckPower:
 class Check:
     """One rule, and how the run holds to it."""
 
-    kind: Kind
+    kind: RuleKind
     measure: str
     """"" where it is about failures."""
     threshold: float
@@ -108,7 +108,7 @@ class Check:
     """The number that was held against the threshold."""
     n: int
     n_failed: int
-    outcome: Outcome
+    outcome: GateOutcome
     text: str
     """In a sentence or two."""
     power: CheckPower | None = None
@@ -237,7 +237,7 @@ class Decision:
     """Whether both are one and the same, so that no difference is possible."""
 
 
-def decided_on(kind: Kind, decision: Decision) -> str:
+def decided_on(kind: RuleKind, decision: Decision) -> str:
     """Return the name of the value that is compared with the threshold."""
     end = "high" if kind == "max" else "low"
     mean = "mean difference" if kind == "max-drop" else "mean"
@@ -248,7 +248,9 @@ def decided_on(kind: Kind, decision: Decision) -> str:
     return f"{what}, failures{items} at their worst" if decision.worst else what
 
 
-def bound_sentence(kind: Kind, decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+def bound_sentence(
+    kind: RuleKind, decision: Decision, threshold: Threshold, outcome: GateOutcome
+) -> str:
     """Return a sentence on a mean against the threshold of a `min` or a `max`."""
     if decision.value is None:
         return "No query has a value."
@@ -272,7 +274,7 @@ def bound_sentence(kind: Kind, decision: Decision, threshold: Threshold, outcome
     )
 
 
-def drop_sentence(decision: Decision, threshold: Threshold, outcome: Outcome) -> str:
+def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome) -> str:
     """Return a sentence on a mean difference against the drop that is allowed."""
     if decision.value is None:
         return "No item can be compared with the baseline."

@@ -219,7 +219,7 @@ class QueryTable:
         return query_detail(self.records, query_id)
 
 
-class QueryDraft:
+class QueryTableBuilder:
     """Decides which texts the table needs first, and takes them in later.
 
     Args:

@@ -10,7 +10,6 @@ from ragforge.corpus.quality import ChunkQuality, Inspector
 from ragforge.errors import DataError
 from ragforge.evaluating.answers.rates import AnswerSummary, summarise_answers
 from ragforge.evaluating.answers.records import (
-    Grades,
     Relevance,
     SystemRecords,
     context_names,
@@ -40,8 +39,8 @@ from ragforge.evaluating.judgments import (
     judges,
 )
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts, stored_replies
-from ragforge.evaluating.query_table import MAX_BYTES, QueryDraft, QueryTable
-from ragforge.evaluating.runs import NOT_SET, RunSummary, Task, rank_order
+from ragforge.evaluating.query_table import MAX_BYTES, QueryTable, QueryTableBuilder
+from ragforge.evaluating.runs import NOT_SET, Qrels, RunSummary, Task, rank_order
 from ragforge.evaluating.slices import summary_with_details
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.set.dataset import Dataset
@@ -243,7 +242,7 @@ def summarise(
         dataset, measures=measures, rel_threshold=rel_threshold, run_names=run_names
     )
     task, queries = data.task, data.queries
-    draft = QueryDraft(data, max_bytes)
+    draft = QueryTableBuilder(data, max_bytes)
     finder, inspection = CauseFinder(data.runs, task), Inspection()
     grades_by_chunk = _grades(data.settled)
     named = source_chunks(queries.values()) | context_names(data.systems, grades_by_chunk)
@@ -339,7 +338,7 @@ def _grades(settled: Settled) -> dict[str, dict[str, int | None]]:
 
 
 def _relevance(
-    grades: Grades,
+    grades: Qrels,
     task: Task,
     rankings: Mapping[str, Mapping[str, Sequence[str]]],
     chunks: Census,

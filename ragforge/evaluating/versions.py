@@ -1,4 +1,4 @@
-"""How two versions of a set differ, as data and as JSON."""
+"""What became of the versions of a set, as data and as JSON: a refresh, or any two compared."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from ragforge.records import (
     VersionDiff,
 )
 
-Kind = Literal[
+DifferenceKind = Literal[
     "added",
     "gone",
     "status",
@@ -32,10 +32,21 @@ Kind = Literal[
 about the query, such as its difficulty or who reviewed it."""
 _EXAMPLES: Final = 5
 """Other grades that are kept."""
+Status = Literal["unchanged", "planned", "published", "rejected", "pins broken"]
+"""unchanged: nothing to do, no new version. planned: a dry run. rejected: a check of the version
+failed; the published one stays. pins broken: a query that a person pinned lost its evidence."""
+REFRESH_EXIT_CODES: Final[dict[Status, int]] = {
+    "unchanged": 0,
+    "planned": 0,
+    "published": 0,
+    "rejected": 1,
+    "pins broken": 2,
+}
+"""What the command ends with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedVersion:
     """One of the two.
 
     Args:
@@ -63,7 +74,7 @@ class OtherGrade:
 
 
 @dataclass(slots=True)
-class Grades:
+class GradeDifferences:
     """How the grades of a query, or of a set, differ.
 
     Args:
@@ -113,7 +124,7 @@ class Grades:
         if pair.before != pair.after and len(self.examples) < _EXAMPLES:
             self.examples.append(pair)
 
-    def add(self, other: "Grades") -> None:
+    def add(self, other: "GradeDifferences") -> None:
         """Count those of a query in."""
         self.same += other.same
         self.moved += other.moved
@@ -137,15 +148,15 @@ class QueryDifference:
     """
 
     query_id: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[DifferenceKind, ...]
     before: Query | None
     after: Query | None
-    grades: Grades
+    grades: GradeDifferences
     causes: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ChunkCounts:
     """Chunks, by what became of them; kept ones may stand elsewhere in their document."""
 
     before: int
@@ -187,13 +198,13 @@ class Differences:
         is_one_line: Whether the later one came of the earlier, so that causes are known.
     """
 
-    before: Side
-    after: Side
+    before: ComparedVersion
+    after: ComparedVersion
     queries: Sequence[QueryDifference]
     n_same: int
     documents: DocumentDifferences
-    chunks: Counts
-    grades: Grades
+    chunks: ChunkCounts
+    grades: GradeDifferences
     is_one_line: bool
 
     def as_json(self) -> dict[str, object]:
@@ -245,24 +256,11 @@ def _side_json(query: Query | None) -> Mapping[str, object] | None:
     return query.model_dump(mode="json", include=set(fields))
 
 
-def _grades_json(grades: Grades) -> dict[str, object]:
+def _grades_json(grades: GradeDifferences) -> dict[str, object]:
     counts = asdict(grades)
     if not grades.other_judge:
         del counts["other_judge"]
     return counts
-
-
-Status = Literal["unchanged", "planned", "published", "rejected", "pins broken"]
-"""unchanged: nothing to do, no new version. planned: a dry run. rejected: a check of the version
-failed; the published one stays. pins broken: a query that a person pinned lost its evidence."""
-EXIT_CODES: Final[dict[Status, int]] = {
-    "unchanged": 0,
-    "planned": 0,
-    "published": 0,
-    "rejected": 1,
-    "pins broken": 2,
-}
-"""What the command ends with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +332,7 @@ class RefreshSummary:
     @property
     def exit_code(self) -> int:
         """What the command ends with."""
-        return EXIT_CODES[self.status]
+        return REFRESH_EXIT_CODES[self.status]
 
     def as_json(self) -> dict[str, object]:
         """Return one object for machines; the published diff is in it whole but for the bridge."""

@@ -1,6 +1,6 @@
 """Ranking measures: pure arithmetic on plain mappings, equal to trec_eval.
 
-`evaluate` works in two steps. `locating` (with numpy: `hit_batches`) finds the ranks of the judged
+`evaluate` works in two steps. `locating` (with numpy: `arrays`) finds the ranks of the judged
 chunks and puts them into a `hit_table`; every measure in `formulas` is computed from that, over
 `columns`. `bounds` says what failures could have changed.
 """

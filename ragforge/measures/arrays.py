@@ -1,4 +1,9 @@
-"""Columns as numpy arrays; see `ragforge.measures.columns`."""
+"""Measuring with numpy: judged hits of many queries at a time, and columns as arrays.
+
+For rankings in memory the interpreter takes no step for a chunk: scores and the few judged ids are
+drawn through `map`, and the ranks of all hits of a batch are found by one binary search over
+arrays. The columns are those of `ragforge.measures.columns`.
+"""
 
 import struct
 from bisect import bisect_left
@@ -23,11 +28,10 @@ from ragforge.measures.locating import (
 
 BATCH_CHUNKS: Final = 1 << 15
 """Chunks of a batch: small enough for the cache, many enough to forget what a call costs."""
-
-
 _EXACT: Final = 2.0**53
 _DEEP: Final = 30
 """Chunks retrieved for each judged one."""
+_EMPTY: Final[dict[str, float]] = {}
 
 
 class Batch(NamedTuple):
@@ -139,7 +143,7 @@ def _located(
     queries = np.arange(n_queries)
     n_judged = np.fromiter(map(len, batch.judgments), np.int64, n_queries)
     judged_at = np.repeat(queries, n_judged)
-    judged_scores = np.frombuffer(_packed("d", _looked_up_all(batch)))
+    judged_scores = np.frombuffer(_packed("d", _scores_of_judged(batch)))
     retrieved = np.flatnonzero(~np.isnan(judged_scores))
     at = judged_at[retrieved]
     own = judged_scores[retrieved]
@@ -234,7 +238,7 @@ def _rank_ties_in_order(
             ranks[chunk_id] = end - bisect_left(groups[rank], chunk_id)
 
 
-def _looked_up_all(batch: Batch) -> list[float]:
+def _scores_of_judged(batch: Batch) -> list[float]:
     """Return the scores of all judged chunks; NaN for those that were not retrieved."""
     return [
         scores.get(chunk_id, nan)
@@ -272,9 +276,6 @@ def _first_not_above(
         all_above = (scores.take(last, mode="clip") > values) & (last < ends)
         places += all_above.astype(np.int64) << bit
     return places
-
-
-_EMPTY: Final[dict[str, float]] = {}
 
 
 class ArrayHits:

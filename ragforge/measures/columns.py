@@ -2,7 +2,7 @@
 
 A column has one number for each query, or one for each of some hits. `ListColumns` keeps them as
 lists and needs nothing but the standard library: a process that scores a small file is done before
-numpy is imported. `array_columns` keeps them as numpy arrays. Both add in the order of the ranks
+numpy is imported. `arrays` keeps them as numpy arrays. Both add in the order of the ranks
 and take logarithms and powers from `math`, so their results are equal to the last bit.
 """
 

@@ -6,7 +6,8 @@ wins where its interval leaves 0 out and the test agrees; anything else is a tie
 
 An interval reaches as far as that of the paired bootstrap (BCa) or that of Student's t, whichever
 goes further: at the high levels that many comparisons need, the bootstrap of some dozen queries
-alone is too short. Differences that hardly spread get what so many like them allow (see `unseen`).
+alone is too short. Differences that hardly spread get what so many like them allow: see
+`unseen_values`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,6 +1,10 @@
 """Intervals of a mean over queries: how far another sample of such queries could move it.
 
 The interval of a paired difference is that of the differences: `mean_interval(differences(a, b))`.
+
+Pairs of one query are judged alike, and are no sample of n: intervals of other statistics resample
+queries. A statistic takes how often each query is drawn and returns a value for each draw, so that
+all resamples are one product of arrays.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -35,7 +39,6 @@ _VANISHED: Final = -42.0
 """Logarithm of a share of the characteristic function that rounding hides anyway."""
 _ROUNDING: Final = 1e-10
 """Probabilities closer than this are taken as equal; the transforms leave less."""
-
 Method: TypeAlias = Literal["bca", "percentile", "student"]
 ResamplingMethod: TypeAlias = Literal["bca", "percentile"]
 HIGHEST_LEVEL: Final = 0.999999
@@ -43,6 +46,11 @@ HIGHEST_LEVEL: Final = 0.999999
 _LEAST_SHARE: Final = 1e-9
 _BATCH: Final = 2**20
 """Values drawn at once."""
+Statistic: TypeAlias = Callable[[Floats], Floats]
+"""From times, shape (b, m), to values, shape (b,): times[i, j] is how often query j is drawn."""
+N_RESAMPLES: Final = 2000
+MOST_UNDEFINED: Final = 0.05
+"""Share of resamples without a value from which on there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +210,7 @@ class ConfidenceInterval:
     mean: float | None
     """None where there are no queries."""
     low: float | None
-    """None with fewer than two queries, which tell nothing about others; see also `unseen`."""
+    """None with fewer than two queries, which tell nothing of others; see `unseen_values`."""
     high: float | None
     """None where `low` is."""
     level: float
@@ -233,7 +241,7 @@ def mean_interval(
 
     Raises:
         UsageError: The level or the method cannot be taken.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: Efron 1987, JASA 82(397), sections 2 and 7; acceleration by the jackknife.
     """
@@ -265,7 +273,7 @@ def resampled_interval(
 
     Raises:
         UsageError: The level, the method, the number of resamples or the seed cannot be taken.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: as `mean_interval`.
     """
@@ -368,14 +376,6 @@ def _resampled_means(array: Floats, n_resamples: int, generator: np.random.Gener
         part = means[start : start + batch]
         part[:] = array[generator.integers(0, n, (len(part), n))].mean(axis=1)
     return means
-
-
-Statistic: TypeAlias = Callable[[Floats], Floats]
-"""From times, shape (b, m), to values, shape (b,): times[i, j] is how often query j is drawn."""
-
-N_RESAMPLES: Final = 2000
-MOST_UNDEFINED: Final = 0.05
-"""Share of resamples without a value from which on there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)

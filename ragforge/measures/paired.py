@@ -173,7 +173,7 @@ def t_test(baseline: Values, candidate: Values) -> PairedTest:
 
     Raises:
         UsageError: The lengths differ.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: Student 1908; Smucker, Allan and Carterette 2007, CIKM, on its use here.
     """
@@ -206,7 +206,7 @@ def signed_rank_test(baseline: Values, candidate: Values, zeros: Zeros = "wilcox
 
     Raises:
         UsageError: The lengths differ, or `zeros` is neither word.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: Wilcoxon 1945, Biometrics Bulletin 1(6); Pratt 1959, JASA 54(287).
     """
@@ -252,7 +252,7 @@ def randomisation_test(
 
     Raises:
         UsageError: The lengths differ, `n_permutations` is below 1 or the seed below 0.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: Fisher 1935, The Design of Experiments, section 21; Smucker et al. 2007, CIKM.
     """

@@ -49,7 +49,7 @@ def effect_size(baseline: Values, candidate: Values) -> EffectSize:
 
     Raises:
         UsageError: The lengths differ.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: Cohen 1988, section 2.3.5 (d_z); Hedges 1981, Journal of Educational Statistics 6(2),
     equation 6e with n - 1 degrees of freedom; Kerby 2014, Comprehensive Psychology 3.

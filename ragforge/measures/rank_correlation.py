@@ -28,7 +28,7 @@ def kendall_tau(a: Values, b: Values) -> float | None:
 
     Raises:
         UsageError: The lengths differ.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: Kendall 1945, Biometrika 33(3); counted as Knight 1966, JASA 61(314).
     """

@@ -6,8 +6,8 @@ the whole set. And what is the mean over *queries like these*? There the set is 
 its own variance is added: for the whole set it is the usual interval, for a part of it a longer
 one, so that no sample ever knows more than the set that it was drawn from.
 
-Both intervals have the form of the usual one (BCa of the bootstrap that allows for what nobody
-saw, see `unseen`), stretched by the ratio of standard errors and moved to the stratified mean.
+Both intervals have the form of the usual one (BCa of the bootstrap that allows for what nobody saw,
+see `unseen_values`), stretched by the ratio of standard errors and moved to the stratified mean.
 
 The variance of all values counts as one more degree of freedom in each stratum: few values of one
 are often alike, and one alone tells nothing of its spread.

@@ -106,7 +106,7 @@ def bounded_interval(values: Values, level: float = 0.95) -> ConfidenceInterval:
 
     Raises:
         UsageError: A value lies outside of [0, 1], or the level cannot be taken.
-        DataError: As `samples.sample`.
+        DataError: As `checked_samples.sample`.
 
     Source: Learned-Miller and Thomas 2019, arXiv 1905.06208, for the guarded ends; Clopper and
     Pearson 1934, Biometrika 26(4).

@@ -40,7 +40,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RatioDifference:
     """How far apart the means of two groups of queries are."""
 
     mean: float

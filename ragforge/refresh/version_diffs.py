@@ -6,14 +6,14 @@ from pathlib import Path
 
 from ragforge.evaluating.same_judge import have_different_judges
 from ragforge.evaluating.versions import (
-    Counts,
+    ChunkCounts,
+    ComparedVersion,
+    DifferenceKind,
     Differences,
     DocumentDifferences,
-    Grades,
-    Kind,
+    GradeDifferences,
     OtherGrade,
     QueryDifference,
-    Side,
 )
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
@@ -43,7 +43,7 @@ def compare_versions(before: Dataset, after: Dataset) -> Differences:
     whole, by_query = _grades(before, after, moves)
     differences = []
     for query_id in sorted({*old, *new}):
-        grades = by_query.get(query_id, Grades())
+        grades = by_query.get(query_id, GradeDifferences())
         kinds = tuple(_kinds(old.get(query_id), new.get(query_id), grades))
         if kinds:
             why = tuple(causes.get(query_id, {}))
@@ -64,10 +64,12 @@ def compare_versions(before: Dataset, after: Dataset) -> Differences:
     )
 
 
-def _side(dataset: Dataset, queries: Mapping[str, Query]) -> Side:
+def _side(dataset: Dataset, queries: Mapping[str, Query]) -> ComparedVersion:
     manifest = dataset.manifest
     n_accepted = sum(query.status == "accepted" for query in queries.values())
-    return Side(str(dataset.path), manifest.name, manifest.version, len(queries), n_accepted)
+    return ComparedVersion(
+        str(dataset.path), manifest.name, manifest.version, len(queries), n_accepted
+    )
 
 
 def _is_one_line(before: Dataset, after: Dataset) -> bool:
@@ -92,11 +94,11 @@ def _causes(before: Dataset, after: Dataset) -> dict[str, dict[Cause, None]]:
     return causes
 
 
-def _kinds(old: Query | None, new: Query | None, grades: Grades) -> list[Kind]:
+def _kinds(old: Query | None, new: Query | None, grades: GradeDifferences) -> list[DifferenceKind]:
     if old is None or new is None:
         return ["gone" if new is None else "added"]
     is_proven_alike = _quotes(old) == _quotes(new)
-    differs: dict[Kind, bool] = {
+    differs: dict[DifferenceKind, bool] = {
         "status": old.status != new.status,
         "revision": old.revision != new.revision,
         "question": (old.query, old.asked) != (new.query, new.asked),
@@ -131,7 +133,7 @@ def _labels(query: Query) -> dict[str, object]:
 
 def _grades(
     before: Dataset, after: Dataset, moves: Mapping[str, Sequence[str]]
-) -> tuple[Grades, dict[str, Grades]]:
+) -> tuple[GradeDifferences, dict[str, GradeDifferences]]:
     """Return what became of grades in all, and by query where anything did.
 
     Args:
@@ -139,9 +141,9 @@ def _grades(
         after: The other.
         moves: Ids of chunks to those that they have in the later one.
     """
-    whole, by_query = Grades(), dict[str, Grades]()
+    whole, by_query = GradeDifferences(), dict[str, GradeDifferences]()
     if _is_same(before, after, "judgments.jsonl"):
-        return Grades(same=after.manifest.files["judgments.jsonl"].records), by_query
+        return GradeDifferences(same=after.manifest.files["judgments.jsonl"].records), by_query
     pairs = side_by_side(before.each_judgment(), after.each_judgment(), key_of)
     for query_id, of_query in groupby(pairs, key=_query_id):
         found = _of_query(of_query, moves)
@@ -159,8 +161,8 @@ def _query_id(pair: tuple[Judgment | None, Judgment | None]) -> str:
 
 def _of_query(
     pairs: Iterable[tuple[Judgment | None, Judgment | None]], moves: Mapping[str, Sequence[str]]
-) -> Grades:
-    grades, gone, added = Grades(), dict[str, int | None](), dict[str, int | None]()
+) -> GradeDifferences:
+    grades, gone, added = GradeDifferences(), dict[str, int | None](), dict[str, int | None]()
     for old, new in pairs:
         if old is not None and new is not None:
             pair = OtherGrade(new.chunk_id, old.grade, new.grade)
@@ -181,13 +183,13 @@ def _of_query(
     return grades
 
 
-def _chunks(before: Dataset, after: Dataset) -> tuple[Counts, tuple[set[str], set[str]]]:
+def _chunks(before: Dataset, after: Dataset) -> tuple[ChunkCounts, tuple[set[str], set[str]]]:
     """Return what became of chunks, and the ids of the documents that they are of."""
     kept = added = gone = 0
     doc_ids: tuple[set[str], set[str]] = (set(), set())
     entry = after.manifest.files.get("chunks.jsonl")
     if entry is not None and _is_same(before, after, "chunks.jsonl") and _are_listed(before, after):
-        return Counts(entry.records, entry.records, entry.records, 0, 0), doc_ids
+        return ChunkCounts(entry.records, entry.records, entry.records, 0, 0), doc_ids
     for old, new in side_by_side(_each(before), _each(after), _chunk_id):
         kept += old is not None and new is not None
         added += old is None
@@ -195,7 +197,7 @@ def _chunks(before: Dataset, after: Dataset) -> tuple[Counts, tuple[set[str], se
         for chunk, ids in ((old, doc_ids[0]), (new, doc_ids[1])):
             if chunk is not None:
                 ids.add(chunk.doc_id)
-    return Counts(kept + gone, kept + added, kept, added, gone), doc_ids
+    return ChunkCounts(kept + gone, kept + added, kept, added, gone), doc_ids
 
 
 def _each(dataset: Dataset) -> Iterator[Chunk]:

@@ -9,13 +9,13 @@ from typing import Final
 
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.versions import (
+    ComparedVersion,
     Differences,
     DocumentDifferences,
-    Grades,
+    GradeDifferences,
     QueryDifference,
     RefreshPlan,
     RefreshSummary,
-    Side,
     kind_counts,
 )
 from ragforge.records import (
@@ -304,7 +304,7 @@ def _difference_lines(differences: Differences, n: int) -> Iterator[str]:
         yield f"\n… and {more} more; -n or --json shows them"
 
 
-def _side(side: Side) -> str:
+def _side(side: ComparedVersion) -> str:
     return f"{one_line(side.name, 60)} version {side.version}"
 
 
@@ -373,7 +373,7 @@ def _quoted(text: str) -> str:
     return f'"{one_line(text, _TEXT_CHARS)}"' if text else "nothing"
 
 
-def _examples(grades: Grades) -> str:
+def _examples(grades: GradeDifferences) -> str:
     examples = [
         f"{one_line(grade.chunk_id, 40)} {_grade(grade.before)} -> {_grade(grade.after)}"
         for grade in grades.examples[:_EXAMPLES_SHOWN]

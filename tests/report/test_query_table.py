@@ -1,7 +1,7 @@
 import pytest
 
 from ragforge.evaluating.evaluation_data import load_evaluation_data
-from ragforge.evaluating.query_table import QueryDraft, RunCell
+from ragforge.evaluating.query_table import QueryTableBuilder, RunCell
 from ragforge.evaluating.summary import take_census
 from ragforge.records import Chunk, Evidence, Judgment, Query
 
@@ -11,7 +11,7 @@ def table_of():
     """Make the table of a dataset."""
 
     def make(dataset, causes=None, **options):
-        draft = QueryDraft(load_evaluation_data(dataset), **options)
+        draft = QueryTableBuilder(load_evaluation_data(dataset), **options)
         chunks = take_census(dataset, draft.chunk_quotes, set())
         return draft.fill(chunks.starts, chunks.documents, {}, causes or {})
 

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from ragforge.evaluating.answers.records import Grades, Relevance, SystemRecords
+from ragforge.evaluating.answers.records import Relevance, SystemRecords
+from ragforge.evaluating.runs import Qrels
 from ragforge.measures.checked_samples import mean
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import (
@@ -87,7 +88,7 @@ def context_use(
 
 
 def _needed(
-    grades: Grades, query_id: str, context: Sequence[str], threshold: int
+    grades: Qrels, query_id: str, context: Sequence[str], threshold: int
 ) -> list[bool | None]:
     """Return for each chunk whether it was needed; None where nobody can say."""
     known = grades.get(query_id, {})
@@ -228,10 +229,10 @@ def _diagnose(
     undecided: dict[str, list[str]] = {}
     unanswered = records.unanswered
     asked = list(query_ids)
-    held = {item: relevance.held_against(item, contexts.get(item, ())) for item in asked}
+    graded = {item: relevance.graded_context(item, contexts.get(item, ())) for item in asked}
     for query_id in asked:
         answer = records.grades.get(query_id)
-        of_query = held[query_id]
+        of_query = graded[query_id]
         retrieval = _is_good(of_query.grades, of_query.context, relevance.threshold)
         if query_id in unanswered:
             undecided.setdefault(NO_ANSWER, []).append(query_id)
@@ -250,8 +251,8 @@ def _diagnose(
         ),
         context_use(
             records,
-            {query_id: of_query.context for query_id, of_query in held.items()},
-            replace(relevance, grades={key: of_query.grades for key, of_query in held.items()}),
+            {query_id: of_query.context for query_id, of_query in graded.items()},
+            replace(relevance, grades={key: of_query.grades for key, of_query in graded.items()}),
         ),
     )
 

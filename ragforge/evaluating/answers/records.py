@@ -4,13 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragforge.evaluating.judgments import failed_by_name
+from ragforge.evaluating.runs import Qrels
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design
 from ragforge.records import Answer, AnswerGrade, Failure, Query
-
-Grades = Mapping[str, Mapping[str, int | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class SystemRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class GradedContext:
     """What an answer was made from, and the grades of that and of what it lacks."""
 
     context: tuple[str, ...]
@@ -104,7 +103,7 @@ class Held:
 class Relevance:
     """What is known about relevance, to hold contexts against."""
 
-    grades: Grades
+    grades: Qrels
     threshold: int
     rankings: Mapping[str, Mapping[str, Sequence[str]]]
     """Chunk ids, best first, by run and query."""
@@ -117,8 +116,8 @@ class Relevance:
     whole: frozenset[str] = frozenset()
     """Ids in contexts that are of documents."""
 
-    def held_against(self, query_id: str, context: Sequence[str]) -> "Held":
-        """Return a context with the grades that it is held against.
+    def graded_context(self, query_id: str, context: Sequence[str]) -> "GradedContext":
+        """Return a context with the grades that it is read by.
 
         By documents where the labels of the query, or the context, name documents.
         """
@@ -128,7 +127,7 @@ class Relevance:
             grades = self._folded(grades)
         if self.is_complete:
             grades = {**dict.fromkeys(context, 0), **grades}
-        return Held(tuple(context), grades)
+        return GradedContext(tuple(context), grades)
 
     def _folded(self, grades: Mapping[str, int | None]) -> dict[str, int | None]:
         """Return the highest grade of each document; None where no chunk of it has one."""
@@ -187,7 +186,7 @@ def source_chunks(queries: Iterable[Query]) -> set[str]:
     }
 
 
-def context_names(systems: Iterable[SystemRecords], grades: Grades) -> set[str]:
+def context_names(systems: Iterable[SystemRecords], grades: Qrels) -> set[str]:
     """Return what contexts name, where some of it may be documents, and what is graded there."""
     names: set[str] = set()
     for system in systems:

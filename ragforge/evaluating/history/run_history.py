@@ -21,7 +21,9 @@ from ragforge.evaluating.runs import PRIMARY
 from ragforge.files.set.history import History, state_of
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean
 
-Cause: TypeAlias = Literal["system", "set", "judgments", "both", "failures", "neither", "unknown"]
+MoveCause: TypeAlias = Literal[
+    "system", "set", "judgments", "both", "failures", "neither", "unknown"
+]
 N = TypeVar("N", int, float)
 _NO_MEANS: Final[Mapping[str, BridgeMean]] = {}
 MOST_ROUNDS: Final = 30
@@ -33,7 +35,7 @@ class Moved:
     """Whether it was the system that moved a measure, or the set it is measured on."""
 
     measure: str
-    cause: Cause
+    cause: MoveCause
     """`system`: the same items came out otherwise. `set`: the mean over all items moved further
     than the same items, and whatever failed, allow; `judgments` where only its grades changed.
     `failures`: it did so by the queries that failed, which are in no mean."""
@@ -66,7 +68,7 @@ def moved(
 
 def _cause_beside_judges(
     before: Evaluation, now: Evaluation, measure: str, same: BridgeMean | None
-) -> Cause:
+) -> MoveCause:
     """Say whether the system moved; what else moved a mean over all items may be the judges."""
     if same is None:
         return "unknown"
@@ -76,7 +78,7 @@ def _cause_beside_judges(
     return "judgments" if verdict == "STABLE" else "system"
 
 
-def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) -> Cause:
+def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) -> MoveCause:
     movement = trend_on_bridge(before, now, measure, same)
     if same.low is None or same.high is None or movement.verdict == "UNKNOWN":
         return "unknown"

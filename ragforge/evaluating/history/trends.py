@@ -193,7 +193,7 @@ def _bridged_interval(moved: _Moved, bounded: bool) -> Ends | None:
 LEAST_DIFFERENCE: Final = 0.05
 """What a difference has to be for people to care, where they do not say."""
 _NOTHING: Final = 1e-9
-Verdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
+TrendVerdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Trend:
 
     run: str
     measure: str
-    verdict: Verdict
+    verdict: TrendVerdict
     """By the interval: it leaves 0 out, or it does not; UNKNOWN where there is none, or the grades
     of now are in part of the offline baseline or a mock, which say nothing about quality."""
     since: str
@@ -395,7 +395,7 @@ def _trend(
     before: Evaluation, now: Evaluation, measure: str, ends: Ends | None, on: BridgeMean | None
 ) -> Trend:
     new = now.measures.get(measure)
-    verdict: Verdict = "UNKNOWN"
+    verdict: TrendVerdict = "UNKNOWN"
     if ends is not None and not silent_of(now.graders).any:
         verdict = "IMPROVING" if ends.low > 0 else "DEGRADING" if ends.high < 0 else "STABLE"
     return Trend(

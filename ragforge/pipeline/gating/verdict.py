@@ -21,8 +21,8 @@ from ragforge.evaluating.gate import (
     Check,
     CheckPower,
     Decision,
-    Kind,
-    Outcome,
+    GateOutcome,
+    RuleKind,
     Rules,
     Threshold,
     Verdict,
@@ -66,7 +66,7 @@ _OF_RUNS: Final = ("retriever", "judgments", "scale")
 _NONE: Final[frozenset[Allowance]] = frozenset()
 
 
-def check_bound(kind: Kind, threshold: Threshold, valued: Valued, *, by_point: bool) -> Check:
+def check_bound(kind: RuleKind, threshold: Threshold, valued: Valued, *, by_point: bool) -> Check:
     """Check that a mean reaches a threshold (`min`), or does not go beyond it (`max`)."""
     sign = -1 if kind == "max" else 1
     bounds = _bounded(valued, sign, by_point=by_point)
@@ -265,7 +265,7 @@ def _is_close(found: Decision, bound: float, sign: int = 1) -> bool:
     return sign * (found.decided - bound) < _NEAR * (found.high - found.low)
 
 
-def _bound_outcome(decided: float | None, bound: float, sign: int = 1) -> Outcome:
+def _bound_outcome(decided: float | None, bound: float, sign: int = 1) -> GateOutcome:
     held = decided is not None and sign * (decided - bound) >= -_ROUNDING
     return "PASS" if held else "FAIL"
 

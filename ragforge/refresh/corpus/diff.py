@@ -28,7 +28,7 @@ from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, DocumentsDiff, RenamedDocument, SourceDocument
 from ragforge.refresh.corpus.chunk_merge import ChunkFiles, Merged, merge_chunks
-from ragforge.refresh.corpus.reading import EarlierDocuments, KnownDocuments, Reading
+from ragforge.refresh.corpus.reading import CorpusReading, EarlierDocuments, KnownDocuments
 
 CUT_BY: Final = ", cut by "
 """Between the digest of a document's text and how it was cut, where others are cut anew."""
@@ -273,7 +273,7 @@ def diff_corpus(
         comparison = _Comparison(
             parent, place, cutting, version, _earlier_documents(parent, cutting, place)
         )
-        with Reading(comparison.earlier, place) as reading:
+        with CorpusReading(comparison.earlier, place) as reading:
             reading.read_documents(documents, settings, observer)
             found = comparison.diff(reading)
         if not found.chunks.records:
@@ -293,7 +293,7 @@ def diff_chunks(
     with _all_or_nothing(place):
         earlier = _earlier_documents(parent, READY_MADE, place)
         comparison = _Comparison(parent, place, READY_MADE, version, earlier)
-        with Reading(earlier, place) as reading:
+        with CorpusReading(earlier, place) as reading:
             reading.read_chunks(chunk_file)
             found = comparison.diff(reading)
     _note_result(comparison, found, observer)
@@ -308,7 +308,7 @@ class _Comparison:
     version: int
     earlier: EarlierDocuments
 
-    def diff(self, reading: Reading) -> CorpusDiff:
+    def diff(self, reading: CorpusReading) -> CorpusDiff:
         """Return what changed, written to the place unless it is nothing."""
         if reading.is_all_as_it_was:
             return self._nothing(reading)
@@ -322,7 +322,7 @@ class _Comparison:
         return self._written(reading, merged, files, touched)
 
     def _written(
-        self, reading: Reading, merged: Merged, files: ChunkFiles, touched: set[str]
+        self, reading: CorpusReading, merged: Merged, files: ChunkFiles, touched: set[str]
     ) -> CorpusDiff:
         removed, added = reading.removed(), reading.added()
         by_digest = self.earlier.by_digest
@@ -359,7 +359,7 @@ class _Comparison:
             chunks_rewritten=merged.rewritten,
         )
 
-    def _nothing(self, reading: Reading) -> CorpusDiff:
+    def _nothing(self, reading: CorpusReading) -> CorpusDiff:
         entries, n = self.parent.manifest.files, len(self.earlier.known)
         return CorpusDiff(
             documents=DocumentsDiff(

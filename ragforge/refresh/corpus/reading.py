@@ -147,7 +147,7 @@ class EarlierDocuments:
     is_cut_anew: bool
 
 
-class Reading(AbstractContextManager["Reading"]):
+class CorpusReading(AbstractContextManager["CorpusReading"]):
     """What was read: which known documents are as they were, and all that the others are now.
 
     Args:

@@ -64,7 +64,7 @@ class ShownPassage:
         )
 
 
-class Surroundings:
+class NearbyChunks:
     """The chunks around the quotes of some queries, read in one pass over the corpus.
 
     Args:

@@ -19,8 +19,8 @@ from ragforge.pipeline.surveying import Surveyed
 from ragforge.records import Evidence, Failure, Provenance, Query
 from ragforge.refresh.queries.passages import (
     CorpusNow,
+    NearbyChunks,
     ShownPassage,
-    Surroundings,
     best_part,
     gathered,
     searched,
@@ -34,13 +34,13 @@ from ragforge.stages.runner import Collected, Judge, Work, Workers, collect, not
 
 _MULTI_HOP: Final = frozenset({"multi_hop", "multi_hop_across"})
 SEARCH_PROMPT = "find_answer"
-Outcome = Literal["answered", "open", "none", "absent"]
+RecheckOutcome = Literal["answered", "open", "none", "absent"]
 """answered: every step is proved. open: there is an answer, and not all of it could be put in its
 place. none: no passage that was shown answers it. absent: it was looked for, and is not there."""
 
 
 @dataclass(slots=True)
-class Step:
+class AnswerStep:
     """A step of an answer.
 
     Args:
@@ -62,14 +62,15 @@ class Step:
         return all(located.state == "gone" for located in self.quotes)
 
 
-def steps_of(located: LocatedQuery) -> list[Step]:
+def steps_of(located: LocatedQuery) -> list[AnswerStep]:
     """Return the steps of an answer: its hops, or the quotes of a multi-hop query with one hop."""
     hops = sorted({one.evidence.hop for one in located.quotes})
     parts: list[tuple[LocatedQuote, ...]] = [(one,) for one in located.quotes]
     if len(hops) > 1 or located.query.type not in _MULTI_HOP:
         parts = [tuple(one for one in located.quotes if one.evidence.hop == hop) for hop in hops]
     return [
-        Step(part, tuple(in_place(one) for one in part if one.state in VERBATIM)) for part in parts
+        AnswerStep(part, tuple(in_place(one) for one in part if one.state in VERBATIM))
+        for part in parts
     ]
 
 
@@ -87,7 +88,7 @@ class QueryDraft:
     """
 
     query: Query
-    steps: list[Step]
+    steps: list[AnswerStep]
     answer: str = ""
     by: Provenance | None = None
     is_relinked: bool = False
@@ -242,7 +243,7 @@ class Checked:
     """
 
     located: LocatedQuery
-    outcome: Outcome
+    outcome: RecheckOutcome
     draft: QueryDraft
     by: Provenance | None
 
@@ -267,7 +268,7 @@ class Rechecking:
     recheckers: Recheckers
     calls: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Failure] = field(default_factory=dict)
-    _surroundings: Surroundings | None = None
+    _surroundings: NearbyChunks | None = None
     _survey: Callable[[], Surveyed] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -282,7 +283,7 @@ class Rechecking:
         """
         if not located_queries:
             return []
-        self._surroundings = Surroundings(self.corpus.chunks_path, located_queries)
+        self._surroundings = NearbyChunks(self.corpus.chunks_path, located_queries)
         return await self._each(located_queries, self._check)
 
     async def look_for(self, located_queries: Sequence[LocatedQuery]) -> list[Checked]:
@@ -321,7 +322,9 @@ class Rechecking:
                 return Checked(located, outcome, draft, draft.by)
         return Checked(located, "answered", draft, draft.by)
 
-    async def _settle(self, located: LocatedQuery, draft: QueryDraft, focus: int | None) -> Outcome:
+    async def _settle(
+        self, located: LocatedQuery, draft: QueryDraft, focus: int | None
+    ) -> RecheckOutcome:
         """Check a step around the quotes, unless they are gone, and then by what a search finds."""
         around = self.near(located)
         is_gone = focus is not None and draft.steps[focus].is_gone
@@ -363,7 +366,7 @@ class Rechecking:
         passages: Sequence[ShownPassage],
         *,
         is_found: bool,
-    ) -> Outcome:
+    ) -> RecheckOutcome:
         if not passages:
             return "none"
         query = draft.query

@@ -6,7 +6,7 @@ from base64 import b64decode
 import pytest
 
 from ragforge.evaluating.evaluation_data import load_evaluation_data
-from ragforge.evaluating.query_table import QueryDraft
+from ragforge.evaluating.query_table import QueryTableBuilder
 from ragforge.evaluating.summary import take_census
 from ragforge.report.page.packed_queries import pack_table
 
@@ -16,7 +16,7 @@ def packed():
     """Pack a dataset and read its blocks again, by key."""
 
     def run(dataset, room=1_000_000):
-        draft = QueryDraft(load_evaluation_data(dataset))
+        draft = QueryTableBuilder(load_evaluation_data(dataset))
         chunks = take_census(dataset, draft.chunk_quotes, set())
         found = pack_table(draft.fill(chunks.starts, {}, {}, {}), room)
         blocks = {}

@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.formatting import MISSING
-from ragforge.evaluating.query_table import QueryDraft
+from ragforge.evaluating.query_table import QueryTableBuilder
 from ragforge.evaluating.summary import take_census
 from ragforge.report.page.queries import STATIC_ROWS, difference, queries_script, queries_section
 
@@ -14,7 +14,7 @@ def section():
     """Draw the table of a dataset."""
 
     def run(dataset, **options):
-        draft = QueryDraft(load_evaluation_data(dataset), **options)
+        draft = QueryTableBuilder(load_evaluation_data(dataset), **options)
         chunks = take_census(dataset, draft.chunk_quotes, set())
         return queries_section(draft.fill(chunks.starts, {}, {}, {})).code
 
