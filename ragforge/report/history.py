@@ -1,4 +1,9 @@
-"""The history of runs: text of one run for a terminal, and the tables of a report."""
+"""The history of runs: text of one run for a terminal, and the tables of a report.
+
+Batches that were drawn from logs are a series of their own, such as production by week. They are
+different questions: that one has a higher mean than the one before may be the questions or the
+system, and is no trend of the set; the interval of the difference is one of two samples.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -48,7 +53,7 @@ _MOST_ITEMS: Final = 1_000_000
 """Beyond so many nobody asks how many exactly."""
 _LEAST_SPAN: Final = 0.05
 """Of the axis; noise is not to look like a trend."""
-_OF_CAUSES: Final = {
+_CAUSE_TEXTS: Final = {
     "system": "the system moved",
     "set": "the set moved, not the system as far as the same items show",
     "judgments": "the grades moved, not the system as far as the same items show",
@@ -88,13 +93,13 @@ def history_text(
     queries = plural(last.n_queries, "query", "queries")
     if last.selection is not None:
         queries += f" ({last.selection.in_words})"
-    title = f"{one_line(history.run)}: {count}, the last of {queries} at {_time(last)}"
+    title = f"{one_line(history.run)}: {count}, the last of {queries} at {_minute(last.at)}"
     steps = history.steps[-rows:]
-    listed = _listed(steps, history.measures[0]) if history.measures else ""
-    drawn = _drawn(steps, history.measures[0], width) if history.measures else []
+    listed = _steps_table(steps, history.measures[0]) if history.measures else ""
+    drawn = _chart(steps, history.measures[0], width) if history.measures else []
     parts = [
-        "\n".join([title, *_changes(history)]),
-        _trends(history, least),
+        "\n".join([title, *_change_lines(history)]),
+        _trends_text(history, least),
         listed,
         "\n".join(drawn),
     ]
@@ -103,17 +108,17 @@ def history_text(
 
 def missing_grade_lines(history: RunHistory) -> list[str]:
     """Return what keeps the last two states from being compared, and the command that buys it."""
-    return list(_mixed(history)) if history.before is not None else []
+    return list(_mixed_lines(history)) if history.before is not None else []
 
 
-def _changes(history: RunHistory) -> list[str]:
+def _change_lines(history: RunHistory) -> list[str]:
     alike = f"; {plural(history.n_repeats, 'repeat')} since" if history.n_repeats else ""
     if history.before is None:
         return ["All evaluations are alike." if alike else "There is no evaluation before it."]
-    between = f"from {_from(history.before, history.now)}{alike}"
+    between = f"from {_times(history.before, history.now)}{alike}"
     if not history.changes:
         return [f"Nothing changed {between}."]
-    causes = [_moved(item) for item in history.moved if _is_of_head(history, item)][:1]
+    causes = [_cause_line(item) for item in history.moved if _is_of_head(history, item)][:1]
     lines = [f"  - {item.text}" for item in history.changes]
     return [f"Changed {between}:", *lines, *filter(None, causes)]
 
@@ -125,27 +130,28 @@ def _is_of_head(history: RunHistory, moved: Moved) -> bool:
     return moved.measure == of.measure and (of.since, of.until) == ends
 
 
-def _moved(moved: Moved) -> str:
-    if moved.same is None or moved.cause not in _OF_CAUSES:
+def _cause_line(moved: Moved) -> str:
+    if moved.same is None or moved.cause not in _CAUSE_TEXTS:
         return ""
     full = "" if moved.full is None else f"{signed(moved.full)} over all items, "
     return (
         f"{moved.measure}: {full}{signed(moved.same.diff)} on the "
-        f"{moved.same.n:,} that are the same{_again(moved.same)}: {_OF_CAUSES[moved.cause]}."
+        f"{moved.same.n:,} that are the same{_rescored_note(moved.same)}: "
+        f"{_CAUSE_TEXTS[moved.cause]}."
     )
 
 
-def _again(of: BridgeMean) -> str:
+def _rescored_note(bridge: BridgeMean) -> str:
     """Say on how many items the earlier ranking was scored again, and on how many it cannot be."""
     remarks = []
-    if of.n_rescored:
-        remarks.append(f"{of.n_rescored:,} of them scored again on the later grades")
-    if of.n_left_out:
-        remarks.append(f"{of.n_left_out:,} more left out, as they cannot be")
+    if bridge.n_rescored:
+        remarks.append(f"{bridge.n_rescored:,} of them scored again on the later grades")
+    if bridge.n_left_out:
+        remarks.append(f"{bridge.n_left_out:,} more left out, as they cannot be")
     return f" ({'; '.join(remarks)})" if remarks else ""
 
 
-def _trends(history: RunHistory, least: float) -> str:
+def _trends_text(history: RunHistory, least: float) -> str:
     if history.before is None:
         return ""
     window = {item.measure: item for item in history.window}
@@ -155,18 +161,20 @@ def _trends(history: RunHistory, least: float) -> str:
     same = {item.measure: item.same for item in history.moved}
     rows = []
     for item in history.trends:
-        row = [item.measure, _all(history, item), _same(same.get(item.measure))]
-        row += [_difference(item), item.verdict, _over(item)]
+        row = [item.measure, _means_of_all(history, item), _means_of_same(same.get(item.measure))]
+        row += [_trend_difference(item), item.verdict, _n_items(item)]
         if window:
             long = window.get(item.measure)
-            row.append(f"{long.verdict} {_difference(long)}, {_over(long)}" if long else MISSING)
+            row.append(
+                f"{long.verdict} {_trend_difference(long)}, {_n_items(long)}" if long else MISSING
+            )
         rows.append(row)
-    needed = "\n".join(_needed(history.trends, least))
+    needed = "\n".join(_needed_lines(history.trends, least))
     table = render_table(headers, rows)
     return "\n".join(filter(None, [table, *_trend_notes(history), needed]))
 
 
-def needed_text(trend: Trend, least: float) -> str:
+def _needed_text(trend: Trend, least: float) -> str:
     """Say how many items a verdict would need; "" where there is one, or nothing tells.
 
     Args:
@@ -177,40 +185,40 @@ def needed_text(trend: Trend, least: float) -> str:
     if needed is None:
         return ""
     more = "at least " if needed.is_lower_end else ""
-    text = f"one of {least:.3g} takes {_count(needed.for_least, more)}"
+    text = f"one of {least:.3g} takes {_count_text(needed.for_least, more)}"
     if needed.for_seen is not None:
-        text = f"{signed(trend.diff)} as seen takes {_count(needed.for_seen, more)}, {text}"
+        text = f"{signed(trend.diff)} as seen takes {_count_text(needed.for_seen, more)}, {text}"
     return f"{trend.measure}, over {trend.n:,}: {text}"
 
 
-def _count(n: int, more: str) -> str:
+def _count_text(n: int, more: str) -> str:
     return f"more than {_MOST_ITEMS:,}" if n > _MOST_ITEMS else f"{more}{n:,}"
 
 
-def _needed(trends: Iterable[Trend], least: float) -> Iterator[str]:
+def _needed_lines(trends: Iterable[Trend], least: float) -> Iterator[str]:
     """Say how many items it takes where no difference was shown."""
-    listed = list(filter(None, (needed_text(item, least) for item in trends)))
+    listed = list(filter(None, (_needed_text(item, least) for item in trends)))
     if listed:
         yield "Items that would show a difference in 4 of 5 samples, were they spread as these:"
         yield from (f"  {text}" for text in listed)
 
 
-def _all(history: RunHistory, trend: Trend) -> str:
+def _means_of_all(history: RunHistory, trend: Trend) -> str:
     old, new = history.find(trend.since), history.find(trend.until) or history.now
     return _from_to(
-        _mean(old.measures.get(trend.measure) if old else None),
-        _mean(new.measures.get(trend.measure)),
+        _mean_of(old.measures.get(trend.measure) if old else None),
+        _mean_of(new.measures.get(trend.measure)),
     )
 
 
-def _same(of: BridgeMean | None) -> str:
-    return MISSING if of is None else _from_to(of.before, of.now)
+def _means_of_same(bridge: BridgeMean | None) -> str:
+    return MISSING if bridge is None else _from_to(bridge.before, bridge.now)
 
 
 def _trend_notes(history: RunHistory) -> Iterator[str]:
     """Say why verdicts are unknown, and which are between other evaluations than the head names."""
-    yield from _left_out(history.moved)
-    yield from _mixed(history)
+    yield from _left_out_lines(history.moved)
+    yield from _mixed_lines(history)
     if (silent := silent_of(history.now.graders)).any:
         yield (
             f"UNKNOWN where grades are {silent.basis}: these differences say nothing about quality."
@@ -223,7 +231,7 @@ def _trend_notes(history: RunHistory) -> Iterator[str]:
         if old is None or new is None:
             continue
         if (old, new) != head:
-            elsewhere.setdefault(_from(old, new), []).append(item.measure)
+            elsewhere.setdefault(_times(old, new), []).append(item.measure)
         is_other = item.on == "all items" and not is_same_set(old, new)
         is_other_set |= is_other and not has_several_judges(old, new)
     for times, measures in elsewhere.items():
@@ -235,7 +243,7 @@ def _trend_notes(history: RunHistory) -> Iterator[str]:
         )
 
 
-def _left_out(moved: Iterable[Moved]) -> Iterator[str]:
+def _left_out_lines(moved: Iterable[Moved]) -> Iterator[str]:
     """Say which measures leave out some of the same items: such a ranking cannot be scored now."""
     of_count: dict[tuple[int, int], list[str]] = {}
     for item in moved:
@@ -251,7 +259,7 @@ def _left_out(moved: Iterable[Moved]) -> Iterator[str]:
         )
 
 
-def _mixed(history: RunHistory) -> Iterator[str]:
+def _mixed_lines(history: RunHistory) -> Iterator[str]:
     """Say which items are not graded by one judge in both rankings, and what is to be done."""
     seen: set[tuple[str, str]] = set()
     for item in history.trends:
@@ -260,7 +268,7 @@ def _mixed(history: RunHistory) -> Iterator[str]:
             continue
         seen.add((item.since, item.until))
         if new.mixed is not None and new.bridge_to == old.evaluation_id:
-            yield from _missing(history, old, new.mixed)
+            yield from _ungraded_lines(history, old, new.mixed)
         elif is_open(old, new):
             yield (
                 "UNKNOWN: the judge changed, and the values of an evaluation are not kept any "
@@ -268,7 +276,7 @@ def _mixed(history: RunHistory) -> Iterator[str]:
             )
 
 
-def _missing(history: RunHistory, before: Evaluation, mixed: MixedGrades) -> Iterator[str]:
+def _ungraded_lines(history: RunHistory, before: Evaluation, mixed: MixedGrades) -> Iterator[str]:
     n_of: dict[int, list[str]] = {}
     for name in history.measures:
         if count := mixed.measures.get(name):
@@ -294,46 +302,46 @@ def _n_back(history: RunHistory, before: Evaluation) -> int:
     return max(1, len({item.digests.rankings for item in later}) - 1)
 
 
-def _listed(steps: Sequence[Step], measure: str) -> str:
+def _steps_table(steps: Sequence[Step], measure: str) -> str:
     headers = ["time (UTC)", "", "version", "n", measure, "failures", "holes", "judge"]
     headers += ["cost", "p50 latency", "changed"]
-    return render_table(headers, [_row(step, measure) for step in steps])
+    return render_table(headers, [_step_row(step, measure) for step in steps])
 
 
-def _row(step: Step, measure: str) -> list[str]:
+def _step_row(step: Step, measure: str) -> list[str]:
     item = step.evaluation
     of = item.measures.get(measure)
     judges = sorted({grader.model or grader.kind or "" for grader in item.graders} - {""})
     return [
-        _time(item),
+        _minute(item.at),
         f"x{step.count}" if step.count > 1 else "",
         str(item.version),
-        _n(item, of),
-        _with_interval(of),
+        _n_queries(item, of),
+        _mean_with_ends(of),
         str(item.n_failed),
         share(item.n_holes, item.n_retrieved),
         one_line(", ".join(judges), 30) or MISSING,
-        _cost(step),
+        _step_cost(step),
         MISSING if item.timing is None else duration(item.timing.median_s),
         ", ".join(dict.fromkeys(change.what for change in step.changes)),
     ]
 
 
-def _n(item: Evaluation, of: MeasuredMean | None) -> str:
-    if of is None:
+def _n_queries(item: Evaluation, mean: MeasuredMean | None) -> str:
+    if mean is None:
         return MISSING
     if item.selection is None:
-        return str(of.n)
-    return f"{of.n} ({item.selection.in_words})"
+        return str(mean.n)
+    return f"{mean.n} ({item.selection.in_words})"
 
 
-def _drawn(steps: Sequence[Step], measure: str, width: int) -> list[str]:
+def _chart(steps: Sequence[Step], measure: str, width: int) -> list[str]:
     """Return one line for each evaluation: its interval on an axis that all share."""
     measured = [step.evaluation.measures.get(measure) for step in steps]
     values = [value for of in measured if of is not None for value in _points(of)]
     if not values:
         return []
-    labels = [_label(step) for step in steps]
+    labels = [_step_label(step) for step in steps]
     indent = max(map(display_width, labels))
     space = max(_LEAST_BAR, width - indent - 4)
     axis = _axis(values)
@@ -341,14 +349,14 @@ def _drawn(steps: Sequence[Step], measure: str, width: int) -> list[str]:
     ends = f"{low}{number(axis.high):>{space - len(low)}}"
     head = f"{measure:<{indent}}  {ends}"
     lines = [
-        f"{label:<{indent}}  {_bar(of, axis, space)}"
+        f"{label:<{indent}}  {_interval_bar(of, axis, space)}"
         for label, of in zip(labels, measured, strict=True)
     ]
     return [head, *lines]
 
 
-def _label(step: Step) -> str:
-    return f"{_time(step.evaluation)}{f' x{step.count}' if step.count > 1 else ''}"
+def _step_label(step: Step) -> str:
+    return f"{_minute(step.evaluation.at)}{f' x{step.count}' if step.count > 1 else ''}"
 
 
 def _axis(values: Iterable[float]) -> Ends:
@@ -358,15 +366,15 @@ def _axis(values: Iterable[float]) -> Ends:
     return Ends(low - missing, high + missing)
 
 
-def _bar(of: MeasuredMean | None, axis: Ends, space: int) -> str:
-    if of is None or of.mean is None:
+def _interval_bar(mean: MeasuredMean | None, axis: Ends, space: int) -> str:
+    if mean is None or mean.mean is None:
         return "(no value)"
     cells = [" "] * space
-    if of.low is not None and of.high is not None:
-        low, high = _cell(of.low, axis, space), _cell(of.high, axis, space)
+    if mean.low is not None and mean.high is not None:
+        low, high = _cell(mean.low, axis, space), _cell(mean.high, axis, space)
         cells[low : high + 1] = "-" * (high + 1 - low)
         cells[low], cells[high] = "[", "]"
-    cells[_cell(of.mean, axis, space)] = "o"
+    cells[_cell(mean.mean, axis, space)] = "o"
     return "".join(cells).rstrip()
 
 
@@ -374,51 +382,53 @@ def _cell(value: float, axis: Ends, space: int) -> int:
     return round((value - axis.low) / (axis.high - axis.low) * (space - 1))
 
 
-def _points(of: MeasuredMean) -> list[float]:
-    return [value for value in (of.low, of.mean, of.high) if value is not None]
+def _points(mean: MeasuredMean) -> list[float]:
+    return [value for value in (mean.low, mean.mean, mean.high) if value is not None]
 
 
-def _time(of: Evaluation) -> str:
-    return one_line(of.at[:16].replace("T", " ")) or MISSING
-
-
-def _from(old: Evaluation, new: Evaluation) -> str:
+def _times(old: Evaluation, new: Evaluation) -> str:
     """Return both times, with seconds where minutes do not part them."""
-    times = _time(old), _time(new)
+    times = [_minute(old.at), _minute(new.at)]
     if times[0] == times[1]:
-        times = _second(old), _second(new)
+        times = [_second(old.at), _second(new.at)]
     return " to ".join(times)
 
 
-def _second(of: Evaluation) -> str:
-    return one_line(of.at[:19].replace("T", " ")) or MISSING
+def _minute(at: str) -> str:
+    return one_line(at[:16].replace("T", " ")) or MISSING
 
 
-def _mean(of: MeasuredMean | None) -> float | None:
-    return None if of is None else of.mean
+def _second(at: str) -> str:
+    return one_line(at[:19].replace("T", " ")) or MISSING
+
+
+def _mean_of(mean: MeasuredMean | None) -> float | None:
+    return None if mean is None else mean.mean
 
 
 def _from_to(old: float | None, new: float | None) -> str:
     return f"{number(old)} → {number(new)}"
 
 
-def _with_interval(of: MeasuredMean | None) -> str:
-    return MISSING if of is None else with_ends(of.mean, of.low, of.high)
+def _mean_with_ends(mean: MeasuredMean | None) -> str:
+    return MISSING if mean is None else with_ends(mean.mean, mean.low, mean.high)
 
 
-def _difference(of: Trend) -> str:
-    if of.is_identity:
-        return f"{signed(of.diff)}, the same rankings"
-    if of.low is None:
-        return signed(of.diff)
-    return f"{signed(of.diff)} [{signed(of.low)}, {signed(of.high)}]"
+def _trend_difference(trend: Trend) -> str:
+    if trend.is_identity:
+        return f"{signed(trend.diff)}, the same rankings"
+    return _signed_with_ends(trend.diff, trend.low, trend.high)
 
 
-def _over(of: Trend) -> str:
-    return f"{of.n:,} {of.on}"
+def _signed_with_ends(diff: float | None, low: float | None, high: float | None) -> str:
+    return signed(diff) if low is None else f"{signed(diff)} [{signed(low)}, {signed(high)}]"
 
 
-def _cost(step: Step) -> str:
+def _n_items(trend: Trend) -> str:
+    return f"{trend.n:,} {trend.on}"
+
+
+def _step_cost(step: Step) -> str:
     if step.cost_usd is not None:
         return f"{step.cost_usd:.4f} USD"
     return MISSING if step.calls is None else plural(step.calls, "call")
@@ -447,7 +457,7 @@ def trends_table(history: History, runs: Sequence[str]) -> Table:
         "for a better retriever."
     )
     note = " ".join(
-        [note, *_mixed_trends(history, runs, measure), *_needed_items(trends(history, runs))]
+        [note, *_mixed_trends(history, runs, measure), *_needed_by_run(trends(history, runs))]
     )
     return Table(f"{measure} since the last evaluation", headers, rows, note)
 
@@ -465,10 +475,10 @@ def _mixed_trends(history: History, runs: Sequence[str], measure: str) -> Iterat
             )
 
 
-def _needed_items(trends: Iterable[Trend]) -> Iterator[str]:
+def _needed_by_run(trends: Iterable[Trend]) -> Iterator[str]:
     """Say of which runs how many items would tell, where no difference was shown."""
     for item in trends:
-        if text := needed_text(item, LEAST_DIFFERENCE):
+        if text := _needed_text(item, LEAST_DIFFERENCE):
             yield f"{item.run}: items that would show a difference in 4 of 5 samples: {text}."
 
 
@@ -479,13 +489,13 @@ def _trend_row(history: History, trend: Trend) -> tuple[str, ...]:
     items = f"{trend.n:,} unchanged" if trend.on == "same items" else "all"
     ends = "the same rankings" if trend.is_identity else MISSING
     if not trend.is_identity and trend.low is not None and trend.high is not None:
-        ends = f"[{trend.low:+.3f}, {trend.high:+.3f}]"
+        ends = f"[{signed(trend.low)}, {signed(trend.high)}]"
     return (
         trend.run,
         number(old.mean if old else None),
         number(new.mean if new else None),
         items,
-        signed(trend.diff, 3),
+        signed(trend.diff),
         ends,
         trend.verdict,
     )
@@ -497,7 +507,7 @@ def batches_text(series: BatchSeries) -> str:
     table_text = (
         render_table(table.headers, table.rows) if table.rows else f"{table.title}: no values"
     )
-    return "\n".join([table_text, *_remarks(series), BATCH_NOTE])
+    return "\n".join([table_text, *_batch_remarks(series), BATCH_NOTE])
 
 
 def batches_table(series: BatchSeries) -> Table:
@@ -510,8 +520,8 @@ def batches_table(series: BatchSeries) -> Table:
             row.draw,
             one_line(row.run, 40),
             f"{row.n:,} of {row.n_queries:,}",
-            _level_text(row.as_asked),
-            _level_text(row.over_queries),
+            _level_cell(row.as_asked),
+            _level_cell(row.over_queries),
             f"{row.share:.1%}",
             _batch_difference(row),
         ]
@@ -520,13 +530,13 @@ def batches_table(series: BatchSeries) -> Table:
     if any(row.evaluated_at for row in series.rows):
         headers.append("evaluated (UTC)")
         for cells, row in zip(rows, series.rows, strict=True):
-            cells.append(one_line(row.evaluated_at[:16].replace("T", " ")) or MISSING)
-    note = " ".join([*(f"{remark}." for remark in _remarks(series)), BATCH_NOTE])
+            cells.append(_minute(row.evaluated_at))
+    note = " ".join([*(f"{remark}." for remark in _batch_remarks(series)), BATCH_NOTE])
     title = f"{series.measure} by batch of production"
     return Table(title, tuple(headers), tuple(map(tuple, rows)), note)
 
 
-def _remarks(series: BatchSeries) -> list[str]:
+def _batch_remarks(series: BatchSeries) -> list[str]:
     """Return why differences are unknown, and what is not shown."""
     reasons: dict[str, list[str]] = {}
     for row in series.rows:
@@ -539,7 +549,7 @@ def _remarks(series: BatchSeries) -> list[str]:
     ]
 
 
-def _level_text(level: Level | None) -> str:
+def _level_cell(level: Level | None) -> str:
     if level is None or level.interval is None:
         return number(level.mean if level else None)
     return with_ends(level.mean, level.interval.low, level.interval.high)
@@ -550,5 +560,5 @@ def _batch_difference(row: BatchMean) -> str:
         return "UNKNOWN"
     if row.diff is None or row.interval is None:
         return MISSING
-    difference = f"{row.diff:+.3f} [{row.interval.low:+.3f}, {row.interval.high:+.3f}]"
+    difference = _signed_with_ends(row.diff, row.interval.low, row.interval.high)
     return difference if row.is_as_asked else f"{difference} over queries"
