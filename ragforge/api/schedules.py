@@ -11,17 +11,18 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from string import Template
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ragforge.api.call import Handle, as_keywords, naming_keywords
-from ragforge.api.gating import allowances, checked_rules, given_rules
-from ragforge.api.keywords import GateKeywords
 from ragforge.api.results import Result
 from ragforge.config import load
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import render_table
 from ragforge.files.shipped_folders import shipped
 from ragforge.files.text import checked_name
+
+if TYPE_CHECKING:
+    from ragforge.api.keywords import GateKeywords
 
 CheckGate: TypeAlias = Callable[[str, list[str]], None]
 """Refuses flags of `ragforge gate`: told them as they were given, and as words."""
@@ -175,7 +176,7 @@ def schedule(
     time: str | None = None,
     retriever: str | None = None,
     run: str | None = None,
-    gate: GateKeywords | None = None,
+    gate: "GateKeywords | None" = None,
     report: str | PathLike[str] | None = None,
     program: str | None = None,
 ) -> Schedule:
@@ -229,7 +230,7 @@ def schedule_of(
     time: str | None = None,
     retriever: str | None = None,
     run: str | None = None,
-    gate: GateKeywords | None = None,
+    gate: "GateKeywords | None" = None,
     report: str | PathLike[str] | None = None,
     program: str | None = None,
 ) -> Schedule:
@@ -277,13 +278,15 @@ def fill_schedule(name: str, given: Mapping[str, str | None], check_gate: CheckG
     return Schedule(name, found.place, text, tuple(notes))
 
 
-def _gate_flags(gate: GateKeywords) -> str:
+def _gate_flags(gate: "GateKeywords") -> str:
     """Return rules as flags of `ragforge gate`.
 
     Raises:
         UsageError: They cannot be held.
         TypeError: There is no such rule.
     """
+    from ragforge.api.gating import allowances, checked_rules, given_rules  # Not for --help.
+
     checked_rules(given_rules(gate), gate.get("baseline"))
     words: list[str] = []
     for name, value in gate.items():

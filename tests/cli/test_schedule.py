@@ -3,8 +3,8 @@ import re
 
 import pytest
 
+from ragforge.api.schedules import SCHEDULES
 from ragforge.cli import main
-from ragforge.cli.schedule import SCHEDULES
 
 
 @pytest.fixture(autouse=True)
