@@ -31,9 +31,9 @@ from ragforge.files.set.stale_runs import UsableRuns, usable_runs
 from ragforge.pipeline.gating.subjects import (
     Subject,
     answer_measure,
+    answers_subject,
     find_baseline,
-    of_answers,
-    of_run,
+    run_subject,
 )
 from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
 from ragforge.report.gate import (
@@ -228,9 +228,9 @@ def _subject(
     settings: EvaluateSettings,
 ) -> Subject:
     if answers is not None:
-        return of_answers(dataset, answers)
+        return answers_subject(dataset, answers)
     usable = _usable(run, dataset)
-    subject = of_run(evaluate_for(rules, dataset, usable.names[0], settings))
+    subject = run_subject(evaluate_for(rules, dataset, usable.names[0], settings))
     return replace(subject, warnings=(*usable.warnings, *subject.warnings))
 
 

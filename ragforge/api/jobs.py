@@ -39,11 +39,11 @@ from ragforge.evaluating.gate import parse_share
 from ragforge.files.record_files import read_records
 from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.files.text import checked_name
-from ragforge.pipeline.auditing import DEFAULT_N, Plan, audit_dataset
+from ragforge.pipeline.auditing import DEFAULT_N, AuditPlan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
 from ragforge.pipeline.job import Mode
-from ragforge.pipeline.judge.earlier_rankings import Earlier
+from ragforge.pipeline.judge.earlier_rankings import EarlierRankings
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.judge.judging import judge_labels as judge_labels_of
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
@@ -421,7 +421,7 @@ def spec_of(given: AnyRetriever | AnySystem) -> str:
     return HandedOver(joined or f"{module}.{name}", given)
 
 
-def audit_plan(n: int, attacks: str | Sequence[str], runs: Runs = ()) -> Plan:
+def audit_plan(n: int, attacks: str | Sequence[str], runs: Runs = ()) -> AuditPlan:
     """Return what an audit is to try.
 
     Raises:
@@ -429,7 +429,7 @@ def audit_plan(n: int, attacks: str | Sequence[str], runs: Runs = ()) -> Plan:
     """
     if n < 1:
         raise UsageError(f"n {n}: expected a number from 1")
-    return Plan(n, tuple(names_of(attacks)), tuple(names_of(runs)))
+    return AuditPlan(n, tuple(names_of(attacks)), tuple(names_of(runs)))
 
 
 @contextmanager
@@ -505,14 +505,14 @@ def _check_batches(settings: JudgeKeywords, call: Call) -> None:
         raise UsageError("permutations: goes with batch")
 
 
-def _earlier(given: int | str | PathLike[str] | None) -> Earlier | None:
+def _earlier(given: int | str | PathLike[str] | None) -> EarlierRankings | None:
     """Return which earlier rankings are judged as well."""
     if given is None:
         return None
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return Earlier(given)
+        return EarlierRankings(given)
     if isinstance(given, str | PathLike) and Path(given).is_file():
-        return Earlier(1, (Path(given),))
+        return EarlierRankings(1, (Path(given),))
     raise UsageError(
         f"earlier_rankings {given}: expected a number of rankings from 1, or the file of a baseline"
     )

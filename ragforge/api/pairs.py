@@ -26,7 +26,7 @@ from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.pipeline.auditing import DEFAULT_N, audit_file
 from ragforge.pipeline.grounding import ground_traffic
 from ragforge.pipeline.job import Mode, OutputFile, ResultSpool
-from ragforge.pipeline.judge.agreement import Labels
+from ragforge.pipeline.judge.agreement import HumanLabels
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.judging import judge_file, refused_if_all_failed
@@ -105,7 +105,7 @@ async def each_judgment(
             stream = _Stream()
             judge = _Patient(judges.batch_judge(batched=False), stream)
             workers = judges.stage_workers()
-            found = batches(_each_pair(_rows(pairs), judges, Labels()), 1)
+            found = batches(_each_pair(_rows(pairs), judges, HumanLabels()), 1)
             job = asyncio.create_task(judge_batches(found, judge, workers, stream, total=None))
             job.add_done_callback(lambda _: stream.end())
             try:
@@ -197,7 +197,7 @@ async def _one_by_one(pairs: Records, place: Path | None, call: Call) -> Judged:
     """Judge pairs as they are taken; judgments are sorted on disk."""
     store = _NoFile() if place is None else OutputFile.beside(place)
     async with open_judges(call.job, store, "judge") as judges:
-        labels, result = Labels(), JudgingResult(judges.name)
+        labels, result = HumanLabels(), JudgingResult(judges.name)
         with _spool(place) as judged:
             taken = _each_pair(_rows(pairs), judges, labels, result)
             try:
@@ -215,7 +215,7 @@ async def _one_by_one(pairs: Records, place: Path | None, call: Call) -> Judged:
 
 def _judged(
     judges: Judges,
-    labels: Labels,
+    labels: HumanLabels,
     result: JudgingResult,
     judged: ResultSpool[Judgment],
     place: Path | None,
@@ -225,7 +225,7 @@ def _judged(
     if judges.provenance().kind == "baseline":
         result.agreement = labels.baseline()
     else:
-        result.agreement = labels.beside(judges.name, judged.results())
+        result.agreement = labels.agreement_with(judges.name, judged.results())
     kept = () if place is not None else tuple(judged.results())
     return Judged(result, kept, tuple(call.notes))
 
@@ -244,7 +244,10 @@ def _rows(pairs: Records) -> Iterator[PairRow]:
 
 
 def _each_pair(
-    rows: Iterable[PairRow], judges: Judges, labels: Labels, result: JudgingResult | None = None
+    rows: Iterable[PairRow],
+    judges: Judges,
+    labels: HumanLabels,
+    result: JudgingResult | None = None,
 ) -> Iterator[Pair]:
     """Yield pairs as they are taken; what people said of them goes into `labels`."""
     for row in rows:

@@ -12,7 +12,7 @@ from ragforge.api.results import Result
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import render_table
-from ragforge.pipeline.rendering import Picked, Rendered, render
+from ragforge.pipeline.rendering import PickedInput, Rendered, render
 from ragforge.prompts import ListedPrompt, Prompt, diff_override, load_prompt
 from ragforge.prompts import copy_prompt as copy_prompt_of
 from ragforge.prompts import diff_prompts as diff_prompts_of
@@ -169,7 +169,7 @@ async def render_prompt(
     if row < 1:
         raise UsageError(f"row {row}: expected a whole number from 1")
     with begin(PROMPT, settings, {}) as call, as_file(pairs) as path, naming_keywords():
-        rendered = await render(name, Picked(pairs=path, row=row), call.settings)
+        rendered = await render(name, PickedInput(pairs=path, row=row), call.settings)
         return RenderedPrompt(rendered, tuple(call.notes))
 
 
@@ -199,6 +199,6 @@ async def render_prompt_in(
     """
     chunk_ids = (chunk,) if isinstance(chunk, str) else tuple(dict.fromkeys(chunk))
     with begin(PROMPT, settings, handle.keywords) as call, naming_keywords():
-        picked = Picked(dataset_of(handle), query, chunk_ids, answers)
+        picked = PickedInput(dataset_of(handle), query, chunk_ids, answers)
         rendered = await render(name, picked, call.settings)
         return RenderedPrompt(rendered, tuple(call.notes))

@@ -33,7 +33,7 @@ from ragforge.errors import UsageError
 if TYPE_CHECKING:
     from ragforge.config import Settings
     from ragforge.files.set.dataset import Dataset
-    from ragforge.pipeline.judge.earlier_rankings import Earlier
+    from ragforge.pipeline.judge.earlier_rankings import EarlierRankings
     from ragforge.pipeline.judge.judge_run import JudgingResult
 
 _FEW_QUERIES = 10
@@ -159,21 +159,21 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
     return 0
 
 
-def _earlier(arguments: argparse.Namespace) -> "Earlier | None":
+def _earlier(arguments: argparse.Namespace) -> "EarlierRankings | None":
     """Return which earlier rankings are judged as well."""
-    from ragforge.pipeline.judge.earlier_rankings import Earlier
+    from ragforge.pipeline.judge.earlier_rankings import EarlierRankings
 
     text = arguments.earlier_rankings
     if text is None:
         return None
     if text.isascii() and text.isdigit() and int(text):
-        return Earlier(int(text))
+        return EarlierRankings(int(text))
     if not Path(text).is_file():
         raise UsageError(
             f"--earlier-rankings {text}: expected a number of rankings from 1, or the file of a "
             "baseline"
         )
-    return Earlier(1, (Path(text),))
+    return EarlierRankings(1, (Path(text),))
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -245,11 +245,11 @@ def run_audit(arguments: argparse.Namespace) -> int:
     """Run `judge audit`."""
     from ragforge.api.judged import Audited, audit_texts, audit_title
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.auditing import Plan, audit_dataset, audit_file
+    from ragforge.pipeline.auditing import AuditPlan, audit_dataset, audit_file
 
     settings = settings_of(arguments)
     _check_audit(arguments)
-    plan = Plan(arguments.n, tuple(arguments.attack), tuple(arguments.run))
+    plan = AuditPlan(arguments.n, tuple(arguments.attack), tuple(arguments.run))
     if arguments.pairs:
         place = arguments.out
         audit = partial(audit_file, arguments.pairs, place, plan)

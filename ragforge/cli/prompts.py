@@ -20,7 +20,7 @@ from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
-    from ragforge.pipeline.rendering import Picked, Rendered
+    from ragforge.pipeline.rendering import PickedInput, Rendered
 
 
 def configure_render(parser: argparse.ArgumentParser) -> None:
@@ -67,14 +67,14 @@ def run_render(arguments: argparse.Namespace) -> None:
     show("\n\n".join(turns))
 
 
-def _picked(arguments: argparse.Namespace) -> "Picked":
+def _picked(arguments: argparse.Namespace) -> "PickedInput":
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.rendering import Picked
+    from ragforge.pipeline.rendering import PickedInput
 
     if arguments.pairs is None:
         if arguments.row is not None:
             raise UsageError("--row goes with --pairs, not with --dataset")
-        return Picked(
+        return PickedInput(
             dataset=open_dataset(arguments.dataset),
             query_id=arguments.query or "",
             chunk_ids=tuple(dict.fromkeys(arguments.chunk)),
@@ -85,7 +85,7 @@ def _picked(arguments: argparse.Namespace) -> "Picked":
     row = 1 if arguments.row is None else arguments.row
     if row < 1:
         raise UsageError(f"--row {row}: expected a whole number from 1")
-    return Picked(pairs=arguments.pairs, row=row)
+    return PickedInput(pairs=arguments.pairs, row=row)
 
 
 def _json(rendered: "Rendered") -> dict[str, object]:

@@ -50,7 +50,7 @@ def run_retrievers(
 ) -> "list[RunResult]":
     """Make the runs of the retrievers that are named, [] where there are none.
 
-    Of a result that `stands`, the earlier run must not be measured in its place: see `left_out`.
+    Of a result that `n_earlier`, the earlier run must not be measured in its place: see `left_out`.
 
     Args:
         arguments: Have what `add_retrievers` added.
@@ -90,7 +90,7 @@ def run_retrievers(
         if result.explanation:
             rest = (
                 "; left out, as the run of before does not show it as it is now"
-                if result.stands
+                if result.n_earlier
                 else ""
             )
             say(f"warning: {result.name}: {result.explanation}{rest}")
@@ -105,7 +105,7 @@ def run_retrievers(
 
 def left_out(made: "Iterable[RunResult]") -> set[str]:
     """Return the names of runs that are there, but are not what was to be made just now."""
-    return {result.name for result in made if result.stands}
+    return {result.name for result in made if result.n_earlier}
 
 
 def code_of(made: "Iterable[RunResult]") -> int:

@@ -28,7 +28,7 @@ DEFAULT_N: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AuditPlan:
     """What an audit is to try.
 
     Args:
@@ -79,7 +79,7 @@ class _Drawn:
     others: dict[PairId, PairId]
 
 
-async def audit_dataset(dataset: Dataset, plan: Plan, job: Job) -> AuditResult:
+async def audit_dataset(dataset: Dataset, plan: AuditPlan, job: Job) -> AuditResult:
     """Audit a judge on pairs of a dataset, and write the audit beside its judgments.
 
     Pairs are drawn from those that have a judgment and from the pool of the runs.
@@ -125,7 +125,7 @@ async def audit_dataset(dataset: Dataset, plan: Plan, job: Job) -> AuditResult:
 
 
 async def audit_file(
-    pairs_path: Path, out: Path, plan: Plan, job: Job, store_path: Path | None = None
+    pairs_path: Path, out: Path, plan: AuditPlan, job: Job, store_path: Path | None = None
 ) -> AuditResult:
     """Audit a judge on pairs of a file, and write the audit to another.
 
@@ -198,7 +198,7 @@ async def _audit(samples: Sequence[Sample], names: Sequence[str], judges: Judges
 
 
 def _candidates(
-    dataset: Dataset, queries: Mapping[str, str], plan: Plan, depth: int, observer: Observer
+    dataset: Dataset, queries: Mapping[str, str], plan: AuditPlan, depth: int, observer: Observer
 ) -> list[KnownPair]:
     """Return the pairs that have a judgment, with its grade, and those of the pool that have none.
 

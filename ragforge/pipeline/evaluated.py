@@ -59,7 +59,7 @@ def item_digests(queries: Iterable[Query]) -> dict[str, str]:
     That is what it asks for: its question, answer and evidence. Grades and chunk ids are no part of
     it, so that an item stays the same when more is judged.
     """
-    return {query.query_id: _item(query) for query in queries}
+    return {query.query_id: _query_digest(query) for query in queries}
 
 
 def grades_digest(grades: Mapping[str, int | None], listed: Collection[str] | None = None) -> str:
@@ -77,19 +77,19 @@ def grades_digest(grades: Mapping[str, int | None], listed: Collection[str] | No
 def judgments_digest(settled: Settled) -> str:
     """Return what all grades are, failed ones and lists of relevant chunks too."""
     grades = {
-        query_id: {chunk_id: _said(item) for chunk_id, item in sorted(judged.items())}
+        query_id: {chunk_id: _label_of(item) for chunk_id, item in sorted(judged.items())}
         for query_id, judged in sorted(settled.items())
     }
     return json_sha256(grades)
 
 
-def _said(judgment: Judgment) -> object:
+def _label_of(judgment: Judgment) -> object:
     if judgment.relevant is None:
         return judgment.grade
     return [judgment.grade, judgment.relevant]
 
 
-def _item(query: Query) -> str:
+def _query_digest(query: Query) -> str:
     quotes = sorted(item.quote for item in query.evidence)
     asked = [query.asked, query.expected_answer, quotes]
     return json_sha256(asked)[:_ITEM_DIGITS]
@@ -168,7 +168,7 @@ def evaluate_usable(
     measured = measure_runs(dataset, dataset.failures(), task, usable)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
-    found = _recorded(dataset, measured, _Ground(queries, task, settled, judged_by))
+    found = _recorded(dataset, measured, _Labels(queries, task, settled, judged_by))
     if not found:
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
     return found
@@ -184,7 +184,7 @@ def evaluate_data(dataset: Dataset, data: EvaluationData) -> list[EvaluatedRun]:
     answerable = data.task.qrels.keys()
     judged_by = judges((item for item in data.judgments if item.query_id in answerable), {})
     settled = {key: judged for key, judged in data.settled.items() if key in answerable}
-    ground = _Ground([*data.queries.values()], data.task, settled, judged_by)
+    ground = _Labels([*data.queries.values()], data.task, settled, judged_by)
     return _recorded(dataset, data.runs, ground)
 
 
@@ -193,13 +193,13 @@ def evaluated_on(chosen: Chosen | None) -> Selection | None:
     return chosen.selection.model_copy(update={"query_ids": ()}) if chosen else None
 
 
-def sealed(evaluation: Evaluation) -> Evaluation:
+def with_content_id(evaluation: Evaluation) -> Evaluation:
     """Return an evaluation with the id that its contents give it."""
     return evaluation.model_copy(update={"evaluation_id": content_id(evaluation)})
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _Labels:
     """What there is to measure runs on."""
 
     queries: Sequence[Query]
@@ -210,7 +210,7 @@ class _Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _EvaluationBasis:
     """What runs of a dataset are measured on: all of its queries, or those of one selection."""
 
     dataset: Dataset
@@ -229,7 +229,7 @@ class _State:
     selection: Selection | None
 
 
-def _state(dataset: Dataset, ground: _Ground, part: Task | None) -> _State:
+def _evaluation_basis(dataset: Dataset, ground: _Labels, part: Task | None) -> _EvaluationBasis:
     task, judged_by = part or ground.task, ground.judges
     settled = {key: of for key, of in ground.settled.items() if key in task.qrels}
     chosen = task.chosen
@@ -256,7 +256,7 @@ def _state(dataset: Dataset, ground: _Ground, part: Task | None) -> _State:
         "prompts": json_sha256(sorted((g.prompt, g.prompt_sha256) for g in graders)),
     }
     items = item_digests(task.queries)
-    return _State(
+    return _EvaluationBasis(
         dataset,
         items,
         task.qrels,
@@ -275,9 +275,9 @@ def _state(dataset: Dataset, ground: _Ground, part: Task | None) -> _State:
 
 
 def _recorded(
-    dataset: Dataset, measured: Iterable[MeasuredRun], ground: _Ground
+    dataset: Dataset, measured: Iterable[MeasuredRun], ground: _Labels
 ) -> list[EvaluatedRun]:
-    states: dict[Selection | None, _State] = {}
+    states: dict[Selection | None, _EvaluationBasis] = {}
     evaluated = []
     for run in measured:
         if run.scores is None:
@@ -285,7 +285,7 @@ def _recorded(
         chosen = run.task.chosen if run.task else None
         key = chosen.selection if chosen else None
         if key not in states:
-            states[key] = _state(dataset, ground, run.task)
+            states[key] = _evaluation_basis(dataset, ground, run.task)
         state = states[key]
         evaluated.append(
             EvaluatedRun(
@@ -305,7 +305,7 @@ def _recorded(
     return evaluated
 
 
-def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
+def _baseline(run: MeasuredRun, scores: Scores, state: _EvaluationBasis) -> Baseline:
     manifest = state.dataset.manifest
     holes = run.summary.holes
     measures = {name: mean_of(scores, name) for name in run.summary.estimates}
@@ -345,10 +345,10 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _State) -> Baseline:
         )
         for query_id, values in scores.per_query.items()
     )
-    return Baseline(evaluation=sealed(evaluation), items=items)
+    return Baseline(evaluation=with_content_id(evaluation), items=items)
 
 
-def _graded(ranking: Sequence[str], query_id: str, state: _State) -> tuple[int, ...]:
+def _graded(ranking: Sequence[str], query_id: str, state: _EvaluationBasis) -> tuple[int, ...]:
     grades, listed = state.qrels[query_id], state.relevant.get(query_id, ())
     return tuple(
         rank

@@ -48,7 +48,7 @@ def moved_pool(entries: Iterable[PoolEntry], moves: ChunkMoves) -> list[PoolEntr
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class PlacedGrades:
     """Grades in other chunks.
 
     Args:
@@ -60,7 +60,7 @@ class Followed:
     pairs: set[tuple[str, str]]
 
 
-def _same(doc_id: str) -> str:
+def _same_id(doc_id: str) -> str:
     return doc_id
 
 
@@ -79,7 +79,7 @@ class GradedQuotes:
         judgments: Iterable[Judgment],
         chunks: Iterable[Chunk],
         queries: Iterable[Query],
-        doc_of: Callable[[str], str] = _same,
+        doc_of: Callable[[str], str] = _same_id,
     ) -> None:
         graded = [judgment for judgment in judgments if is_graded_quote(judgment)]
         wanted = {judgment.chunk_id for judgment in graded}
@@ -99,12 +99,12 @@ class GradedQuotes:
         """Those that hold the quotes."""
         return {item.doc_id for _, item in self._quotes}
 
-    def place(self, index: ChunkIndex) -> Followed:
+    def place(self, index: ChunkIndex) -> PlacedGrades:
         """Return the grades that the quotes give to the chunks of an index."""
         return place_grades(self._quotes, index)
 
 
-def place_grades(quotes: Iterable[tuple[Judgment, Evidence]], index: ChunkIndex) -> Followed:
+def place_grades(quotes: Iterable[tuple[Judgment, Evidence]], index: ChunkIndex) -> PlacedGrades:
     """Return the grades that quotes give to the chunks of an index.
 
     Args:
@@ -123,7 +123,7 @@ def place_grades(quotes: Iterable[tuple[Judgment, Evidence]], index: ChunkIndex)
             if old is None or (old.grade or 0) < grade:
                 update = {"chunk_id": chunk_id, "grade": grade, "copied_from": ""}
                 by_pair[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
-    return Followed(list(by_pair.values()), pairs)
+    return PlacedGrades(list(by_pair.values()), pairs)
 
 
 def is_graded_quote(judgment: Judgment) -> bool:

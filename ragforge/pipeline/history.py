@@ -33,7 +33,7 @@ from ragforge.pipeline.evaluated import (
     EvaluatedRun,
     rescoring_basis_now,
     rescoring_basis_of,
-    sealed,
+    with_content_id,
 )
 from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
 
@@ -73,7 +73,7 @@ def keep_evaluations(
     return evaluations
 
 
-class Kept(NamedTuple):
+class KeptEvaluations(NamedTuple):
     """Evaluations as they were kept."""
 
     runs: list[EvaluatedRun]
@@ -81,7 +81,9 @@ class Kept(NamedTuple):
     """Why they were not; "" where they were."""
 
 
-def kept_in_history(dataset: Dataset, runs: Sequence[EvaluatedRun], observer: Observer) -> Kept:
+def kept_in_history(
+    dataset: Dataset, runs: Sequence[EvaluatedRun], observer: Observer
+) -> KeptEvaluations:
     """Add evaluations to the history of their dataset.
 
     A dataset that cannot be written is no reason to hold back what was measured on it.
@@ -89,8 +91,8 @@ def kept_in_history(dataset: Dataset, runs: Sequence[EvaluatedRun], observer: Ob
     try:
         kept = keep_evaluations(dataset, runs, observer)
     except DataError as error:
-        return Kept([*runs], f"not kept in the history: {error}")
-    return Kept(
+        return KeptEvaluations([*runs], f"not kept in the history: {error}")
+    return KeptEvaluations(
         [
             replace(run, baseline=run.baseline.model_copy(update={"evaluation": evaluation}))
             for run, evaluation in zip(runs, kept, strict=True)
@@ -115,7 +117,7 @@ def with_now(dataset: Dataset, history: History, runs: Iterable[EvaluatedRun]) -
         if last and not _is_as_now(last[0], now):
             timeless = {"at": "", "git_commit": "", "git_branch": ""}
             bridged = _bridged(dataset, history, run, silent).evaluation
-            newer.append(sealed(bridged.model_copy(update=timeless)))
+            newer.append(with_content_id(bridged.model_copy(update=timeless)))
     return History((*history.evaluations, *newer), history.notes)
 
 
@@ -449,7 +451,9 @@ def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Ob
         return now
     is_mixed = has_several_judges(before.evaluation, now.evaluation)
     update = _bridge_fields(before.evaluation, made, is_mixed=is_mixed)
-    return now.model_copy(update={"evaluation": sealed(now.evaluation.model_copy(update=update))})
+    return now.model_copy(
+        update={"evaluation": with_content_id(now.evaluation.model_copy(update=update))}
+    )
 
 
 def _design(dataset: Dataset, before: Evaluation, now: Evaluation) -> Design | None:

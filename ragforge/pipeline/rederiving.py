@@ -79,7 +79,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
             f"{dataset.path}: none of its {result.n_quotes} quotes stands in these chunks; they "
             "seem to be of other documents"
         )
-    moves = _Moves(dataset, prepared)
+    moves = _NewChunkIds(dataset, prepared)
     followed = graded.place(index)
     carried = _carried(dataset.each_judgment(), moves, followed.pairs, result)
     judgments = [*followed.judgments, *carried, *evidence]
@@ -133,7 +133,7 @@ def _index(queries: Iterable[Query], graded: Collection[str], prepared: Prepared
     return ChunkIndex(sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id)))
 
 
-class _Moves:
+class _NewChunkIds:
     """Which new chunks read like an old one that has a grade, in the same document."""
 
     def __init__(self, dataset: Dataset, prepared: Prepared) -> None:
@@ -171,7 +171,7 @@ def _content(chunk: Chunk) -> tuple[str, str]:
 
 def _carried(
     judgments: Iterable[Judgment],
-    moves: _Moves,
+    moves: _NewChunkIds,
     followed: Collection[tuple[str, str]],
     result: Rederivation,
 ) -> Iterable[Judgment]:

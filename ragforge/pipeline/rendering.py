@@ -55,7 +55,7 @@ ANSWER = "--dataset DIR with --query QUERY_ID and --answers NAME"
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class PickedInput:
     """The flags that pick; what a stage has no use for may stay empty.
 
     All methods raise UsageError where a flag is missing or names nothing, and DataError where a
@@ -193,16 +193,16 @@ def _lacking(needed: str) -> UsageError:
     return UsageError(f"to render this prompt, give {needed}")
 
 
-_Stage = Callable[[Asker, Picked, Settings], Awaitable[object]]
+_Stage = Callable[[Asker, PickedInput, Settings], Awaitable[object]]
 
 
-async def question_alone(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def question_alone(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     """Ask about the query without any text."""
     item = item_of_query(picked.query(), ())
     return await ask_batch([question_entry(item)], question_form(asker))
 
 
-async def answer_from_evidence(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def answer_from_evidence(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     """Ask for the answer that the query's evidence gives."""
     query = picked.query()
     assert picked.dataset is not None
@@ -212,7 +212,7 @@ async def answer_from_evidence(asker: Asker, picked: Picked, _settings: Settings
     return await read_evidence(item, item.proofs, asker)
 
 
-async def answers_compared(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def answers_compared(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     """Ask whether a system's answer says what the expected one says."""
     case = picked.case()
     given = GivenAnswer(item_of_query(case.query, ()), case.answer)
@@ -221,7 +221,7 @@ async def answers_compared(asker: Asker, picked: Picked, _settings: Settings) ->
     return await ask_batch([pair_entry(given)], pair_form(asker))
 
 
-async def answer_looked_for(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def answer_looked_for(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     """Ask whether one of several chunks answers the query."""
     pairs = picked.batch(DEPTH).pairs
     first = pairs[0]
@@ -229,7 +229,7 @@ async def answer_looked_for(asker: Asker, picked: Picked, _settings: Settings) -
     return await search(item, {pair.chunk_id: pair.text for pair in pairs}, asker)
 
 
-async def answer_rechecked(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def answer_rechecked(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     """Ask whether the chunks of the query's evidence give the expected answer."""
     query = picked.query()
     assert picked.dataset is not None
@@ -267,7 +267,7 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Catching:
+class _CatchingModel:
     """A ChatModel that keeps what it is asked and never answers."""
 
     asked: list[ChatRequest] = field(default_factory=list)
@@ -277,7 +277,7 @@ class _Catching:
         raise CallError("error", "not asked: only rendered")
 
 
-async def render(name: str, picked: Picked, settings: Settings) -> Rendered:
+async def render(name: str, picked: PickedInput, settings: Settings) -> Rendered:
     """Return what the stage of a prompt would ask about what is picked.
 
     Args:
@@ -292,7 +292,7 @@ async def render(name: str, picked: Picked, settings: Settings) -> Rendered:
         DataError: A file cannot be taken, or nothing would be asked.
     """
     prompt = load_prompt(name, settings.prompts.prompts_dir)
-    model = _Catching()
+    model = _CatchingModel()
     asker = Asker(model, settings.model.name, settings.model, prompt)
     why = "a rule decides, and no model"
     try:
@@ -308,44 +308,44 @@ async def render(name: str, picked: Picked, settings: Settings) -> Rendered:
     )
 
 
-async def _relevance(asker: Asker, picked: Picked, settings: Settings) -> object:
+async def _relevance(asker: Asker, picked: PickedInput, settings: Settings) -> object:
     pair = picked.pair()
     judges = _judges(asker, settings, batch=1)
     refuse_shared_queries(judges.examples, {pair.query_id: pair.query})
     return await judges.judge().judge(pair)
 
 
-async def _relevance_batch(asker: Asker, picked: Picked, settings: Settings) -> object:
+async def _relevance_batch(asker: Asker, picked: PickedInput, settings: Settings) -> object:
     batch = picked.batch(settings.judge.batch)
     judges = _judges(asker, settings, batch=max(2, settings.judge.batch))
     return await judges.batch_judge(batched=True).judge(batch)
 
 
-async def _generated_queries(asker: Asker, picked: Picked, settings: Settings) -> object:
+async def _generated_queries(asker: Asker, picked: PickedInput, settings: Settings) -> object:
     return await _written(asker, picked, settings, "fact")
 
 
-async def _generated_follow_ups(asker: Asker, picked: Picked, settings: Settings) -> object:
+async def _generated_follow_ups(asker: Asker, picked: PickedInput, settings: Settings) -> object:
     return await _written(asker, picked, settings, "follow_up")
 
 
-async def _generated_unanswerable(asker: Asker, picked: Picked, settings: Settings) -> object:
+async def _generated_unanswerable(asker: Asker, picked: PickedInput, settings: Settings) -> object:
     return await _written(asker, picked, settings, "unanswerable")
 
 
-async def _answer_facts(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def _answer_facts(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     return await with_facts(picked.query().model_copy(update={"facts": ()}), asker)
 
 
-async def _fact_statuses(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def _fact_statuses(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     return await FactJudge(asker).judge(picked.case())
 
 
-async def _answer_verdict(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def _answer_verdict(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     return await LLMAnswerJudge(asker).judge(picked.case())
 
 
-async def _claims_check(asker: Asker, picked: Picked, _settings: Settings) -> object:
+async def _claims_check(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     return await LLMGrounder(asker).judge(picked.exchange())
 
 
@@ -370,7 +370,7 @@ STAGES: Final[Mapping[str, _Stage]] = {
 
 
 async def _written(
-    asker: Asker, picked: Picked, settings: Settings, query_type: QueryType
+    asker: Asker, picked: PickedInput, settings: Settings, query_type: QueryType
 ) -> object:
     """Ask for queries about a chunk as the first persona would put them, in the first language."""
     chunk = picked.chunk()

@@ -56,14 +56,14 @@ class RunResult:
     failures: list[Failure]
     stopped_by: RagforgeError | None = None
     """What ended it before its last query; None where it was asked all of them."""
-    stands: int = 0
+    n_earlier: int = 0
     """Queries of an earlier run of that name, better than this one, which was not written; 0 where
     it was."""
 
     @property
     def explanation(self) -> str:
         """Why nothing came of it, on one line; "" where something did."""
-        if not self.stands and (self.rankings or not self.failures):
+        if not self.n_earlier and (self.rankings or not self.failures):
             return ""
         if self.stopped_by is not None:
             return one_line(str(self.stopped_by), _LONGEST)
@@ -137,7 +137,7 @@ def require_working(made: Iterable[RunResult]) -> None:
 
 
 @dataclass(slots=True)
-class _Started:
+class _RetrieverAtWork:
     """A retriever at work."""
 
     name: str
@@ -150,7 +150,7 @@ class _Started:
     is_whole: bool = False
     """Whether all queries were."""
     stopped_by: RagforgeError | None = None
-    stands: int = 0
+    n_earlier: int = 0
 
     def not_asked(self, queries: Iterable[Query], why: str) -> list[Failure]:
         """Return the failures of the queries that came to nothing yet."""
@@ -164,7 +164,7 @@ class _Started:
         """Return what it came to."""
         found = self.collected
         return RunResult(
-            self.name, self.spec, found.results, found.failures, self.stopped_by, self.stands
+            self.name, self.spec, found.results, found.failures, self.stopped_by, self.n_earlier
         )
 
 
@@ -173,7 +173,7 @@ def _started(
     specs: Mapping[str, str],
     job: Job,
     embedder: EndpointEmbedder | None,
-) -> list[_Started]:
+) -> list[_RetrieverAtWork]:
     chunks: list[Chunk] = list(dataset.chunks())
     known = frozenset(chunk.chunk_id for chunk in chunks)
     if dataset.manifest.level is not None:
@@ -181,7 +181,7 @@ def _started(
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
     return [
-        _Started(
+        _RetrieverAtWork(
             name,
             spec,
             make_retriever(spec, chunks, embedder, note=note, timeout_s=timeout_s),
@@ -191,7 +191,7 @@ def _started(
     ]
 
 
-async def _at_once(started: Sequence[_Started], queries: Sequence[Query], job: Job) -> None:
+async def _at_once(started: Sequence[_RetrieverAtWork], queries: Sequence[Query], job: Job) -> None:
     """Let all retrievers work; what they share as a stage is framed once."""
     settings, observer = job.settings, job.observer
     n_at_once = 1 if settings.model.concurrency == 1 else max(1, len(started))
@@ -201,7 +201,7 @@ async def _at_once(started: Sequence[_Started], queries: Sequence[Query], job: J
         if event.name not in {"stage.start", "stage.end"}:
             observer(event)
 
-    async def work(each: _Started) -> None:
+    async def work(each: _RetrieverAtWork) -> None:
         async with places:
             await _asked(each, queries, settings, without_frame)
 
@@ -223,7 +223,7 @@ async def _at_once(started: Sequence[_Started], queries: Sequence[Query], job: J
 
 
 async def _asked(
-    each: _Started, queries: Sequence[Query], settings: Settings, observer: Observer
+    each: _RetrieverAtWork, queries: Sequence[Query], settings: Settings, observer: Observer
 ) -> None:
     """Ask one retriever everything; what stops it makes failures of what it was not asked."""
 
@@ -256,7 +256,7 @@ async def _asked(
         observer(Event("note", message=f"warning: {warning}"))
 
 
-async def _build(each: _Started) -> None:
+async def _build(each: _RetrieverAtWork) -> None:
     """Build what a retriever needs first, so that no query's latency has it in it."""
     if not isinstance(each.retriever, Buildable):
         return
@@ -270,7 +270,7 @@ async def _build(each: _Started) -> None:
 
 def _write(
     dataset: Dataset,
-    started: Iterable[_Started],
+    started: Iterable[_RetrieverAtWork],
     queries: Iterable[Query],
     chunks_sha256: str,
     note: Callable[[str], None],
@@ -282,9 +282,9 @@ def _write(
             continue
         n_ranked = len(each.collected.results)
         is_replaced = n_ranked and (each.is_whole or _is_stale(dataset, each.name))
-        earlier = 0 if is_replaced else _earlier(dataset, each.name, asked.keys())
+        earlier = 0 if is_replaced else _n_earlier_queries(dataset, each.name, asked.keys())
         if earlier > n_ranked:
-            each.stands = earlier
+            each.n_earlier = earlier
             note(
                 f"run {each.name}: the run of before stands, as it has {earlier} of {len(asked)} "
                 f"queries, and the new one {n_ranked}"
@@ -338,7 +338,7 @@ def _without_query(spec: str) -> str:
     return spec.partition("?")[0] if spec.startswith(("http:", "https:")) else spec
 
 
-def _earlier(dataset: Dataset, name: str, asked: Set[str]) -> int:
+def _n_earlier_queries(dataset: Dataset, name: str, asked: Set[str]) -> int:
     """Return how many queries an earlier run has; 0 where it is not there or cannot be read."""
     try:
         return sum(item.query_id in asked for item in dataset.each_ranking(name))

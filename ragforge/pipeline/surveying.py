@@ -40,7 +40,7 @@ _AT_ONCE = 1000
 _READ_BYTES = 1 << 20
 
 
-class Surveyed(AbstractContextManager["Surveyed"]):
+class StoredSurvey(AbstractContextManager["StoredSurvey"]):
     """A survey on disk; fulfils `corpus.survey.Survey`. A context manager.
 
     Args:
@@ -116,7 +116,9 @@ class Surveyed(AbstractContextManager["Surveyed"]):
         return self._cards.in_document(doc_id)
 
 
-def open_survey(chunks_path: Path, place: Path, observer: Observer, *, seed: int = 0) -> Surveyed:
+def open_survey(
+    chunks_path: Path, place: Path, observer: Observer, *, seed: int = 0
+) -> StoredSurvey:
     """Return what is known of a corpus, from disk where it was looked through before.
 
     What a survey of other chunks left is removed. A kill leaves nothing that is taken for one.
@@ -144,7 +146,7 @@ def open_survey(chunks_path: Path, place: Path, observer: Observer, *, seed: int
         if stale != folder:
             remove_whole(stale)
     try:
-        return Surveyed(folder, chunks_path)
+        return StoredSurvey(folder, chunks_path)
     except OSError as error:
         raise DataError(
             f"{folder}: cannot be read: {error.strerror or error}; remove it to have it made again"

@@ -20,7 +20,7 @@ from ragforge.pipeline.generation.rounds import cell_like, missing_cells, with_r
 from ragforge.pipeline.generation.source import real_queries
 from ragforge.pipeline.generation.team import Briefs, Team, checks_of, estimate_cells, writer_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.surveying import Surveyed
+from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Cause, Failure, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
@@ -142,7 +142,7 @@ def plan_coverage(
 
 
 async def estimate_coverage(
-    plan: CoveragePlan, team: Team, survey: Surveyed, settings: Settings, real: Sequence[str]
+    plan: CoveragePlan, team: Team, survey: StoredSurvey, settings: Settings, real: Sequence[str]
 ) -> dict[str, object]:
     """Return how many queries a plan generates and what that takes, pools included.
 
@@ -251,7 +251,7 @@ class Filled:
 
 async def fill_coverage(
     staged: Dataset,
-    survey: Surveyed,
+    survey: StoredSurvey,
     updated: UpdatedQueries,
     plan: CoveragePlan,
     team: Team,
@@ -315,7 +315,7 @@ class _Filling:
     """
 
     staged: Dataset
-    survey: Surveyed
+    survey: StoredSurvey
     updated: UpdatedQueries
     plan: CoveragePlan
     settings: Settings
@@ -374,7 +374,7 @@ class _Filling:
 
 
 def _generation(
-    staged: Dataset, survey: Surveyed, updated: UpdatedQueries, team: Team, job: Job
+    staged: Dataset, survey: StoredSurvey, updated: UpdatedQueries, team: Team, job: Job
 ) -> Generation:
     settings = job.settings
     return Generation(

@@ -17,7 +17,7 @@ from ragforge.pipeline.complete.pool_waves import PooledQuery, items_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 from ragforge.pipeline.judge.judging import refused_if_all_failed
-from ragforge.pipeline.surveying import Surveyed
+from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.bm25_index import NewChunks
@@ -81,7 +81,7 @@ class _Pools:
 
 async def entering_chunks(
     staged: Dataset,
-    survey: Surveyed,
+    survey: StoredSurvey,
     retrievers: Mapping[str, Retriever],
     job: Job,
     query_ids: Collection[str],
@@ -153,7 +153,7 @@ def _enters(found: ProbeRanks, pools: _Pools, new: Collection[str]) -> bool:
 class _EntryCheck:
     """For which items a search may bring new chunks within the depth of the pool."""
 
-    survey: Surveyed
+    survey: StoredSurvey
     newcomers: NewChunks | None
     pools: _Pools
     new: Collection[str]
@@ -216,7 +216,7 @@ class DeltaPools:
 
 async def judge_new_chunks(
     staged: Dataset,
-    survey: Surveyed,
+    survey: StoredSurvey,
     retrievers: Mapping[str, Retriever],
     job: Job,
     *,
@@ -283,7 +283,9 @@ def _failed_probes(entering: Entering) -> Counter[str]:
     return Counter(failure.key.partition("/")[0] for failure in entering.failures)
 
 
-async def _judge(staged: Dataset, survey: Surveyed, job: Job, entering: Entering) -> JudgingResult:
+async def _judge(
+    staged: Dataset, survey: StoredSurvey, job: Job, entering: Entering
+) -> JudgingResult:
     if not entering.ranked:
         return JudgingResult("")
     queries = {query.query_id: query for query in staged.queries()}

@@ -35,7 +35,7 @@ from ragforge.files.set.wholeness import require_whole
 from ragforge.llm.connect import OFFLINE
 from ragforge.llm.store.calls import CallStore
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.generation.team import assemble
+from ragforge.pipeline.generation.team import open_team
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import EventKind, check_hooks, notify
 from ragforge.records import Failure, VersionDiff
@@ -223,7 +223,7 @@ class _Refresh:
         diff = _taken(staged, diff)
         job = Job(self.settings, self.bought, self.mode)
         async with AsyncExitStack() as stack:
-            team = await assemble(stack, job, parent)
+            team = await open_team(stack, job, parent)
             checker = team.checker or team.writer
             may_ask = not job.mode.dry_run and not job.mode.offline_replay
             if checker.store is not None and may_ask:

@@ -18,7 +18,7 @@ from ragforge.pipeline.evaluated import grades_digest, item_digests
 from ragforge.pipeline.generation.team import Team
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
-from ragforge.pipeline.surveying import Surveyed, open_survey
+from ragforge.pipeline.surveying import StoredSurvey, open_survey
 from ragforge.records import (
     Action,
     CallCounts,
@@ -142,7 +142,7 @@ class Version:
     judgments: JudgmentsDiff = field(default_factory=JudgmentsDiff)
     calls: Counter[str] = field(default_factory=Counter)
     shortfall: str = ""
-    _survey: Surveyed | None = None
+    _survey: StoredSurvey | None = None
     _retrievers: dict[str, Retriever] = field(default_factory=dict)
 
     @property
@@ -212,7 +212,7 @@ class Version:
         judges = await self._judges()
         self.judgments = carry_judgments(self.staged, self.parent, self.diff, self.updated, judges)
 
-    def survey(self) -> Surveyed:
+    def survey(self) -> StoredSurvey:
         """Return what is known of the corpus; it takes as long as the corpus is large."""
         if self._survey is None:
             self._survey = self.stack.enter_context(

@@ -6,7 +6,7 @@ from ranked_sets import FAILED, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.manifest import digest_file
-from ragforge.pipeline.evaluated import evaluate_runs, item_digests, sealed
+from ragforge.pipeline.evaluated import evaluate_runs, item_digests, with_content_id
 from ragforge.records import Evidence, Judgment, Query
 
 RR = EvaluateSettings(measures=("RR",))
@@ -40,8 +40,8 @@ def test_the_id_comes_from_the_contents(tmp_path):
     [found] = evaluate_runs(make_measured_set(tmp_path / "set"), ["bad"], RR)
     changed = found.evaluation.model_copy(update={"run": "other"})
 
-    assert sealed(found.evaluation) == found.evaluation
-    assert sealed(changed).evaluation_id != found.evaluation.evaluation_id
+    assert with_content_id(found.evaluation) == found.evaluation
+    assert with_content_id(changed).evaluation_id != found.evaluation.evaluation_id
 
 
 def test_values_of_items_are_those_of_the_scores(tmp_path):

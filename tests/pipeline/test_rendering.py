@@ -8,7 +8,7 @@ from endpoint import datum
 from ragforge.config import Settings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.rendering import Picked, render
+from ragforge.pipeline.rendering import PickedInput, render
 from ragforge.records import Answer, Chunk, Evidence, Query
 
 QUOTE = "The timeout is 5 seconds."
@@ -51,7 +51,7 @@ def turn(dataset):
 
     def go(name, **picked):
         fields = {"dataset": dataset, "query_id": "q1", **picked}
-        rendered = asyncio.run(render(name, Picked(**fields), Settings()))
+        rendered = asyncio.run(render(name, PickedInput(**fields), Settings()))
         return rendered.request.messages[1].content
 
     return go

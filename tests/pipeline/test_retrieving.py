@@ -233,7 +233,7 @@ def test_a_retriever_that_works_on_no_query_replaces_no_rankings(make, dataset, 
 
     assert rankings(dataset, "mine") == before
     assert dataset.failures() == []
-    assert (found.stands, found.explanation != "") == (2, True)
+    assert (found.n_earlier, found.explanation != "") == (2, True)
 
 
 def test_a_run_that_was_cut_short_replaces_none_with_more_queries(make, dataset, theirs):
@@ -245,7 +245,7 @@ def test_a_run_that_was_cut_short_replaces_none_with_more_queries(make, dataset,
 
     assert rankings(dataset, "dear") == before
     assert dataset.failures() == []
-    assert (dear.stands, dear.explanation) == (2, "the budget is spent")
+    assert (dear.n_earlier, dear.explanation) == (2, "the budget is spent")
 
 
 def test_a_run_that_was_cut_short_replaces_one_of_other_chunks(make, dataset, theirs):
@@ -283,7 +283,7 @@ def test_a_run_that_was_cut_short_replaces_one_with_no_more_queries(make, datase
 
     assert list(rankings(dataset, "dear")) == ["qone"]
     assert [item.key for item in dataset.failures()] == ["dear/qtwo"]
-    assert (dear.stands, dear.explanation) == (0, "")
+    assert (dear.n_earlier, dear.explanation) == (0, "")
 
 
 def test_a_whole_run_with_failures_replaces_one_without(make, dataset, theirs):
@@ -293,7 +293,7 @@ def test_a_whole_run_with_failures_replaces_one_without(make, dataset, theirs):
     [half] = make({"half": f"{theirs}:half"})
 
     assert list(rankings(dataset, "half")) == ["qtwo"]
-    assert half.stands == 0
+    assert half.n_earlier == 0
 
 
 def test_a_run_that_cannot_be_read_is_replaced_by_whatever_comes(make, dataset, theirs):

@@ -17,9 +17,9 @@ from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
 from ragforge.pipeline.generation.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
-from ragforge.pipeline.generation.team import Team, assemble
+from ragforge.pipeline.generation.team import Team, open_team
 from ragforge.pipeline.job import EARNEST, Job, Mode
-from ragforge.pipeline.surveying import Surveyed, open_survey
+from ragforge.pipeline.surveying import StoredSurvey, open_survey
 from ragforge.records import Chunk, DocumentsDiff, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.coverage import (
@@ -76,7 +76,7 @@ class Later:
     parent: Dataset
     staged: Dataset
     diff: CorpusDiff
-    survey: Surveyed
+    survey: StoredSurvey
 
     def updated(self, *retired: str) -> UpdatedQueries:
         """Return the queries: without their evidence they are retired, and so are those named."""
@@ -112,7 +112,7 @@ class Later:
 
 async def _with_team(parent: Dataset, job: Job, work: Callable[[Team], Awaitable[T]]) -> T:
     async with AsyncExitStack() as stack:
-        return await work(await assemble(stack, job, parent))
+        return await work(await open_team(stack, job, parent))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from ragforge.files.set.history import appending
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.evaluated import sealed
+from ragforge.pipeline.evaluated import with_content_id
 from ragforge.records import Digests, Evaluation, MeasuredMean, Spending
 from ragforge.viewer.serving import serving
 
@@ -33,7 +33,7 @@ def evaluation(run="bm25", mean=0.5, at="2026-01-01T00:00:00+00:00", **fields):
         timing=None,
         tool_version="1",
     )
-    return sealed(made.model_copy(update=fields))
+    return with_content_id(made.model_copy(update=fields))
 
 
 def keep(dataset, *evaluations):

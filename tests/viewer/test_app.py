@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.evaluated import sealed
+from ragforge.pipeline.evaluated import with_content_id
 from ragforge.viewer.serving import serving
 
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -74,7 +74,7 @@ def test_an_easier_set_is_no_improvement(site, dataset, add, make_evaluation):
     """Neither the page nor the API may take other questions for a better retriever."""
     now = make_evaluation(mean=0.95, at="2026-01-02T00:00:00+00:00")
     digests = now.digests.model_copy(update={"queries": "other"})
-    add(dataset, sealed(now.model_copy(update={"digests": digests})))
+    add(dataset, with_content_id(now.model_copy(update={"digests": digests})))
     [told] = json.loads(site.ask("/api/datasets").text)["datasets"]
 
     assert told["runs"]["bm25"]["measures"]["nDCG@10"]["trend"]["verdict"] == "UNKNOWN"

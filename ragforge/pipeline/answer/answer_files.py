@@ -11,7 +11,7 @@ from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.answer.asking_systems import Contexts
+from ragforge.pipeline.answer.asking_systems import PassageFinder
 from ragforge.records import Answer, AnswerGrade, Chunk, GivenGrade, Query
 from ragforge.retrieval import ContextPassage
 from ragforge.stages.answer.stage import Case, cases, unknown_passages
@@ -159,7 +159,7 @@ def expecting(queries: Iterable[Query], expected: Mapping[str, str]) -> list[Que
 
 def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
     """Return the answers with the chunks that hold the passages their systems had before them."""
-    contexts = Contexts(list(chunks.values()))
+    contexts = PassageFinder(list(chunks.values()))
     answers = []
     for row in rows:
         named = contexts.find(ContextPassage((name,), (name,)) for name in row.chunk_ids)

@@ -76,11 +76,11 @@ async def grade_system(
             answer failed.
     """
     refuse_to_replace_answers(dataset, checked_name(system))
-    dataset = _as_made(dataset, answers_path)
+    dataset = _with_chosen_queries(dataset, answers_path)
     taken = read_answer_file(dataset, answers_path, job.observer, job.mode.graded_by)
     answers, todo = taken.answers, taken.todo
     if not job.mode.dry_run:
-        _take_in(dataset, system, taken)
+        _write_answers(dataset, system, taken)
     given = given_grades(todo, answers)
     if given and job.settings.model.name == OFFLINE and not job.mode.with_judge:
         return _by_file(dataset, system, given, answers_path, job.mode)
@@ -119,7 +119,7 @@ async def _by_judge(dataset: Dataset, system: str, todo: list[Case], job: Job) -
     )
 
 
-def _as_made(dataset: Dataset, path: Path) -> Dataset:
+def _with_chosen_queries(dataset: Dataset, path: Path) -> Dataset:
     """Return the dataset with the queries chosen that the set's own answers in a file are for."""
     if dataset.chosen is not None or not path.is_file():
         return dataset
@@ -139,7 +139,7 @@ def _by_file(
     return AnsweringResult(system, path.name, len(given), given, [], None, path.name)
 
 
-def _take_in(dataset: Dataset, system: str, taken: AnswerFile) -> None:
+def _write_answers(dataset: Dataset, system: str, taken: AnswerFile) -> None:
     """Write answers; what is left of other ones under their name must not stand beside them."""
     answers = taken.answers
     if taken.expected:

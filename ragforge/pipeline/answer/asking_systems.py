@@ -28,7 +28,7 @@ _LONGEST_ID = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundChunks:
     """The chunks behind some passages.
 
     Args:
@@ -40,7 +40,7 @@ class Found:
     n_unknown: int
 
 
-class Contexts:
+class PassageFinder:
     """Finds the chunks that a system's passages are."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
@@ -57,11 +57,11 @@ class Contexts:
     def _documents(self) -> DocumentNames:
         return DocumentNames(self._doc_ids)
 
-    def find(self, context: Iterable[ContextPassage]) -> Found:
+    def find(self, context: Iterable[ContextPassage]) -> FoundChunks:
         """Return the chunks; of a passage in no chunk its document, else the id it came with."""
         found = [self._chunk_id(passage) for passage in context]
         ids = dict.fromkeys(chunk_id for chunk_id in found if chunk_id is not None)
-        return Found(tuple(ids), found.count(None))
+        return FoundChunks(tuple(ids), found.count(None))
 
     def quoted(self, quote: str, doc_id: str) -> str | None:
         """Return the first chunk of a document that holds a quote."""
@@ -160,7 +160,7 @@ async def ask_queries(
     _refuse_replay(name, len(todo), job.mode)
     chunks = list(dataset.chunks())
     answerer = make_answerer(spec, chunks, timeout_s=job.settings.model.timeout_s)
-    keeper = _Keeper(dataset, name, known, Contexts(chunks), todo, save_every_s)
+    keeper = _AnswerSink(dataset, name, known, PassageFinder(chunks), todo, save_every_s)
     try:
         await ask_system(
             todo,
@@ -221,13 +221,13 @@ def _known(dataset: Dataset, name: str) -> dict[str, Answer]:
 
 
 @dataclass(slots=True)
-class _Keeper:
+class _AnswerSink:
     """Takes what a system answered, and writes it now and then."""
 
     dataset: Dataset
     name: str
     before: dict[str, Answer]
-    contexts: Contexts
+    contexts: PassageFinder
     todo: Sequence[Query]
     save_every_s: float
     failures: list[Failure] = field(default_factory=list)
@@ -291,7 +291,7 @@ class _Keeper:
         kept = [
             grade
             for grade in grades
-            if _says(self.before.get(grade.query_id)) == _says(answers.get(grade.query_id))
+            if _content(self.before.get(grade.query_id)) == _content(answers.get(grade.query_id))
         ]
         if len(kept) < len(grades):
             self.dataset.write_answer_grades(self.name, kept)
@@ -301,6 +301,6 @@ def _query_id(failure: Failure) -> str:
     return failure.key.partition("/")[2]
 
 
-def _says(answer: Answer | None) -> Answer | None:
+def _content(answer: Answer | None) -> Answer | None:
     """Return what a grade depends on."""
     return None if answer is None else answer.model_copy(update={"latency_s": None})

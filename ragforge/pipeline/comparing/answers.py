@@ -27,7 +27,7 @@ from ragforge.pipeline.comparing.deciding import (
     check_names,
     decide,
 )
-from ragforge.pipeline.comparing.undecided import ahead
+from ragforge.pipeline.comparing.undecided import better_mean
 from ragforge.records import AnswerGrade, Query
 from ragforge.records.judgments import origin_of
 
@@ -255,7 +255,7 @@ def _why_unknown(a: SystemRecords, b: SystemRecords, measure: str) -> str:
         for item in (a, b)
     ]
     lower = measure in LOWER_IS_BETTER
-    first = ahead({a.system: of_a, b.system: of_b}, lower_is_better=lower)
+    first = better_mean({a.system: of_a, b.system: of_b}, lower_is_better=lower)
     return why_unknown(count_silent(rested_on), first)
 
 

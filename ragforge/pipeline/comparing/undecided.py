@@ -95,7 +95,7 @@ def _open_differences(
     parsed = {name: parse_measure(name) for name in measures}
     top = 1 if basis.is_binary or is_of_list else _top(qrels)
     tallies = {
-        (a, b, name): _Tally(parsed[name], parsed[name].rel or rel_threshold, top, basis.design)
+        (a, b, name): _OpenSums(parsed[name], parsed[name].rel or rel_threshold, top, basis.design)
         for a, b in couples
         for name in measures
     }
@@ -104,7 +104,7 @@ def _open_differences(
         if not judgments:
             continue
         placed = {
-            run.name: _placed(query_id, judgments, run, is_complete=basis.is_complete)
+            run.name: _ranked_query(query_id, judgments, run, is_complete=basis.is_complete)
             for run in runs
         }
         for (a, b, name), tally in tallies.items():
@@ -122,7 +122,7 @@ def _top(qrels: Qrels) -> int:
     return max(SCALE_TOP, max((grade for grade in grades if grade), default=0))
 
 
-class _Placed(NamedTuple):
+class _RankedQuery(NamedTuple):
     """Where the chunks of a query stand in a run."""
 
     known: JudgedRanking
@@ -138,9 +138,9 @@ class _Placed(NamedTuple):
     """Whether the run has the query, or should have it."""
 
 
-def _placed(
+def _ranked_query(
     query_id: str, judgments: Mapping[str, int | None], run: RankedRun, *, is_complete: bool
-) -> _Placed:
+) -> _RankedQuery:
     ranked = run.ranked.get(query_id, ())
     ranks: list[int] = []
     grades: list[int] = []
@@ -163,11 +163,11 @@ def _placed(
     has_failed = query_id in run.failed
     known = JudgedRanking(query_id, ranks, grades, tuple(judged), len(ranked))
     expected = has_failed or query_id in run.ranked
-    return _Placed(known, holes, failures or _NOTHING, has_failed, expected)
+    return _RankedQuery(known, holes, failures or _NOTHING, has_failed, expected)
 
 
 @dataclass(slots=True)
-class _Tally:
+class _OpenSums:
     """Adds up what is open about one measure of two runs."""
 
     measure: Measure
@@ -184,7 +184,9 @@ class _Tally:
     of_failures: dict[str, Interval] = field(default_factory=dict)
     of_holes: dict[str, Interval] = field(default_factory=dict)
 
-    def add(self, query_id: str, a: _Placed, b: _Placed, difference: float | None) -> None:
+    def add(
+        self, query_id: str, a: _RankedQuery, b: _RankedQuery, difference: float | None
+    ) -> None:
         """Add a query; the difference is None where a run has no value."""
         self.n += 1
         certain = Interval(difference or 0.0, difference or 0.0)
@@ -226,7 +228,7 @@ class _Tally:
             return Ends(low, high)
         return Ends(min(low, difference), max(high, difference))
 
-    def _over_holes(self, a: _Placed, b: _Placed, certain: Interval) -> Interval:
+    def _over_holes(self, a: _RankedQuery, b: _RankedQuery, certain: Interval) -> Interval:
         chunks = list(_open(a.holes, b.holes, self._reach(a.known), self._reach(b.known)))
         if not chunks:
             return certain
@@ -245,7 +247,9 @@ class _Tally:
         hits = zip(ranking.ranks, ranking.grades, strict=True)
         return min(reach, next((rank for rank, grade in hits if grade >= self.rel), inf))
 
-    def _over_failures(self, a: _Placed, b: _Placed, difference: float | None) -> Interval:
+    def _over_failures(
+        self, a: _RankedQuery, b: _RankedQuery, difference: float | None
+    ) -> Interval:
         if a.has_failed or b.has_failed:
             of_a, of_b = self._alone(a), self._alone(b)
             return Interval(of_b.low - of_a.high, of_b.high - of_a.low)
@@ -260,7 +264,7 @@ class _Tally:
         # Sums in another order may miss the value itself by a rounding.
         return Interval(min(found.low, certain.low), max(found.high, certain.high))
 
-    def _alone(self, placed: _Placed) -> Interval:
+    def _alone(self, placed: _RankedQuery) -> Interval:
         ranks = sorted(rank for rank in placed.failures.values() if rank is not None)
         failed = FailedJudgments(ranks, len(placed.failures) - len(ranks))
         ranking = placed.known._replace(failed=failed)
@@ -301,7 +305,7 @@ def _by_silent_grades(
         for name in basis.measures:
             couple = by_name[a], by_name[b]
             silent = count_silent(_rested_on(*couple, parse_measure(name), basis.qrels, origins))
-            why = why_unknown(silent, _ahead(*couple, name))
+            why = why_unknown(silent, _better_run(*couple, name))
             if why:
                 by_pair[a, b, name] = why
     return by_pair
@@ -324,11 +328,11 @@ def _rested_on(
                 yield origins.get((query_id, chunk_id), _UNRECORDED)
 
 
-def _ahead(a: RankedRun, b: RankedRun, measure: str) -> str:
-    return ahead({a.name: a.values[measure], b.name: b.values[measure]})
+def _better_run(a: RankedRun, b: RankedRun, measure: str) -> str:
+    return better_mean({a.name: a.values[measure], b.name: b.values[measure]})
 
 
-def ahead(values: Mapping[str, Mapping[str, float]], *, lower_is_better: bool = False) -> str:
+def better_mean(values: Mapping[str, Mapping[str, float]], *, lower_is_better: bool = False) -> str:
     """Return the one of two with the better mean over the queries of both; "" where neither has.
 
     Args:

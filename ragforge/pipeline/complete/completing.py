@@ -15,12 +15,17 @@ from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import count_embeddings, embedder_of, with_embeddings
-from ragforge.pipeline.complete.pool_waves import PooledQuery, Waves, items_of, queries_to_complete
+from ragforge.pipeline.complete.pool_waves import (
+    PooledQuery,
+    PoolWaves,
+    items_of,
+    queries_to_complete,
+)
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.pipeline.judge.judging import note_label_reading, refused_if_all_failed
-from ragforge.pipeline.surveying import Surveyed, open_survey
+from ragforge.pipeline.surveying import StoredSurvey, open_survey
 from ragforge.records import Chunk, Query
 from ragforge.retrieval import Buildable, Embedder, Retriever
 from ragforge.stages.complete import (
@@ -123,7 +128,7 @@ async def judge_pools(
     *,
     starts: Mapping[str, int] = MappingProxyType({}),
     adds: bool = False,
-) -> Waves:
+) -> PoolWaves:
     """Judge pools wave by wave, by whoever judges pools; in a dry run the result has an estimate.
 
     Args:
@@ -131,16 +136,16 @@ async def judge_pools(
         survey: Has the texts.
         asked: The queries, by id.
         job: Depth of the pools, models and budget.
-        starts: As for `Waves`.
-        adds: As for `Waves`.
+        starts: As for `PoolWaves`.
+        adds: As for `PoolWaves`.
 
     Raises:
-        UsageError, EndpointError, BudgetError: As for `Waves.judge`.
+        UsageError, EndpointError, BudgetError: As for `PoolWaves.judge`.
     """
     judging = job.with_settings(judging_settings(job.settings))
     async with open_judges(judging, dataset, "judge") as judges:
         refuse_shared_queries(judges.examples, {name: query.text for name, query in asked.items()})
-        waves = Waves(dataset, survey, judges, asked, starts=starts, adds=adds)
+        waves = PoolWaves(dataset, survey, judges, asked, starts=starts, adds=adds)
         await waves.judge()
         if job.mode.dry_run:
             waves.result.estimate = _estimate(waves)
@@ -164,7 +169,7 @@ async def complete_whole(dataset: Dataset, job: Job) -> Completion:
             return replace(done, estimate=with_embeddings(done.estimate, counted))
 
 
-def probing_retrievers(survey: Surveyed, embedder: Embedder | None) -> dict[str, Retriever]:
+def probing_retrievers(survey: StoredSurvey, embedder: Embedder | None) -> dict[str, Retriever]:
     """Return who looks for chunks: BM25, and embeddings where anybody makes them."""
     retrievers = {"bm25": survey.bm25}
     if embedder is not None:
@@ -174,12 +179,12 @@ def probing_retrievers(survey: Surveyed, embedder: Embedder | None) -> dict[str,
     return retrievers
 
 
-def _chunks(survey: Surveyed) -> Iterator[Chunk]:
+def _chunks(survey: StoredSurvey) -> Iterator[Chunk]:
     return (survey.chunk(card.chunk_id) for card in survey.cards())
 
 
 async def _count_embeddings(
-    dataset: Dataset, survey: Surveyed, settings: Settings, embedder: EndpointEmbedder
+    dataset: Dataset, survey: StoredSurvey, settings: Settings, embedder: EndpointEmbedder
 ) -> dict[str, object]:
     queries = queries_to_complete(dataset, settings.judge.split, None)
     probes = probes_of(items_of(dataset, queries, survey, silent), ["dense"])
@@ -231,7 +236,7 @@ async def look_for(
     return looked
 
 
-def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
+def _summary(dataset: Dataset, waves: PoolWaves) -> CompletionSummary:
     pools = {
         query_id: {entry.chunk_id: entry for entry in pooled.ranked.entries(waves.depths[query_id])}
         for query_id, pooled in waves.asked.items()
@@ -262,7 +267,7 @@ def _summary(dataset: Dataset, waves: Waves) -> CompletionSummary:
     )
 
 
-def _estimate(waves: Waves) -> dict[str, object]:
+def _estimate(waves: PoolWaves) -> dict[str, object]:
     """Return what the first blocks take, and how far that goes if all pools grow to the end."""
     judges, result, blocks = waves.judges, waves.result, list(waves.open_blocks())
     new = sum(first for first, *_ in blocks)

@@ -170,7 +170,7 @@ class PooledQuery:
 
 
 @dataclass(slots=True)
-class Waves:
+class PoolWaves:
     """The pools of some queries.
 
     Args:
@@ -224,7 +224,7 @@ class Waves:
         self._read()
         above = dict.fromkeys(self.asked, 0)
         todo = self._todo(above)
-        self._mind_others(len(todo))
+        self._check_other_judges(len(todo))
         try:
             while above:
                 await self._wave(todo)
@@ -233,7 +233,7 @@ class Waves:
                 above = self._grow(above)
                 todo = self._todo(above)
                 if todo:
-                    self._mind_others(len(todo))
+                    self._check_other_judges(len(todo))
         finally:
             if not self._job.mode.dry_run:
                 self._write_pools()
@@ -282,7 +282,7 @@ class Waves:
         self.result.n_pairs += len(pairs)
         return self._without_twins([pair for pair in pairs if pair not in self._grades])
 
-    def _mind_others(self, n_open: int) -> None:
+    def _check_other_judges(self, n_open: int) -> None:
         if self._job.mode.mix:
             return
         if self._others is None:

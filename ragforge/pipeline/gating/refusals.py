@@ -34,7 +34,7 @@ class AtWorst(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedItems:
     """The items that a subject and its baseline have in common, unchanged."""
 
     before: Mapping[str, Mapping[str, float]]
@@ -93,7 +93,7 @@ class Shared:
 
 def shared_items(
     dataset: Dataset, subject: Subject, before: Baseline, *, is_bounded: bool = True
-) -> Shared:
+) -> SharedItems:
     """Return what a subject and a baseline have in common: the same query, its item unchanged.
 
     Args:
@@ -113,7 +113,7 @@ def shared_items(
     design = _design(dataset, subject, before)
     # What a sample ranks alike may differ in what was not drawn.
     has_same_rankings, is_identical = (False, False) if design else _identity(subject, before)
-    return Shared(
+    return SharedItems(
         before={key: _values(item.before) for key, item in same.items()},
         now={key: {**of_now[key].values, **_values(item.now)} for key, item in same.items()},
         known={key: _highest(common, key, values) for key, values in stored.items()},
@@ -178,7 +178,7 @@ def _left_out(found: Mapping[str, CommonItem]) -> dict[str, dict[str, AtWorst]]:
 
 
 def find_refusals(
-    subject: Subject, rules: Rules, baseline: Baseline | None, shared: Shared | None
+    subject: Subject, rules: Rules, baseline: Baseline | None, shared: SharedItems | None
 ) -> Iterator[Refusal]:
     """Yield why nothing can be decided, what may be allowed included."""
     now = subject.evaluation
@@ -193,7 +193,7 @@ def find_refusals(
         yield Refusal(f"{text}; at most {most} may be so (--max-holes)", "holes")
     n_given, n_grades = n_offline(subject)
     if n_given > MOST_OFFLINE * n_grades:
-        text = f"{of_offline(subject)}, which shows that things run"
+        text = f"{offline_sentence(subject)}, which shows that things run"
         yield Refusal(f"{text} and not how good they are", "baseline-judge")
     elif baseline is not None and rules.drops and not (shared and shared.has_same_rankings):
         yield from _silent_drops(now, baseline.evaluation)
@@ -202,7 +202,7 @@ def find_refusals(
 
 
 def _baseline_refusals(
-    now: Evaluation, rules: Rules, baseline: Baseline, shared: Shared
+    now: Evaluation, rules: Rules, baseline: Baseline, shared: SharedItems
 ) -> Iterator[Refusal]:
     before = baseline.evaluation
     if before.dataset != now.dataset:
@@ -227,7 +227,7 @@ def _part(evaluation: Evaluation) -> str:
     return evaluation.selection.in_words if evaluation.selection else "the whole set"
 
 
-def _uncomparable(now: Evaluation, rules: Rules, shared: Shared) -> Iterator[Refusal]:
+def _uncomparable(now: Evaluation, rules: Rules, shared: SharedItems) -> Iterator[Refusal]:
     """Refuse differences that too few items are left for."""
     measures = [item.measure for item in rules.drops]
     n, n_left_out = shared.n_compared(measures), shared.n_left_out(measures)
@@ -248,7 +248,7 @@ def _uncomparable(now: Evaluation, rules: Rules, shared: Shared) -> Iterator[Ref
         )
 
 
-def _why(now: Evaluation, shared: Shared) -> str:
+def _why(now: Evaluation, shared: SharedItems) -> str:
     """Say why items cannot be compared, and what to do about it."""
     mixed = shared.mixed
     if mixed is None:
@@ -278,7 +278,7 @@ def n_offline(subject: Subject) -> tuple[int, int]:
     return n_given, _n_of(subject)
 
 
-def of_offline(subject: Subject) -> str:
+def offline_sentence(subject: Subject) -> str:
     """Say how many grades the offline baseline gave, and how many a mock made up."""
     n_grades = _n_of(subject)
     givers = {"baseline": "of the offline baseline judge", "mock": "made up by ragforge mock"}

@@ -29,7 +29,7 @@ from ragforge.pipeline.evaluated import (
     grades_digest,
     item_digests,
     json_sha256,
-    sealed,
+    with_content_id,
 )
 from ragforge.pipeline.history import last_alike, last_other
 from ragforge.records import (
@@ -123,7 +123,7 @@ class Subject:
         return self.baseline.evaluation
 
 
-def of_run(run: EvaluatedRun) -> Subject:
+def run_subject(run: EvaluatedRun) -> Subject:
     """Return a run by all of its measures."""
     scores = run.scores
     valued = {}
@@ -143,7 +143,7 @@ def of_run(run: EvaluatedRun) -> Subject:
     )
 
 
-def of_answers(dataset: Dataset, system: str) -> Subject:
+def answers_subject(dataset: Dataset, system: str) -> Subject:
     """Return the graded answers of a system by all measures of answers.
 
     Raises:
@@ -265,7 +265,7 @@ def _baseline(
         timing=None,
         tool_version=__version__,
     )
-    return Baseline(evaluation=sealed(evaluation), items=tuple(_items(measured, valued)))
+    return Baseline(evaluation=with_content_id(evaluation), items=tuple(_items(measured, valued)))
 
 
 def _items(queries: Sequence[Query], valued: Mapping[str, Valued]) -> Iterator[ItemValues]:

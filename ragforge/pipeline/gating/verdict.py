@@ -46,13 +46,13 @@ from ragforge.measures.unseen_values import is_bounded
 from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pipeline.gating.refusals import (
-    Shared,
+    SharedItems,
     find_refusals,
     n_offline,
-    of_offline,
+    offline_sentence,
     shared_items,
 )
-from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, of_run
+from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, run_subject
 from ragforge.records import Baseline, Evaluation
 
 _NEAR: Final = 0.25
@@ -91,7 +91,7 @@ def check_bound(kind: RuleKind, threshold: Threshold, valued: Valued, *, by_poin
 
 
 def check_drop(
-    threshold: Threshold, valued: Valued, shared: Shared, before: Evaluation, *, by_point: bool
+    threshold: Threshold, valued: Valued, shared: SharedItems, before: Evaluation, *, by_point: bool
 ) -> Check:
     """Check that a mean is no more than some amount lower than the baseline's."""
     name = threshold.measure
@@ -179,7 +179,7 @@ def _difference(
     name: str,
     *,
     by_point: bool,
-    shared: Shared,
+    shared: SharedItems,
 ) -> Decision:
     """Return the mean difference, and what decides where failures of now are at their worst."""
     alike = shared.has_same_rankings
@@ -204,7 +204,7 @@ def _difference(
 
 
 def _at_worst(
-    pairs: Mapping[str, tuple[float, float]], valued: Valued, shared: Shared, name: str
+    pairs: Mapping[str, tuple[float, float]], valued: Valued, shared: SharedItems, name: str
 ) -> dict[str, tuple[float, float]]:
     """Return the queries that may have fallen further than is seen, each at its worst.
 
@@ -315,7 +315,7 @@ def check_run(
         DataError: The baseline lacks a measure of the rules, or is of answers.
         UsageError: The run lacks one.
     """
-    return check_subject(dataset, of_run(run), rules, baseline, allowed)
+    return check_subject(dataset, run_subject(run), rules, baseline, allowed)
 
 
 def check_subject(
@@ -400,7 +400,7 @@ def _require_alike(subject: Subject, baseline: Baseline, rules: Rules) -> None:
 
 
 def _checks(
-    subject: Subject, rules: Rules, baseline: Baseline | None, shared: Shared | None
+    subject: Subject, rules: Rules, baseline: Baseline | None, shared: SharedItems | None
 ) -> Iterator[Check]:
     by_point, valued = rules.by_point, subject.valued
     for threshold in rules.least:
@@ -445,7 +445,7 @@ def _of_labels(run: EvaluatedRun) -> Iterator[str]:
 
 
 def _notes(
-    subject: Subject, baseline: Baseline | None, shared: Shared | None, rules: Rules
+    subject: Subject, baseline: Baseline | None, shared: SharedItems | None, rules: Rules
 ) -> Iterator[str]:
     if rules.by_point:
         yield "decided on means (--point): another choice of such queries may decide otherwise"
@@ -454,7 +454,7 @@ def _notes(
     if subject.run is not None:
         yield from _of_labels(subject.run)
     if n_offline(subject)[0]:
-        yield of_offline(subject)
+        yield offline_sentence(subject)
     if baseline is not None and shared is not None:
         n_left_out = len(subject.baseline.items) - len(shared.now)
         if n_left_out:
@@ -479,7 +479,7 @@ def _of_part(subject: Subject) -> Iterator[str]:
         yield from Part(subject.chosen, subject.design, frozenset(measured)).sentences
 
 
-def _of_grades(shared: Shared, rules: Rules) -> Iterator[str]:
+def _of_grades(shared: SharedItems, rules: Rules) -> Iterator[str]:
     """Say what was done where grades are not those of the baseline."""
     if shared.n_rescored:
         items = plural(shared.n_rescored, "item")
@@ -497,13 +497,13 @@ def _of_grades(shared: Shared, rules: Rules) -> Iterator[str]:
         yield f"{items} be compared with the baseline, and {how}"
 
 
-def _changes(subject: Subject, baseline: Baseline, shared: Shared) -> Iterator[Change]:
+def _changes(subject: Subject, baseline: Baseline, shared: SharedItems) -> Iterator[Change]:
     for change in changes(baseline.evaluation, subject.evaluation, len(shared.now)):
         if subject.of == "runs" or change.what not in _OF_RUNS:
             yield change
 
 
-def _fallen(dataset: Dataset, shared: Shared, measure: str) -> Iterator[MovedQuery]:
+def _fallen(dataset: Dataset, shared: SharedItems, measure: str) -> Iterator[MovedQuery]:
     fell = sorted(
         (values[measure] - shared.before[query_id][measure], query_id)
         for query_id, values in shared.now.items()

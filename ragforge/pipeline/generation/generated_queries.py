@@ -61,7 +61,7 @@ def _is_made(query: Query) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class GenerationInputs:
     """What generation starts from.
 
     Args:
@@ -103,7 +103,7 @@ class Inputs:
 
 def open_inputs(
     out: Path, chunks: Prepared, made_from: dict[str, str], settings: Settings, real: Sequence[str]
-) -> Inputs:
+) -> GenerationInputs:
     """Make the dataset, or open the one that the same inputs made, and tell what is in it.
 
     Raises:
@@ -119,7 +119,7 @@ def open_inputs(
     take_corpus(dataset, chunks)
     queries = dataset.all_queries()
     steps = _steps(dataset, settings.generate.n, queries)
-    return Inputs(
+    return GenerationInputs(
         steps=steps,
         others=tuple(query for query in queries if not is_own(query)),
         own={query.query_id: query for query in queries if is_own(query)},

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.generation.generated_queries import Inputs, is_kept, keep_generated
+from ragforge.pipeline.generation.generated_queries import GenerationInputs, is_kept, keep_generated
 from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.surveying import Surveyed
+from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
 from ragforge.stages.generate.checks.agreement import measured_difficulty
@@ -124,9 +124,9 @@ class Rounds:
     """
 
     dataset: Dataset
-    survey: Surveyed
+    survey: StoredSurvey
     team: Team
-    inputs: Inputs
+    inputs: GenerationInputs
     job: Job
     generated: Generated = field(default_factory=Generated)
     refuted: list[Query] = field(default_factory=list)

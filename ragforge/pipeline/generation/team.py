@@ -21,7 +21,7 @@ from ragforge.pipeline.backend import (
 )
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import of_member
-from ragforge.pipeline.surveying import Surveyed
+from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Slot
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief, QueryWriter
@@ -68,7 +68,7 @@ class Briefs:
         seed: Decides which chunks are looked at for what is common.
     """
 
-    survey: Surveyed
+    survey: StoredSurvey
     seed: int
     _common: frozenset[str] | None = None
 
@@ -115,7 +115,7 @@ class Team:
             self.checker.note_in(dataset)
 
 
-async def assemble(stack: AsyncExitStack, job: Job, dataset: Dataset) -> Team:
+async def open_team(stack: AsyncExitStack, job: Job, dataset: Dataset) -> Team:
     """Open the models that the settings of a job name; they close with the stack.
 
     Raises:
@@ -164,7 +164,7 @@ def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWrite
     )
 
 
-def checks_of(team: Team, survey: Surveyed, job: Job) -> Checks | None:
+def checks_of(team: Team, survey: StoredSurvey, job: Job) -> Checks | None:
     """Return who checks; None where nobody does."""
     checker = team.checker
     if checker is None:
@@ -190,7 +190,7 @@ def _asker(backend: Backend, prompt: str) -> Asker:
 
 
 async def estimate_generation(
-    team: Team, survey: Surveyed, settings: Settings, real: Sequence[str], n_there: int
+    team: Team, survey: StoredSurvey, settings: Settings, real: Sequence[str], n_there: int
 ) -> dict[str, object]:
     """Return calls, tokens and money; for the writer counted, for checks and pools reckoned.
 
@@ -208,7 +208,7 @@ async def estimate_generation(
 
 
 async def estimate_cells(
-    team: Team, survey: Surveyed, settings: Settings, real: Sequence[str], cells: Sequence[Cell]
+    team: Team, survey: StoredSurvey, settings: Settings, real: Sequence[str], cells: Sequence[Cell]
 ) -> dict[str, object]:
     """Return what `estimate_generation` does, for the queries of some cells.
 

@@ -25,7 +25,7 @@ _CLEAR_WORDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PlacedQuote:
     """A quote at its place.
 
     Args:
@@ -40,13 +40,13 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostQuote:
     """A quote that tells no passage."""
 
     reason: str
 
 
-def find_passage(graded_quote: GradedQuote, index: ChunkIndex) -> Passage | Lost:
+def find_passage(graded_quote: GradedQuote, index: ChunkIndex) -> PlacedQuote | LostQuote:
     """Return where a quote stands: one place of one document.
 
     Without the id of its document it is looked up in all; exactly one may hold it. A short quote
@@ -56,21 +56,21 @@ def find_passage(graded_quote: GradedQuote, index: ChunkIndex) -> Passage | Lost
         [graded_quote.doc_id] if graded_quote.doc_id else index.documents_with(graded_quote.quote)
     )
     if not doc_ids:
-        return Lost("names no document, and is in none")
+        return LostQuote("names no document, and is in none")
     if len(doc_ids) > 1:
-        return Lost(f"names no document, and is in {len(doc_ids)} of them")
+        return LostQuote(f"names no document, and is in {len(doc_ids)} of them")
     places = index.places(graded_quote.quote, doc_ids[0])
     if not places:
-        return Lost("is in no chunk of the document")
-    telling = _telling(graded_quote.quote, places)
-    if not telling:
-        return Lost("is part of a word or number, or says nothing; quote more")
-    placed = telling[0]
+        return LostQuote("is in no chunk of the document")
+    clear = _clear_places(graded_quote.quote, places)
+    if not clear:
+        return LostQuote("is part of a word or number, or says nothing; quote more")
+    placed = clear[0]
     item = Evidence(doc_id=doc_ids[0], chunk_id=placed.chunks[0].chunk_id, quote=placed.text)
-    return Passage(standing_at(item, placed), grades_at(placed, graded_quote.grade), len(telling))
+    return PlacedQuote(standing_at(item, placed), grades_at(placed, graded_quote.grade), len(clear))
 
 
-def _telling(quote: str, places: Iterable[Placement]) -> list[Placement]:
+def _clear_places(quote: str, places: Iterable[Placement]) -> list[Placement]:
     if has_content(quote) and len(words(quote)) >= _CLEAR_WORDS:
         return list(places)
     return [placed for placed in places if _is_proof(placed)]
@@ -151,7 +151,7 @@ class ImportedTruth:
             loss = f"{len(gone)} relevant passages are lost: {'; '.join(gone[:3])}"
             raise DataError(f"{where}: {loss}; is it a set for other documents?")
         if self._unfindable:
-            self._mind_missing(where, observer)
+            self._report_missing(where, observer)
             self._level_missing()
         elif self.lost:
             loss = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
@@ -164,13 +164,13 @@ class ImportedTruth:
             loss = f"{len(self._repeated)} quotes stand several times in their document, the first"
             observer(Event("note", message=f"{loss} is taken: {'; '.join(self._repeated[:3])}"))
 
-    def _mind_missing(self, where: str, observer: Observer) -> None:
+    def _report_missing(self, where: str, observer: Observer) -> None:
         """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.
 
         Raises:
             DataError: They are not: without them recall would rise in silence.
         """
-        missing = "; ".join(self._told_missing())
+        missing = "; ".join(self._describe_missing())
         if not self._allow_missing:
             raise DataError(
                 f"{where}: {missing}; nothing was taken in. Mend the file or bring the documents, "
@@ -180,7 +180,7 @@ class ImportedTruth:
             Event("note", message=f"{missing}; no run can find them, and all are measured by it")
         )
 
-    def _told_missing(self) -> Iterator[str]:
+    def _describe_missing(self) -> Iterator[str]:
         if self.missing:
             n = len(self.missing)
             what = "relevant id is" if n == 1 else "relevant ids are"
@@ -242,7 +242,7 @@ class ImportedTruth:
         for graded_quote in graded_quotes:
             quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
             passage = find_passage(graded_quote, self._index)
-            if isinstance(passage, Lost):
+            if isinstance(passage, LostQuote):
                 self.lost.append(f"{quoted} {passage.reason}")
                 self._judge_lost(query_id, graded_quote)
                 continue

@@ -119,7 +119,7 @@ def _wording(query: Query) -> tuple[str, str]:
     return (query.query, query.expected_answer or "")
 
 
-class _Said(NamedTuple):
+class _Label(NamedTuple):
     """What a person says of a pair."""
 
     grade: int | None
@@ -180,19 +180,19 @@ def import_queries(
     read = read_queries(path, make_id=lambda text: query_id(text, "en"))
     imported = read.queries
     threshold = _threshold(read, dataset, str(path))
-    taking = ImportedTruth(
+    truth = ImportedTruth(
         dataset,
         made_by,
         binary=_is_binary(read),
         allow_missing=allow_missing,
         graders=read.note.graders() if read.note else {},
     )
-    taking.take_all(imported, str(path), observer)
+    truth.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
-    taken = reimported(taking.queries, before)
-    for message in _told(taken, dataset.judgments(), taking.judgments):
+    taken = reimported(truth.queries, before)
+    for message in _kept_by_people(taken, dataset.judgments(), truth.judgments):
         observer(Event("note", message=message))
-    result = _write(dataset, before, taken, taking)
+    result = _write(dataset, before, taken, truth)
     _keep_reading(read, threshold, dataset, observer)
     _keep_scale(read, before.keys() - {item.query.query_id for item in read.queries}, dataset)
     for message in (*_keep_labels(read.note, dataset), *read.left_out):
@@ -286,34 +286,34 @@ def add_logged(
     """
     threshold = _threshold(imported, dataset, where)
     before = {old.query_id: old for old in dataset.all_queries()}
-    taking = ImportedTruth(
+    truth = ImportedTruth(
         dataset,
         made_by,
         binary=_is_binary(imported),
         there=before,
         allow_missing=allow_missing,
     )
-    taking.take_all(imported.queries, where, observer)
+    truth.take_all(imported.queries, where, observer)
     differing = 0
     for old in dataset.judgments():
         pair = (old.query_id, old.chunk_id)
-        if old.source == "human" and pair in taking.judgments:
-            differing += _said(taking.judgments.pop(pair)) != _said(old)
+        if old.source == "human" and pair in truth.judgments:
+            differing += _label_of(truth.judgments.pop(pair)) != _label_of(old)
     if differing:
         told = f"{differing} grades differ from those that people gave before, which stand"
         observer(Event("note", message=told))
-    found = reimported(taking.queries, before)
+    found = reimported(truth.queries, before)
     _keep_reading(imported, threshold, dataset, observer)
     _keep_scale(imported, before.keys(), dataset)
-    return replace(_write(dataset, before, found, taking), n_disagreeing=differing)
+    return replace(_write(dataset, before, found, truth), n_disagreeing=differing)
 
 
 def _write(
-    dataset: Dataset, before: Mapping[str, Query], imported: Reimported, taking: ImportedTruth
+    dataset: Dataset, before: Mapping[str, Query], imported: Reimported, truth: ImportedTruth
 ) -> ImportResult:
     fresh = {query.query_id for query in imported.queries}
     kept_queries = [old for name, old in before.items() if name not in fresh]
-    replaced = taking.graded - imported.fixed
+    replaced = truth.graded - imported.fixed
     kept = [
         old
         for old in dataset.judgments()
@@ -323,7 +323,7 @@ def _write(
     human = {(old.query_id, old.chunk_id) for old in kept if old.source == "human"}
     new = {
         pair: judgment
-        for pair, judgment in taking.judgments.items()
+        for pair, judgment in truth.judgments.items()
         if pair not in human and pair[0] not in imported.fixed
     }
     queries = [*kept_queries, *keeping_facts(imported.queries, before.values())]
@@ -339,12 +339,12 @@ def _write(
     counts = (
         len(imported.queries),
         len(new),
-        len(taking.lost),
+        len(truth.lost),
         len(imported.held),
         len(imported.retired),
     )
     n_documents = sum(item.level == "document" for item in new.values())
-    return ImportResult(dataset, *counts, n_missing=len(taking.missing), n_documents=n_documents)
+    return ImportResult(dataset, *counts, n_missing=len(truth.missing), n_documents=n_documents)
 
 
 def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:
@@ -355,18 +355,18 @@ def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:
         dataset.write_manifest(dataset.manifest.model_copy(update={"level": level}))
 
 
-def _told(
+def _kept_by_people(
     imported: Reimported, before: Iterable[Judgment], new: Mapping[tuple[str, str], Judgment]
 ) -> Iterator[str]:
     """Yield what the file has otherwise than what people settled."""
-    graded: dict[str, dict[str, _Said]] = {}
+    graded: dict[str, dict[str, _Label]] = {}
     for old in before:
         if old.source == "human":
-            graded.setdefault(old.query_id, {})[old.chunk_id] = _said(old)
-    others: dict[str, dict[str, _Said]] = {}
+            graded.setdefault(old.query_id, {})[old.chunk_id] = _label_of(old)
+    others: dict[str, dict[str, _Label]] = {}
     for judgment in new.values():
         if judgment.source == "human":
-            others.setdefault(judgment.query_id, {})[judgment.chunk_id] = _said(judgment)
+            others.setdefault(judgment.query_id, {})[judgment.chunk_id] = _label_of(judgment)
     regraded = {name for name in imported.held & others.keys() if others[name] != graded.get(name)}
     differing = imported.differing | regraded
     if differing:
@@ -379,8 +379,8 @@ def _told(
         yield f"{len(retired)} rejected or retired queries stay out: {_some(retired)}"
 
 
-def _said(judgment: Judgment) -> _Said:
-    return _Said(judgment.grade, judgment.relevant)
+def _label_of(judgment: Judgment) -> _Label:
+    return _Label(judgment.grade, judgment.relevant)
 
 
 def _some(query_ids: Iterable[str]) -> str:

@@ -34,7 +34,7 @@ class LoggedQuestion:
     @property
     def spelling(self) -> str:
         """The most frequent one."""
-        return most(self.spellings)
+        return most_frequent(self.spellings)
 
     @property
     def is_labelled(self) -> bool:
@@ -42,13 +42,13 @@ class LoggedQuestion:
         return bool(self.labels or self.answers)
 
 
-def most(counts: Counter[str]) -> str:
+def most_frequent(counts: Counter[str]) -> str:
     """Return the most frequent text, of several the first by letters."""
     return min(counts, key=lambda text: (-counts[text], text))
 
 
 @dataclass(frozen=True, slots=True)
-class _Worded:
+class _KeptQuestion:
     """A question as it is kept, and what it shares with its other spellings."""
 
     text: str
@@ -58,15 +58,15 @@ class _Worded:
 
 
 @lru_cache(maxsize=1 << 16)
-def _worded(query: str) -> _Worded:
+def _kept_question(query: str) -> _KeptQuestion:
     """Return how a question is kept; logs ask the same again and again."""
     shown = visible(query)
     found = masked(shown)
-    return _Worded(found.text, normal_question(found.text), found.n, shown != query)
+    return _KeptQuestion(found.text, normal_question(found.text), found.n, shown != query)
 
 
 @dataclass(slots=True)
-class Reading:
+class LogReader:
     """Reads logs, and counts what it leaves out."""
 
     takes_clicks: bool
@@ -88,7 +88,7 @@ class Reading:
         for path in paths:
             for row in read_log(path):
                 self.n_rows += 1
-                worded = _worded(row.query)
+                worded = _kept_question(row.query)
                 if not worded.normal or len(worded.text) > MOST_CHARS:
                     self.n_passed_over += 1
                     continue
@@ -125,7 +125,7 @@ class Reading:
                 "--clicks relevant takes them for such"
             )
 
-    def _take_id(self, row: LoggedQuery, worded: _Worded) -> None:
+    def _take_id(self, row: LoggedQuery, worded: _KeptQuestion) -> None:
         """Take note of an id that two questions have, such as that of a session: it is no query's.
 
         Raises:

@@ -20,7 +20,7 @@ from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.importing import ImportResult, add_logged
 from ragforge.pipeline.intake.log_samples import Drawing, LogSample, draw_questions, log_digest
-from ragforge.pipeline.intake.logged_questions import LoggedQuestion, Reading, most
+from ragforge.pipeline.intake.logged_questions import LoggedQuestion, LogReader, most_frequent
 from ragforge.records import Hit, Query, Ranking, RealQuery
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.truth import query_id
@@ -110,11 +110,11 @@ def import_logs(
         DataError: A log cannot be read, holds no question, none of the labelled passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
-    reading = Reading(clicks == "relevant", read_labels(labels) if labels is not None else {})
+    reading = LogReader(clicks == "relevant", read_labels(labels) if labels is not None else {})
     asked = _questions(reading, paths)
     if labels is not None:
         _check_labels(labels, reading, observer)
-    there = _There(dataset.all_queries())
+    there = _SetQueries(dataset.all_queries())
     labelled = _labelled(asked, there)
     others = _others(asked, there, unlabelled, paths, dataset)
     added: ImportResult | None = None
@@ -123,7 +123,7 @@ def import_logs(
         added = add_logged(
             new, dataset, observer, made_by=made_by, where=where, allow_missing=allow_missing
         )
-    dataset.write_real_queries(_beside(dataset.real_queries(), others.real))
+    dataset.write_real_queries(_merged_real_queries(dataset.real_queries(), others.real))
     batch = others.drawing.batch if others.drawing else ""
     run, n_retrieved = _write_run(batch or plain_name(paths[0]), asked, dataset)
     warnings = run_warnings(dataset, [run]) if run else ()
@@ -133,7 +133,7 @@ def import_logs(
     return result if added is None else _with_added(result, labelled, added)
 
 
-def _questions(reading: Reading, paths: Sequence[Path]) -> Collection[LoggedQuestion]:
+def _questions(reading: LogReader, paths: Sequence[Path]) -> Collection[LoggedQuestion]:
     """Read logs, and return what was asked in them.
 
     Raises:
@@ -145,7 +145,7 @@ def _questions(reading: Reading, paths: Sequence[Path]) -> Collection[LoggedQues
     return asked
 
 
-def _result_of(reading: Reading, others: "_Others", there: "_There") -> LogResult:
+def _result_of(reading: LogReader, others: "_Unlabelled", there: "_SetQueries") -> LogResult:
     """Return what was read in the logs, and what becomes of questions that nobody labelled."""
     return LogResult(
         n_rows=reading.n_rows,
@@ -173,7 +173,7 @@ def _with_added(result: LogResult, labelled: ImportedQueries, added: ImportResul
 
 
 @dataclass(frozen=True, slots=True)
-class _Others:
+class _Unlabelled:
     """The questions that nobody labelled."""
 
     real: list[RealQuery]
@@ -185,20 +185,20 @@ class _Others:
 
 def _others(
     asked: Collection[LoggedQuestion],
-    there: "_There",
+    there: "_SetQueries",
     unlabelled: Literal["keep", "add"] | LogSample,
     paths: Sequence[Path],
     dataset: Dataset,
-) -> _Others:
+) -> _Unlabelled:
     """Return what becomes of the questions that nobody labelled."""
     real = real_queries(question for question in asked if not question.is_labelled)
     if unlabelled == "keep":
-        return _Others(real, [])
+        return _Unlabelled(real, [])
     new = there.new(
         real, {question.spelling: question.query_id for question in asked if question.query_id}
     )
     if unlabelled == "add":
-        return _Others(real, new)
+        return _Unlabelled(real, new)
     drawing = draw_questions(
         real,
         new,
@@ -209,10 +209,10 @@ def _others(
     )
     drawn = {item.query.query for item in drawing.queries}
     kept = [question for question in real if question.query in drawn]
-    return _Others(kept, [*drawing.queries], drawing)
+    return _Unlabelled(kept, [*drawing.queries], drawing)
 
 
-def _check_labels(path: Path, reading: Reading, observer: Observer) -> None:
+def _check_labels(path: Path, reading: LogReader, observer: Observer) -> None:
     """Tell of labels whose id no log has.
 
     Raises:
@@ -243,7 +243,7 @@ def _write_run(log: str, asked: Iterable[LoggedQuestion], dataset: Dataset) -> t
     Returns:
         The name of the run, and for how many queries it has a ranking; "" and 0 without any.
     """
-    there = _There(dataset.all_queries())
+    there = _SetQueries(dataset.all_queries())
     rankings: dict[str, Ranking] = {}
     names = LabelNames(dataset.chunks())
     for one in asked:
@@ -273,7 +273,7 @@ def real_queries(asked: Iterable[LoggedQuestion]) -> list[RealQuery]:
         clash = taken.clash(text)
         if clash is None:
             taken.add(text, text)
-            languages[text] = most(question.languages) if question.languages else ""
+            languages[text] = most_frequent(question.languages) if question.languages else ""
         counts[clash.query_id if clash else text] += question.spellings.total()
     return [
         RealQuery(query=text, count=counts[text], language=languages[text])
@@ -281,7 +281,7 @@ def real_queries(asked: Iterable[LoggedQuestion]) -> list[RealQuery]:
     ]
 
 
-def _beside(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQuery]:
+def _merged_real_queries(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQuery]:
     """Return what was asked before and now; of nearly the same question the larger count."""
     by_text = {real.query: real for real in before}
     taken = Taken((text, text) for text in by_text)
@@ -296,7 +296,7 @@ def _beside(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQ
     return [by_text[text] for text in sorted(by_text)]
 
 
-class _There:
+class _SetQueries:
     """The queries of a dataset by what they ask, whatever their ids; retired ones too."""
 
     def __init__(self, queries: Sequence[Query]) -> None:
@@ -352,7 +352,7 @@ class _There:
             ids: Those that the logs give, by question.
         """
         queries = []
-        for query in (_bare(one, ids.get(one.query, "")) for one in real):
+        for query in (_unlabelled_query(one, ids.get(one.query, "")) for one in real):
             clash = self._taken.clash(query.query)
             same = self._by_id[clash.query_id] if clash else self.same(query)
             if same is not None and same.status == "retired":
@@ -374,7 +374,7 @@ class _There:
             )
 
 
-def _labelled(asked: Iterable[LoggedQuestion], there: _There) -> ImportedQueries:
+def _labelled(asked: Iterable[LoggedQuestion], there: _SetQueries) -> ImportedQueries:
     """Return the questions that people labelled, and how their lists and grades are read."""
     labelled = [question for question in asked if question.is_labelled]
     by_passage = {
@@ -392,13 +392,13 @@ def _labelled(asked: Iterable[LoggedQuestion], there: _There) -> ImportedQueries
             grades = [
                 by_passage[key].grades if settled.relevant else settled.grades[key] for key in keys
             ]
-            marks = _one_each([settled.marks(key) for key in keys])
-            one_grade: dict[str, int | None] = {**_one_each(grades)}
+            marks = _median_labels([settled.marks(key) for key in keys])
+            one_grade: dict[str, int | None] = {**_median_labels(grades)}
             items.append(ImportedQuery(query, one_grade, _quotes(question.labels), marks))
     return ImportedQueries(items, settled.rel_threshold, settled.reading)
 
 
-def _one_each(given: Iterable[Mapping[str, _Label | None]]) -> dict[str, _Label]:
+def _median_labels(given: Iterable[Mapping[str, _Label | None]]) -> dict[str, _Label]:
     """Return one label for each passage that people labelled: the lower median of theirs."""
     by_id: dict[str, list[_Label]] = {}
     for of_person in given:
@@ -418,17 +418,17 @@ def _quotes(labels: Iterable[Relevance]) -> tuple[GradedQuote, ...]:
 
 
 def _query(question: LoggedQuestion) -> Query:
-    language = most(question.languages) if question.languages else LANGUAGE
+    language = most_frequent(question.languages) if question.languages else LANGUAGE
     return Query(
         query_id=question.query_id or query_id(question.spelling, LANGUAGE),
         query=question.spelling,
-        expected_answer=most(question.answers) if question.answers else None,
+        expected_answer=most_frequent(question.answers) if question.answers else None,
         language=language,
         origin="log",
     )
 
 
-def _bare(real: RealQuery, given_id: str) -> Query:
+def _unlabelled_query(real: RealQuery, given_id: str) -> Query:
     """Return a question that nobody labelled as a query."""
     name = given_id or query_id(real.query, LANGUAGE)
     language = real.language or LANGUAGE

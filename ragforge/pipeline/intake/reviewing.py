@@ -323,13 +323,13 @@ def review_dataset(
         DataError: The sheet cannot be read, or a row cannot be taken; nothing is written then.
     """
     rows = read_sheet(path)
-    taking = _Taking(dataset.all_queries(), _name(rows, reviewer), overrule=overrule)
+    sheet = _SheetImport(dataset.all_queries(), _reviewer_name(rows, reviewer), overrule=overrule)
     for row in rows:
-        taking.take(row)
-    taking.refuse_faults(path)
-    queries = list(taking.queries.values())
-    judgments = dataset.judgments() if taking.reworded else []
-    kept = [old for old in judgments if not is_of_former_wording(old, taking.reworded)]
+        sheet.take(row)
+    sheet.refuse_faults(path)
+    queries = list(sheet.queries.values())
+    judgments = dataset.judgments() if sheet.reworded else []
+    kept = [old for old in judgments if not is_of_former_wording(old, sheet.reworded)]
     audit = review_audit(queries)
     if not dry_run:
         if len(kept) < len(judgments):
@@ -337,9 +337,9 @@ def review_dataset(
         dataset.write_queries(queries)
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
         renew_card(dataset)
-    counts = {name: taking.counts[name] for name in (*DECISIONS, "known", "undecided")}
+    counts = {name: sheet.counts[name] for name in (*DECISIONS, "known", "undecided")}
     return ReviewResult(
-        counts, len(judgments) - len(kept), taking.own_facts, taking.drawn_open, audit
+        counts, len(judgments) - len(kept), sheet.own_facts, sheet.drawn_open, audit
     )
 
 
@@ -366,7 +366,7 @@ def review_audit(queries: Iterable[Query]) -> ReviewAudit | None:
 
 
 @dataclass(slots=True)
-class _Taking:
+class _SheetImport:
     """Applies rows to queries, and collects what is wrong with them."""
 
     before: Sequence[Query]
@@ -501,7 +501,7 @@ class _Taking:
         self.queries[query.query_id] = query
 
 
-def _name(rows: Sequence[SheetDecision], reviewer: str) -> str:
+def _reviewer_name(rows: Sequence[SheetDecision], reviewer: str) -> str:
     """Return who decided."""
     names = sorted({row.reviewer for row in rows if row.reviewer})
     name = " ".join(reviewer.split()) or (names[0] if len(names) == 1 else "")

@@ -18,7 +18,7 @@ class _Label:
     share: float
 
 
-class Labels:
+class HumanLabels:
     """What people gave to pairs, and the lexical baseline beside them; no texts are kept."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Labels:
             share = share_of_words(pair.query, pair.text)
             self._labels[PairId(pair.query_id, pair.chunk_id)] = _Label(human_grade, share)
 
-    def beside(self, judge: str, judgments: Iterable[Judgment]) -> Agreement | None:
+    def agreement_with(self, judge: str, judgments: Iterable[Judgment]) -> Agreement | None:
         """Return how a judge, the baseline and always 0 agree with people on the same pairs.
 
         The judge's score is its mean grade where it has one, else its grade.
@@ -92,15 +92,15 @@ def agreement_in(dataset: Dataset) -> tuple[Agreement, ...]:
         if by is not None and by.kind != "baseline":
             judge = by.kind, by.model, by.prompt_sha256, by.protocol
             by_judge.setdefault(judge, []).append(check)
-    found = [labels.beside(_name(checks[0]), checks) for checks in by_judge.values()]
+    found = [labels.agreement_with(_judge_name(checks[0]), checks) for checks in by_judge.values()]
     held = tuple(agreement for agreement in found if agreement is not None)
     alone = labels.baseline()
     return held or ((alone,) if alone else ())
 
 
-def labels_of(dataset: Dataset) -> Labels:
+def labels_of(dataset: Dataset) -> HumanLabels:
     """Return the pairs of accepted queries that people graded and whose texts are in the corpus."""
-    labels = Labels()
+    labels = HumanLabels()
     queries = {query.query_id: query.asked for query in dataset.queries()}
     graded = [judgment for judgment in human_judgments(dataset) if judgment.query_id in queries]
     if not graded or not (dataset.chunks_path).exists():
@@ -128,7 +128,7 @@ def human_judgments(dataset: Dataset) -> list[Judgment]:
     ]
 
 
-def _name(check: Judgment) -> str:
+def _judge_name(check: Judgment) -> str:
     by = check.provenance
     assert by is not None
     if by.kind == "mock":

@@ -19,7 +19,7 @@ from ragforge.stages.judge.pairs import PairId
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierRankings:
     """Which earlier rankings are looked at.
 
     Args:
@@ -31,7 +31,7 @@ class Earlier:
     files: tuple[Path, ...] = ()
 
 
-ONE_BACK = Earlier()
+ONE_BACK = EarlierRankings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class EarlierNeeds:
     """Of these, pairs with another judge's grade, or whose grade is gone: without them, no
     difference to the earlier ranking is known."""
 
-    def beside(self, pooled: Iterable[PairId], chunk_ids: Container[str]) -> "EarlierNeeds":
+    def not_in(self, pooled: Iterable[PairId], chunk_ids: Container[str]) -> "EarlierNeeds":
         """Return those that are not in a pool anyway, and whose chunks are there."""
         known = set(pooled)
         of_kind = (
@@ -66,7 +66,7 @@ def earlier_needs(
     run_names: Sequence[str],
     depth: int,
     kept_grades: KeptGrades,
-    earlier: Earlier = ONE_BACK,
+    earlier: EarlierRankings = ONE_BACK,
 ) -> EarlierNeeds:
     """Return what earlier rankings need.
 
@@ -85,7 +85,7 @@ def earlier_needs(
     history = read_history(dataset.home)
     if not earlier.files and not any(history.of_run(name) for name in names):
         return NO_NEEDS
-    needs = _Needs(dataset, query_ids, depth, kept_grades)
+    needs = _NeedsCollector(dataset, query_ids, depth, kept_grades)
     for evaluated in (read_baseline(path) for path in earlier.files):
         needs.add(evaluated)
     for name in (name for name in names if history.of_run(name)):
@@ -130,7 +130,7 @@ def _states(dataset: Dataset, history: History, run: str) -> Iterator[Baseline]:
                 yield found
 
 
-class _Needs:
+class _NeedsCollector:
     """Collects the pairs of earlier rankings."""
 
     def __init__(

@@ -88,9 +88,9 @@ class JudgingResult:
             self.n_copied += bool(result.copied_from)
             self.grades[result.grade] += 1
             self.flags.update(result.flags)
-            self._doubt(result)
+            self._note_doubtful(result)
 
-    def _doubt(self, result: Judgment) -> None:
+    def _note_doubtful(self, result: Judgment) -> None:
         if not result.entropy_bits or result.copied_from:
             return
         self.doubtful.append(result)
@@ -119,7 +119,7 @@ def _certainty(judgment: Judgment) -> tuple[float, float, str, str]:
 
 
 @dataclass(slots=True)
-class _Watched:
+class _PositionWatch:
     """A sink that counts and looks at the effect of places while judgments come in."""
 
     counts: JudgingResult
@@ -183,7 +183,7 @@ class JudgeRun:
             EndpointError, BudgetError: What was done is in `judged`.
         """
         batch = self.judges.batch
-        watched = _Watched(self.result, self.judged)
+        watched = _PositionWatch(self.result, self.judged)
         await self._run(batches(pairs(), batch, singly), watched, total, batched=batch > 1)
         watched.look()
         effect = self.result.position
@@ -193,17 +193,17 @@ class JudgeRun:
         self.result.begin_anew()
         self.result.gave_up_batches = True
         self.judged.begin_anew()
-        alone = _Watched(self.result, self.judged, next_look=1 << 62)
+        alone = _PositionWatch(self.result, self.judged, next_look=1 << 62)
         await self._run(batches(pairs(), 1), alone, total, batched=False)
 
     async def _run(
-        self, batches: Iterable[Batch], watched: _Watched, total: int | None, *, batched: bool
+        self, batches: Iterable[Batch], watched: _PositionWatch, total: int | None, *, batched: bool
     ) -> None:
         judges = self.judges
         judge, workers = judges.batch_judge(batched=batched), judges.stage_workers()
         await judge_batches(self._counted(batches, watched), judge, workers, watched, total=total)
 
-    def _counted(self, batches: Iterable[Batch], watched: _Watched) -> Iterator[Batch]:
+    def _counted(self, batches: Iterable[Batch], watched: _PositionWatch) -> Iterator[Batch]:
         for batch in batches:
             if watched.is_biased:
                 return

@@ -17,12 +17,12 @@ from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
-from ragforge.pipeline.judge.agreement import Labels, human_judgments, labels_of
+from ragforge.pipeline.judge.agreement import HumanLabels, human_judgments, labels_of
 from ragforge.pipeline.judge.earlier_rankings import (
     NO_NEEDS,
     ONE_BACK,
-    Earlier,
     EarlierNeeds,
+    EarlierRankings,
     earlier_needs,
     note_earlier_needs,
 )
@@ -68,7 +68,7 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
         )
         self.queries: dict[str, str] = {}
         """Text of each query by id."""
-        self.labels = Labels()
+        self.labels = HumanLabels()
         """What people gave to the pairs."""
         for row in read_pairs(path):
             self.queries[row.query_id] = row.query
@@ -120,7 +120,7 @@ def in_batches_of_pools(dataset: Dataset, job: Job) -> Job:
 
 
 async def judge_dataset(
-    dataset: Dataset, run_names: Sequence[str], job: Job, earlier: Earlier | None = None
+    dataset: Dataset, run_names: Sequence[str], job: Job, earlier: EarlierRankings | None = None
 ) -> JudgingResult:
     """Judge the pool of some runs; pairs that have a grade are not judged again.
 
@@ -151,7 +151,7 @@ async def judge_dataset(
         everything = {pair.chunk_id for pair in (*retrieved, *needs.pairs)}
         with ChunkTexts(dataset.chunks_path, everything) as texts:
             pooled = with_texts(retrieved, texts, observer)
-            needs = needs.beside(pooled, texts)
+            needs = needs.not_in(pooled, texts)
             if earlier is None:
                 note_earlier_needs(needs, dataset, kept_grades, observer)
             else:
@@ -227,7 +227,7 @@ async def judge_file(
             if judges.provenance().kind == "baseline":
                 result.agreement = rows.labels.baseline()
             else:
-                result.agreement = rows.labels.beside(judges.name, judged.results())
+                result.agreement = rows.labels.agreement_with(judges.name, judged.results())
     return refused_if_all_failed(result, result.n_pairs)
 
 
@@ -237,7 +237,7 @@ def _needs(
     run_names: Sequence[str],
     depth: int,
     kept_grades: KeptGrades,
-    earlier: Earlier | None,
+    earlier: EarlierRankings | None,
 ) -> EarlierNeeds:
     """Return what earlier rankings need; nothing where nobody asked and it cannot be read."""
     try:
@@ -349,7 +349,7 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
                 result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
                 return result
     labels = labels_of(dataset)
-    result.agreement = labels.beside(result.judge, known.values()) or labels.baseline()
+    result.agreement = labels.agreement_with(result.judge, known.values()) or labels.baseline()
     return refused_if_all_failed(result, len(todo))
 
 

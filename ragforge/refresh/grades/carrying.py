@@ -16,8 +16,8 @@ from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of, pair_and_judge, pair_of
 from ragforge.pipeline.graded_quotes import (
-    Followed,
     GradedQuotes,
+    PlacedGrades,
     at_chunks,
     by_rank,
     moved_pool,
@@ -118,7 +118,7 @@ class _Carrying:
     moves: MovedChunks
     kept_grades: KeptGrades
     evidence: Mapping[str, Sequence[Judgment]]
-    followed: Followed
+    followed: PlacedGrades
     n_dropped: int = 0
     _following: dict[str, list[Judgment]] = field(default_factory=dict)
 
@@ -227,7 +227,7 @@ class PeoplesGrades:
         found |= {item.doc_id for _, item in self._dormant_quotes()}
         return found | {item.doc_id for _, item in self._reworded([*self.dormant, *self.gone])}
 
-    def place(self, index: ChunkIndex) -> tuple[Followed, list[DormantGrade]]:
+    def place(self, index: ChunkIndex) -> tuple[PlacedGrades, list[DormantGrade]]:
         """Return the grades that stand in other chunks or stand again, and those that wait.
 
         Args:
@@ -246,16 +246,16 @@ class PeoplesGrades:
         pairs = {pair for placed in places for pair in placed.pairs}
         waiting = {pair_of(grade): grade for grade in open_ if pair_of(grade) not in pairs}
         judgments = [judgment for placed in places for judgment in placed.judgments]
-        return Followed(judgments, pairs), [*waiting.values()]
+        return PlacedGrades(judgments, pairs), [*waiting.values()]
 
-    def _returned(self) -> Followed:
+    def _returned(self) -> PlacedGrades:
         returned: list[Judgment] = []
         pairs: set[tuple[str, str]] = set()
         for one in self.dormant:
             now = self.back.get(_text_of(one), ())
             returned += at_chunks(one.judgment, now)
             pairs |= {pair_of(one)} if now else set()
-        return Followed(returned, pairs)
+        return PlacedGrades(returned, pairs)
 
     def _dormant_quotes(self) -> Iterator[tuple[Judgment, Evidence]]:
         for one in self.dormant:

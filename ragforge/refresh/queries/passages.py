@@ -7,7 +7,7 @@ from typing import Final
 
 from ragforge.corpus.quote_locations import CONTEXT_CHARS, Location
 from ragforge.files.set.sorted_records import each_chunk
-from ragforge.pipeline.surveying import Surveyed
+from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Chunk, Evidence
 from ragforge.refresh.quotes.locations import LocatedQuery, LocatedQuote
 from ragforge.stages.generate.checks.absence import window
@@ -30,7 +30,7 @@ class CorpusNow:
     """
 
     chunks_path: Path
-    survey: Callable[[], Surveyed]
+    survey: Callable[[], StoredSurvey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,9 @@ def gathered(parts: Iterable[ShownPassage]) -> list[ShownPassage]:
     return [part for part in by_chunk.values() if part.passage.text.strip()]
 
 
-async def searched(located: LocatedQuery, expected: str, survey: Surveyed) -> list[ShownPassage]:
+async def searched(
+    located: LocatedQuery, expected: str, survey: StoredSurvey
+) -> list[ShownPassage]:
     """Return what BM25 finds in the whole corpus for a question with its answer.
 
     Raises:

@@ -15,7 +15,7 @@ from ragforge.config import Settings
 from ragforge.corpus.quote_locations import fold, standing_at
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Backend
-from ragforge.pipeline.surveying import Surveyed
+from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Evidence, Failure, Provenance, Query
 from ragforge.refresh.queries.passages import (
     CorpusNow,
@@ -269,7 +269,7 @@ class Rechecking:
     calls: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Failure] = field(default_factory=dict)
     _surroundings: NearbyChunks | None = None
-    _survey: Callable[[], Surveyed] = field(init=False)
+    _survey: Callable[[], StoredSurvey] = field(init=False)
 
     def __post_init__(self) -> None:
         self._survey = functools.cache(self.corpus.survey)

@@ -9,7 +9,7 @@ from fakes import Recorder
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.answer.asking_systems import Contexts, Found, ask_queries
+from ragforge.pipeline.answer.asking_systems import FoundChunks, PassageFinder, ask_queries
 from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
 from ragforge.retrieval import ContextPassage
@@ -320,24 +320,27 @@ CHUNKS = [
 @pytest.mark.parametrize(
     ("passages", "found"),
     [
-        ([ContextPassage(ids=("a#2",))], Found(("a#2",), 0)),
-        ([ContextPassage(texts=("Blue  whales eat krill.",))], Found(("a#1",), 0)),
-        ([ContextPassage(texts=("whales eat",), doc_ids=("b",))], Found(("b#1",), 0)),
-        ([ContextPassage(ids=("gone",))], Found(("gone",), 0)),
-        ([ContextPassage(ids=("Of no chunk.",), texts=("Of no chunk.",))], Found((), 1)),
+        ([ContextPassage(ids=("a#2",))], FoundChunks(("a#2",), 0)),
+        ([ContextPassage(texts=("Blue  whales eat krill.",))], FoundChunks(("a#1",), 0)),
+        ([ContextPassage(texts=("whales eat",), doc_ids=("b",))], FoundChunks(("b#1",), 0)),
+        ([ContextPassage(ids=("gone",))], FoundChunks(("gone",), 0)),
+        ([ContextPassage(ids=("Of no chunk.",), texts=("Of no chunk.",))], FoundChunks((), 1)),
         (
             [ContextPassage(texts=("Of no chunk.",)), ContextPassage(ids=("a#2",))],
-            Found(("a#2",), 1),
+            FoundChunks(("a#2",), 1),
         ),
-        ([ContextPassage(ids=("a#2",)), ContextPassage(texts=("Orcas hunt",))], Found(("a#2",), 0)),
+        (
+            [ContextPassage(ids=("a#2",)), ContextPassage(texts=("Orcas hunt",))],
+            FoundChunks(("a#2",), 0),
+        ),
     ],
 )
 def test_passages_are_found_or_counted(passages, found):
     """One that is dropped without a trace makes what it says look made up."""
-    assert Contexts(CHUNKS).find(passages) == found
+    assert PassageFinder(CHUNKS).find(passages) == found
 
 
 @pytest.mark.parametrize(("doc_id", "chunk_id"), [("b", "b#1"), ("c", None)])
 def test_a_quote_is_looked_for_in_its_document(doc_id, chunk_id):
     """The same words in another document are another passage."""
-    assert Contexts(CHUNKS).quoted("eat krill", doc_id) == chunk_id
+    assert PassageFinder(CHUNKS).quoted("eat krill", doc_id) == chunk_id

@@ -4,7 +4,7 @@ from ranked_sets import JUDGE, ranked_set
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.gate import Rules, Threshold
-from ragforge.pipeline.gating.subjects import answer_measure, of_answers
+from ragforge.pipeline.gating.subjects import answer_measure, answers_subject
 from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
 from ragforge.records import Answer, AnswerGrade
 
@@ -54,7 +54,7 @@ def correct(value, **rules):
 def test_answers_pass_by_the_low_end_too(answered):
     """By a table of Clopper and Pearson's: 15 of 30 may be of a share of 0.31297."""
     dataset = answered(HALF_CORRECT)
-    check = check_subject(dataset, of_answers(dataset, "mine"), correct(0.31)).checks[0]
+    check = check_subject(dataset, answers_subject(dataset, "mine"), correct(0.31)).checks[0]
 
     assert (check.outcome, check.decided) == ("PASS", pytest.approx(0.31297, abs=1e-5))
 
@@ -62,7 +62,7 @@ def test_answers_pass_by_the_low_end_too(answered):
 def test_answers_without_a_single_mistake_are_not_surely_perfect(answered):
     """30 of 30 is what a system with a true share of 0.025 ** (1 / 30) does 1 in 40 times."""
     dataset = answered(["correct"] * 30)
-    check = check_subject(dataset, of_answers(dataset, "mine"), correct(0.9)).checks[0]
+    check = check_subject(dataset, answers_subject(dataset, "mine"), correct(0.9)).checks[0]
 
     assert (check.outcome, check.decided) == ("FAIL", pytest.approx(0.025 ** (1 / 30)))
 
@@ -72,7 +72,7 @@ def test_an_answer_without_a_grade_counts_at_its_worst(answered, missing):
     """A failed grade, or no answer at all, must never help."""
     dataset = answered([missing, *["correct"] * 29])
     rules = correct(0.9, by_point=True)
-    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+    check = check_subject(dataset, answers_subject(dataset, "mine"), rules).checks[0]
 
     assert (check.value, check.decided) == (1.0, pytest.approx(29 / 30))
 
@@ -80,7 +80,9 @@ def test_an_answer_without_a_grade_counts_at_its_worst(answered, missing):
 def test_queries_without_an_answer_count_among_the_failures(answered):
     """A system that answers what it can and drops the rest must not pass."""
     dataset = answered([*HALF_CORRECT, "", "", None])
-    check = check_subject(dataset, of_answers(dataset, "mine"), Rules(max_failures=0.01)).checks[0]
+    check = check_subject(
+        dataset, answers_subject(dataset, "mine"), Rules(max_failures=0.01)
+    ).checks[0]
 
     assert (check.outcome, check.n_failed, check.n) == ("FAIL", 3, 33)
     assert check.text == (
@@ -92,7 +94,7 @@ def test_the_notes_add_up_to_what_is_counted(answered):
     """A note that says otherwise than the number leaves nothing to trust."""
     dataset = answered([*HALF_CORRECT, "", "", None])
     dataset.write_answer_grades("mine", dataset.answer_grades("mine")[2:])
-    verdict = check_subject(dataset, of_answers(dataset, "mine"), Rules())
+    verdict = check_subject(dataset, answers_subject(dataset, "mine"), Rules())
 
     assert verdict.evaluation.n_failed == 5
     assert verdict.notes == (
@@ -106,7 +108,7 @@ def test_a_query_without_an_answer_could_have_been_hallucinated(answered):
     """Leaving out what it makes up must not make a system honest."""
     dataset = answered([*["correct"] * 27, "", "", ""])
     rules = Rules(most=(Threshold("hallucination", 0.05),), by_point=True)
-    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+    check = check_subject(dataset, answers_subject(dataset, "mine"), rules).checks[0]
 
     assert (check.outcome, check.value, check.decided) == ("FAIL", 0.0, pytest.approx(0.1))
 
@@ -115,7 +117,7 @@ def test_less_hallucination_than_allowed_passes(answered):
     """By hand: none of 30 is surely below 1 - 0.025 ** (1 / 30), 0.116."""
     dataset = answered(HALF_CORRECT)
     rules = Rules(most=(Threshold("hallucination", 0.12),))
-    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+    check = check_subject(dataset, answers_subject(dataset, "mine"), rules).checks[0]
 
     assert (check.outcome, check.decided) == ("PASS", pytest.approx(1 - 0.025 ** (1 / 30)))
 
@@ -124,7 +126,7 @@ def test_more_hallucination_than_is_surely_allowed_fails(answered):
     """Three of 30 are less than 12 %, but could be more of all queries."""
     dataset = answered(HALF_CORRECT, hallucinated=("q000", "q001", "q002"))
     rules = Rules(most=(Threshold("hallucination", 0.12),))
-    check = check_subject(dataset, of_answers(dataset, "mine"), rules).checks[0]
+    check = check_subject(dataset, answers_subject(dataset, "mine"), rules).checks[0]
 
     assert (check.outcome, check.value) == ("FAIL", pytest.approx(0.1))
     assert check.decided_on == "high end of the interval"
@@ -135,16 +137,16 @@ def test_by_point_hallucination_is_the_share_itself(answered):
     dataset = answered(HALF_CORRECT, hallucinated=("q000", "q001", "q002"))
     rules = Rules(most=(Threshold("hallucination", 0.12),), by_point=True)
 
-    assert check_subject(dataset, of_answers(dataset, "mine"), rules).passed
+    assert check_subject(dataset, answers_subject(dataset, "mine"), rules).passed
 
 
 def test_answers_are_held_against_a_baseline_of_answers(answered):
     """A new prompt is to be no worse on the same questions."""
     rules = Rules(drops=(Threshold("correct", 0.05),))
     dataset = answered(["correct"] * 30)
-    before = of_answers(dataset, "mine").baseline
+    before = answers_subject(dataset, "mine").baseline
     dataset = answered(HALF_CORRECT)
-    verdict = check_subject(dataset, of_answers(dataset, "mine"), rules, before)
+    verdict = check_subject(dataset, answers_subject(dataset, "mine"), rules, before)
 
     assert (verdict.outcome, verdict.checks[0].value) == ("FAIL", -0.5)
     assert verdict.fallen[0].query_id == "q001"
@@ -153,7 +155,7 @@ def test_answers_are_held_against_a_baseline_of_answers(answered):
 def test_the_same_answers_pass_though_some_queries_were_never_asked(answered):
     """A set often has more queries than a system was asked; that is no failure of either."""
     dataset = answered([*HALF_CORRECT, "", ""])
-    subject = of_answers(dataset, "mine")
+    subject = answers_subject(dataset, "mine")
     rules = Rules(drops=(Threshold("correct", 0.0),))
 
     assert check_subject(dataset, subject, rules, subject.baseline).passed
@@ -161,10 +163,10 @@ def test_the_same_answers_pass_though_some_queries_were_never_asked(answered):
 
 def test_a_query_that_is_not_answered_any_more_counts_as_fallen_to_nothing(answered):
     """Otherwise a system would get better by leaving out what is hard."""
-    before = of_answers(answered(["correct"] * 30), "mine").baseline
+    before = answers_subject(answered(["correct"] * 30), "mine").baseline
     dataset = answered(["correct"] * 29 + [""])
     rules = Rules(drops=(Threshold("correct", 0.02),), by_point=True)
-    check = check_subject(dataset, of_answers(dataset, "mine"), rules, before).checks[0]
+    check = check_subject(dataset, answers_subject(dataset, "mine"), rules, before).checks[0]
 
     assert (check.value, check.decided) == (0.0, pytest.approx(-1 / 30))
 
@@ -175,13 +177,13 @@ def test_a_baseline_of_a_run_is_none_of_answers(answered):
     run = evaluate_for(Rules(), dataset, "now", EvaluateSettings())
 
     with pytest.raises(DataError, match=r"^baseline: is of a run \(now\), this is of answers"):
-        check_subject(dataset, of_answers(dataset, "mine"), Rules(), run.baseline)
+        check_subject(dataset, answers_subject(dataset, "mine"), Rules(), run.baseline)
 
 
 def test_answers_of_an_unknown_system_are_an_error(answered):
     """The message lists those that are there."""
     with pytest.raises(DataError, match=r"no answers of system 'other'; there are: mine"):
-        of_answers(answered(HALF_CORRECT), "other")
+        answers_subject(answered(HALF_CORRECT), "other")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.judge.agreement import Labels, agreement_in
+from ragforge.pipeline.judge.agreement import HumanLabels, agreement_in
 from ragforge.pipeline.validating import validate
 from ragforge.records import Chunk, Judgment, Provenance, Query
 from ragforge.stages.judge.pairs import Pair
@@ -23,7 +23,7 @@ def judged(query_id, chunk_id, grade, by=LLM, **more):
 @pytest.fixture
 def labels():
     """Each query's own chunk is relevant, the others are not."""
-    found = Labels()
+    found = HumanLabels()
     for query_id, query in QUERIES.items():
         for chunk_id, text in TEXTS.items():
             grade = 3 if query_id[1] == chunk_id[1] else 0
@@ -49,7 +49,7 @@ def names(found):
 
 def test_baseline_grades_the_same_pairs_as_the_judge(labels):
     """Figures on different pairs cannot be compared."""
-    found = labels.beside("m", [judged("q0", "c0", 2), judged("q1", "c0", 0)])
+    found = labels.agreement_with("m", [judged("q0", "c0", 2), judged("q1", "c0", 0)])
 
     assert names(found) == ["m", BASELINE, ALWAYS_0]
     assert (found.n_pairs, found.n_queries) == (2, 2)
@@ -59,16 +59,16 @@ def test_baseline_grades_the_same_pairs_as_the_judge(labels):
 def test_failed_pairs_are_counted_and_in_no_figure(labels):
     """A failure is not grade 0."""
     pairs = [judged("q0", "c0", None, failure="refused"), judged("q0", "c1", 0)]
-    found = labels.beside("m", pairs)
+    found = labels.agreement_with("m", pairs)
 
     assert (found.n_pairs, found.n_failed) == (1, 1)
 
 
 def test_pairs_without_a_label_are_passed_over(labels):
     """A file may be graded in part."""
-    assert labels.beside("m", [judged("q9", "c0", 2)]) is None
-    assert labels.beside("m", [judged("q9", "c0", 2), judged("q0", "c0", 2)]).n_pairs == 1
-    assert Labels().baseline() is None
+    assert labels.agreement_with("m", [judged("q9", "c0", 2)]) is None
+    assert labels.agreement_with("m", [judged("q9", "c0", 2), judged("q0", "c0", 2)]).n_pairs == 1
+    assert HumanLabels().baseline() is None
 
 
 def test_mean_grades_are_the_score_where_the_judge_has_them(labels):
@@ -76,8 +76,8 @@ def test_mean_grades_are_the_score_where_the_judge_has_them(labels):
     with_mean = [judged("q0", "c0", 2, grade_mean=2.4), judged("q0", "c1", 2)]
     without = [judged("q0", "c0", 2), judged("q0", "c1", 2)]
 
-    assert labels.beside("m", with_mean).graders[0].figures["AUC of the score"].value == 1.0
-    assert "AUC of the score" not in labels.beside("m", without).graders[0].figures
+    assert labels.agreement_with("m", with_mean).graders[0].figures["AUC of the score"].value == 1.0
+    assert "AUC of the score" not in labels.agreement_with("m", without).graders[0].figures
 
 
 def test_each_judge_of_the_label_checks_is_compared(dataset):
