@@ -16,7 +16,7 @@ from ragforge.files.manifest import Spent
 from ragforge.files.source_files import is_packed
 from ragforge.llm.store.ledger import Ledger, PruneFilter, count_prunable, read_ledger
 from ragforge.llm.store.ledger import prune as prune_store
-from ragforge.llm.store.transfer import ExportCounts, ImportResult, export_lines, import_file
+from ragforge.llm.store.transfer import ExportCounts, export_lines, import_file
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -75,7 +75,7 @@ class CacheStats(Result):
                 f"{item.spent.prompt_tokens:,}",
                 f"{item.spent.completion_tokens:,}",
                 f"{item.estimated:,}",
-                money(item.spent),
+                _money(item.spent),
                 f"{item.forgotten:,}",
                 f"{item.damaged:,}",
             ]
@@ -92,7 +92,7 @@ class CacheStats(Result):
         ]
         return [
             f"all runs: {plural(spent.calls, 'call')}, {spent.prompt_tokens:,} prompt and "
-            f"{spent.completion_tokens:,} completion tokens, cost {money(spent)} USD; "
+            f"{spent.completion_tokens:,} completion tokens, cost {_money(spent)} USD; "
             f"{ledger.pruned:,} of the replies were pruned",
             f"attempts perhaps billed without a reply: {ledger.unanswered:,}",
             f"held now: {', '.join(held) or 'no lease'}",
@@ -105,12 +105,12 @@ class CacheChange(Result):
     """What was exported, imported or pruned, as counts.
 
     Args:
-        of: What was done, in a word or two.
+        text: What was done, in words.
         counts: As the command prints them with `--json`.
         notes: What was told on the way.
     """
 
-    of: str
+    text: str
     counts: Mapping[str, Any]
     notes: tuple[str, ...] = field(default=())
 
@@ -123,9 +123,8 @@ class CacheChange(Result):
         return [{name: value for name, value in self.counts.items() if name != "faults"}]
 
     def table(self) -> str:
-        """Return the counts in words."""
-        [counts] = self.rows()
-        return f"{self.of}: " + ", ".join(f"{name} {value}" for name, value in counts.items())
+        """Return what was done, in words."""
+        return self.text
 
 
 def stats(cache: "AnyCache") -> CacheStats:
@@ -150,10 +149,9 @@ def export_replies(cache: "AnyCache", out: str | PathLike[str]) -> CacheChange:
         DataError: There is no store, or the file cannot be written.
     """
     path, file, exported = Path(cache.path), Path(out), ExportCounts()
-    check_export(path, file)
+    _check_export(path, file)
     write_whole(file, export_lines(path, exported))
-    notes = (f"{path}: is damaged; what can be read was written",) if exported.salvaged else ()
-    return CacheChange("exported", {"file": str(file), **export_json(exported)}, notes)
+    return exported_change(path, file, exported)
 
 
 def import_replies(cache: "AnyCache", source: str | PathLike[str]) -> CacheChange:
@@ -168,8 +166,14 @@ def import_replies(cache: "AnyCache", source: str | PathLike[str]) -> CacheChang
     """
     path, file = Path(cache.path), Path(source)
     imported = import_file(file, path)
+    faults = [{"line": fault.line, "why": fault.why} for fault in imported.faults]
     notes = (f"{file}:{fault.line}: passed over: {fault.why}" for fault in imported.faults)
-    return CacheChange("imported", import_json(path, imported), tuple(notes))
+    text = (
+        f"{plural(imported.rows, 'reply', 'replies')} read, {imported.new:,} of them new here; "
+        f"{plural(len(imported.faults), 'line')} passed over"
+    )
+    counts = {"store": str(path), "rows": imported.rows, "new": imported.new, "faults": faults}
+    return CacheChange(text, counts, tuple(notes))
 
 
 def prune(
@@ -203,7 +207,15 @@ def prune(
     went = (count_prunable if dry_run else prune_store)(path, PruneFilter(days, model, set_aside))
     counts = {"store": str(path), "dry_run": dry_run, **went.spent.model_dump()}
     sizes = {"bytes_before": went.bytes_before, "bytes_after": went.bytes_after}
-    return CacheChange("would go" if dry_run else "taken out", {**counts, **sizes})
+    what = plural(went.spent.calls, "reply", "replies")
+    took = f"{went.spent.prompt_tokens:,} prompt and {went.spent.completion_tokens:,} completion"
+    lines = [
+        f"{what} {'would go' if dry_run else 'taken out'} "
+        f"({took} tokens, cost {_money(went.spent)} USD)"
+    ]
+    if not dry_run:
+        lines.append(f"{path}: {went.bytes_before:,} -> {went.bytes_after:,} bytes")
+    return CacheChange("\n".join(lines), {**counts, **sizes})
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +254,23 @@ class Cache:
 AnyCache: TypeAlias = Cache | AsyncCache
 
 
-def check_export(store: Path, file: Path) -> None:
+def exported_change(store: Path, file: Path, exported: ExportCounts) -> CacheChange:
+    """Return what an export came to."""
+    counts = {
+        "file": str(file),
+        "rows": exported.rows,
+        "left_out": exported.left_out,
+        "salvaged": exported.salvaged,
+    }
+    text = (
+        f"{plural(exported.rows, 'reply', 'replies')} written, "
+        f"{exported.left_out:,} left out: set aside or damaged"
+    )
+    notes = (f"{store}: is damaged; what can be read was written",) if exported.salvaged else ()
+    return CacheChange(text, counts, notes)
+
+
+def _check_export(store: Path, file: Path) -> None:
     """Refuse to write replies over their store, or under the name of a packed file.
 
     Raises:
@@ -254,21 +282,5 @@ def check_export(store: Path, file: Path) -> None:
         raise UsageError(f"{file}: is the call store itself")
 
 
-def export_json(exported: ExportCounts) -> dict[str, Any]:
-    """Return the counts of an export as JSON has them."""
-    return {
-        "rows": exported.rows,
-        "left_out": exported.left_out,
-        "salvaged": exported.salvaged,
-    }
-
-
-def import_json(store: Path, imported: ImportResult) -> dict[str, Any]:
-    """Return the counts of an import as JSON has them, with the lines that were passed over."""
-    faults = [{"line": fault.line, "why": fault.why} for fault in imported.faults]
-    return {"store": str(store), "rows": imported.rows, "new": imported.new, "faults": faults}
-
-
-def money(spent: Spent) -> str:
-    """Return dollars, or that they are not known."""
+def _money(spent: Spent) -> str:
     return "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f}"
